@@ -1,0 +1,162 @@
+/* Owns the context through which time, randomness, logging and errors reach core. Must not know who calls: httpd module,
+ * daemon or command line. */
+#include "core/context.h"
+
+#include <apr_strings.h>
+#include <openssl/rand.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t clock_ms(clockid_t id)
+{
+    struct timespec ts;
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int64_t real_now(void *baton)
+{
+    (void)baton;
+    return clock_ms(CLOCK_REALTIME);
+}
+
+static int64_t real_monotonic(void *baton)
+{
+    (void)baton;
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+static void real_random(void *baton, void *bytes, size_t len)
+{
+    (void)baton;
+    if (RAND_bytes(bytes, (int)len) != 1) {
+        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way on. */
+        fputs("idadmin: the operating system gives no randomness\n", stderr);
+        abort();
+    }
+}
+
+static void stderr_log(void *baton, ida_level level, const char *id, const char *message)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    (void)baton;
+    if (level <= IDA_LOG_WARN) {
+        fprintf(stderr, "%s: %s%s%s\n", names[level], id ? id : "", id ? ": " : "", message);
+    }
+}
+
+void ida_env_default(ida_env *env)
+{
+    env->now = real_now;
+    env->monotonic = real_monotonic;
+    env->random = real_random;
+    env->log = stderr_log;
+    env->baton = NULL;
+}
+
+ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)
+{
+    ida_ctx *c = apr_pcalloc(pool, sizeof *c);
+    c->env = env;
+    c->pool = pool;
+    return c;
+}
+
+static char *format_in(apr_pool_t *pool, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    if (len < 0) {
+        va_end(again);
+        return apr_pstrdup(pool, "(message could not be formatted)");
+    }
+    char *text = apr_palloc(pool, (apr_size_t)len + 1);
+    vsnprintf(text, (size_t)len + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *ida_printf(apr_pool_t *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = format_in(pool, format, args);
+    va_end(args);
+    return text;
+}
+
+ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    c->kind = kind;
+    c->message = format_in(c->pool, format, args);
+    va_end(args);
+    return kind;
+}
+
+void ida_ctx_clear(ida_ctx *c)
+{
+    c->kind = IDA_OK;
+    c->message = NULL;
+    c->retry_after = 0;
+    c->faults = NULL;
+}
+
+void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
+{
+    ida_fault *fault = apr_pcalloc(c->pool, sizeof *fault);
+    va_list args;
+    va_start(args, rule_format);
+    fault->field = apr_pstrdup(c->pool, field);
+    fault->rule = format_in(c->pool, rule_format, args);
+    va_end(args);
+    ida_fault **tail = &c->faults;
+    while (*tail) {
+        tail = &(*tail)->next;
+    }
+    *tail = fault;
+}
+
+ida_kind ida_faults_raise(ida_ctx *c)
+{
+    if (!c->faults) {
+        return IDA_OK;
+    }
+    char *message = NULL;
+    for (const ida_fault *f = c->faults; f; f = f->next) {
+        message = message ? apr_pstrcat(c->pool, message, "; ", f->field, ": ", f->rule, NULL)
+                          : apr_pstrcat(c->pool, f->field, ": ", f->rule, NULL);
+    }
+    c->faults = NULL;
+    return ida_fail(c, IDA_BAD_REQUEST, "%s", message);
+}
+
+void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    env->log(env->baton, level, id, line);
+}
+
+int64_t ida_now(const ida_env *env)
+{
+    return env->now(env->baton);
+}
+
+int64_t ida_monotonic(const ida_env *env)
+{
+    return env->monotonic(env->baton);
+}
+
+void ida_random(const ida_env *env, void *bytes, size_t len)
+{
+    env->random(env->baton, bytes, len);
+}

@@ -1,0 +1,74 @@
+/* What core needs from the program around it: clock, randomness, logging (ida_env, one per process), and the
+ * thread of one activity: its pool and its error (ida_ctx, one per request, command or task run). */
+#ifndef IDA_CONTEXT_H
+#define IDA_CONTEXT_H
+
+#include <apr_pools.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/errors.h"
+
+typedef enum ida_level {
+    IDA_LOG_ERROR,
+    IDA_LOG_WARN,
+    IDA_LOG_INFO,
+    IDA_LOG_DEBUG
+} ida_level;
+
+/* One per process, filled before threads start and constant from then on. */
+typedef struct ida_env {
+    int64_t (*now)(void *baton);                                        /* milliseconds since 1970-01-01 UTC */
+    void (*random)(void *baton, void *bytes, size_t len);               /* cryptographic; aborts rather than fail */
+    void (*log)(void *baton, ida_level level, const char *id, const char *message); /* id "IDA0001", or NULL below warn */
+    int64_t (*monotonic)(void *baton);                                  /* milliseconds of a clock that never steps */
+    void *baton;
+} ida_env;
+
+typedef struct ida_fault {
+    const char *field;
+    const char *rule;
+    struct ida_fault *next;
+} ida_fault;
+
+/* One activity. Functions that fail set `kind`, `message` (in `pool`) and, for 429 and 503, `retry_after` (seconds,
+ * 0 = none), and return the kind. Not to be shared between threads. */
+typedef struct ida_ctx {
+    const ida_env *env;
+    apr_pool_t *pool;
+    ida_kind kind;
+    const char *message;
+    int retry_after;
+    ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise */
+} ida_ctx;
+
+/* Real clock, OpenSSL randomness and standard error as log; programs replace `log`. */
+void ida_env_default(ida_env *env);
+
+ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
+
+/* Records the failure and returns `kind`. `format` is for vsnprintf's C11 conversions (%lld allowed), unlike APR's. */
+ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Forgets an earlier failure, so that the context can be used for a second try. */
+void ida_ctx_clear(ida_ctx *c);
+
+/* Notes that `field` broke `rule` ("must be a date YYYY-MM-DD") without stopping, so that one answer can name all of them. */
+void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...) __attribute__((format(printf, 3, 4)));
+
+/* IDA_OK when no fault was noted, else IDA_BAD_REQUEST with one message naming each field and its rule, in the order noted
+ * ("firstname: is required; date: must be ..."). Clears the list. */
+ida_kind ida_faults_raise(ida_ctx *c);
+
+/* Formats into the pool with C11 conversions. */
+char *ida_printf(apr_pool_t *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Logs a formatted line. `id` is "IDA0001"... for warn and above, unique per call site; NULL below. */
+void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+int64_t ida_now(const ida_env *env);       /* milliseconds UTC */
+int64_t ida_monotonic(const ida_env *env); /* milliseconds */
+void ida_random(const ida_env *env, void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,34 @@
+/* JSON at the edges: parsing of hostile bytes under the service's rules and dumping into pools. Owner rule: every json_t that
+ * these functions return belongs to the pool (a cleanup drops it) and is borrowed by whoever reads it. */
+#ifndef IDA_JSON_H
+#define IDA_JSON_H
+
+#include <jansson.h>
+
+#include "core/context.h"
+
+/* Design 4 "JSON in": one object, UTF-8, no duplicate members, at most 32 deep, no trailing bytes. Failure: IDA_BAD_REQUEST
+ * whose message says what and where. Numbers outside int64/double: refused. */
+ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object);
+
+/* For JSON of our own making (store columns): NULL on failure, belongs to the pool. */
+json_t *ida_json_load(apr_pool_t *pool, const char *text);
+
+/* Gives the pool the caller's reference; returns `value`. Safe with NULL. */
+json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
+
+/* Compact text in pool; `sorted` members for anything that is hashed or compared. */
+char *ida_json_text(apr_pool_t *pool, const json_t *value);
+char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
+
+/* String member or NULL when absent or no string. Borrowed. */
+const char *ida_json_string(const json_t *object, const char *member);
+
+/* Sets member to a string, or leaves it out when text is NULL. Text must be valid UTF-8 (else it is cleaned first). */
+void ida_json_put(json_t *object, const char *member, const char *text);
+/* Sets member to a string or to null. */
+void ida_json_put_or_null(json_t *object, const char *member, const char *text);
+/* Sets member to RFC 3339 UTC text, or null for at_ms <= 0. */
+void ida_json_put_time(json_t *object, const char *member, int64_t at_ms);
+
+#endif

@@ -1,0 +1,28 @@
+/* Who is calling: the result of authentication, borrowed by everything behind it. */
+#ifndef IDA_PRINCIPAL_H
+#define IDA_PRINCIPAL_H
+
+#include <stdint.h>
+
+#include "core/rate.h"
+
+typedef enum ida_access {
+    IDA_ACCESS_READ_ONLY, /* every read: REST GET, MCP */
+    IDA_ACCESS_FULL,      /* all of REST, no MCP */
+    IDA_ACCESS_LEGACY     /* a key from before access levels: counts as full */
+} ida_access;
+
+typedef struct ida_principal {
+    const char *company;  /* tenant ID */
+    const char *username;
+    const char *label;    /* "" when none */
+    ida_access access;
+    ida_rate rate;        /* key's own limit; limit 0 = none of its own */
+    int64_t expires_at;   /* ms UTC, 0 = never */
+} ida_principal;
+
+/* "read-only", "full", "legacy" and back (-1 when unknown). */
+const char *ida_access_text(ida_access access);
+int ida_access_parse(const char *text);
+
+#endif

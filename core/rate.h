@@ -1,0 +1,17 @@
+/* A rate "120/60s" as text and numbers; used by directives, keys and tenant documents alike. */
+#ifndef IDA_RATE_H
+#define IDA_RATE_H
+
+#include <apr_pools.h>
+
+typedef struct ida_rate {
+    unsigned limit;    /* admissions; 0 = no limit of its own ("unset") */
+    unsigned period_s; /* seconds */
+    int off;           /* "off": explicitly unlimited */
+} ida_rate;
+
+/* "N/Ps", "N/Pm", "N/Ph" or "off"; N 1-1000000, P 1 s - 1 h. Returns NULL when good, else the rule broken (static text). */
+const char *ida_rate_parse(const char *text, ida_rate *rate);
+char *ida_rate_text(apr_pool_t *pool, const ida_rate *rate);
+
+#endif

@@ -1,0 +1,55 @@
+/* The tenant document (design 3.5): parsing with every rule, merging with the document before it, sealing of what the worker must be
+ * able to trust. Knows no store. */
+#ifndef IDA_TENANT_H
+#define IDA_TENANT_H
+
+#include <jansson.h>
+
+#include "core/context.h"
+#include "core/rate.h"
+
+#define IDA_SEAL_KEY_LEN 32
+
+typedef enum ida_directory_kind { IDA_DIR_CLOUD, IDA_DIR_ON_PREMISES, IDA_DIR_COUNT } ida_directory_kind;
+
+/* "cloud", "onPremises": names in documents, columns and results. */
+const char *ida_directory_name(ida_directory_kind kind);
+int ida_directory_parse(const char *name); /* -1 when unknown */
+
+/* What the rules need to know of a tenant. Everything lives in the pool it was parsed into. */
+typedef struct ida_tenant {
+    const char *id, *name, *time_zone;
+    const char *username_format, *email_format, *display_name_format;
+    const char *upn_domain, *email_domain;
+    ida_directory_kind create_users_in;
+    int64_t seat_limit;           /* -1 = none */
+    int public_api, access_governance;
+    ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
+    int64_t brake_per_hour;       /* 0 = none */
+    int stale_after_days, task_history_days, audit_days;
+    int has_directory[IDA_DIR_COUNT];
+    const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL when absent */
+    const json_t *document;       /* whole merged document; borrowed */
+    int same_upn_and_mail;        /* upnAttribute is mail: one value for both */
+    const char *openldap;         /* "openLdap"/"activeDirectory" dialect of onPremises, NULL without */
+} ida_tenant;
+
+/* Parses and checks `text` merged over `previous` (NULL at first). Refusals name the member's path ("directories.onPremises.urls[0]: ...").
+ * Secret files are not opened here (see ida_tenant_files_check). `canonical` gets the merged document to store. */
+ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous, ida_tenant **tenant, char **canonical);
+
+/* A stored document back into a struct; IDA_INTERNAL_ERROR when it is damaged. */
+ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant);
+
+/* Opens every secret file the document names: absolute path, readable, not readable by others. Refusal names member and file. */
+ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
+
+/* HMAC-SHA256 in hex over company ID, `directories` and every webhook action. */
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant);
+/* 1 when the seal is right (constant time). */
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, const char *seal);
+
+/* Reads or, when `create`, makes (mode 0600) the seal key file. Refuses files that others can read. */
+ida_kind ida_seal_key_read(ida_ctx *c, const char *path, int create, unsigned char key[IDA_SEAL_KEY_LEN]);
+
+#endif

@@ -1,0 +1,60 @@
+/* Text as Unicode sees it: validity, folding, cleaning, length; and the small encodings (hex, base62, strict base64).
+ * Every function is total: outside bytes go in, valid UTF-8 or a refusal comes out. */
+#ifndef IDA_TEXT_H
+#define IDA_TEXT_H
+
+#include <apr_pools.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 1 when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlongs) without NUL. */
+int ida_utf8_valid(const char *bytes, size_t len);
+
+/* Number of UTF-16 code units, the unit in which Graph and AD state their limits. Text must be valid UTF-8. */
+size_t ida_utf16_length(const char *text);
+
+/* Key under which UPNs, mail and proxy addresses are compared: NFKC, case folded. Result in pool. Invalid UTF-8: folded
+ * byte-wise for ASCII letters only, so that hostile directory data still gets a stable key. */
+char *ida_fold_address(apr_pool_t *pool, const char *text);
+
+/* Key for search and order: case and accents folded ("Åsa Öberg" -> "asa oberg"), runs of blanks one space, trimmed. */
+char *ida_fold_search(apr_pool_t *pool, const char *text);
+
+/* Trimmed copy (Unicode white space); NULL when text is NULL, empty or blank: "absent" of the payload rules. */
+char *ida_present(apr_pool_t *pool, const char *text);
+
+/* Directory text made safe for people and assistants: control, bidi-control and zero-width characters removed, invalid UTF-8
+ * replaced by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…"). NULL stays NULL. */
+char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
+
+/* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is known. */
+char *ida_transliterate(apr_pool_t *pool, const char *text);
+
+/* 1 when the tag is well-formed BCP 47 (RFC 5646), e.g. "sv-SE". */
+int ida_language_tag_valid(const char *tag);
+
+/* 1 when the two letters are an assigned ISO 3166-1 alpha-2 code (any case). */
+int ida_country_code_valid(const char *code);
+
+char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lower case */
+/* Bytes of a hex text, *len set; NULL when it is not hex. */
+unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
+
+/* `digits` base62 characters (0-9A-Za-z) of the big-endian number in bytes, most significant first, zero padded. */
+char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits);
+
+/* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else bytes in pool, *len set. */
+unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);
+char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len);
+
+/* Lower-case hex SHA-256 of the bytes (64 characters). */
+char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
+
+/* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are milliseconds); NULL for at <= 0. */
+char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
+
+/* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of `now_ms`, 80 random bits. */
+struct ida_env;
+char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
+
+#endif
