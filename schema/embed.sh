@@ -1,0 +1,27 @@
+#!/bin/sh
+# usage: embed.sh SCHEMADIR > migrations.c
+# Turns SCHEMADIR/{sqlite,postgresql}/NNN-name.{main,cache,audit}.sql into the tables of core/migrations.h.
+set -eu
+LC_ALL=C
+export LC_ALL
+
+echo '/* made by schema/embed.sh */'
+echo '#include "core/migrations.h"'
+for engine in sqlite postgresql; do
+    printf '\nconst ida_migration ida_migrations_%s[] = {\n' "$engine"
+    for path in "$1/$engine"/*.sql; do
+        [ -e "$path" ] || continue
+        base=$(basename "$path" .sql)
+        file=${base##*.}
+        name=${base%.*}
+        number=$(expr "$name" : '0*\([1-9][0-9]*\)-.') || number=
+        case $file:$number in
+        main:?* | cache:?* | audit:?*) ;;
+        *) echo "embed.sh: $path is not named NNN-name.main.sql, .cache.sql or .audit.sql" >&2; exit 1 ;;
+        esac
+        printf '    { %s, "%s", "%s",\n' "$number" "$name" "$file"
+        sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/\\t/g; s/?/\\?/g; s/^/      "/; s/$/\\n"/' "$path"
+        printf '    },\n'
+    done
+    printf '    { 0, 0, 0, 0 }\n};\n'
+done
