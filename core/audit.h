@@ -1,0 +1,44 @@
+/* One audit record, its JSON form for outbox and spool, and the hashes that chain it (design 8 "Audit"). Knows no store. */
+#ifndef IDA_AUDIT_H
+#define IDA_AUDIT_H
+
+#include <jansson.h>
+
+#include "core/context.h"
+
+#define IDA_AUDIT_MAX 4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
+
+typedef struct ida_audit {
+    const char *rid;        /* identity, sortable; made by ida_audit_make */
+    const char *tenant;
+    int64_t at;             /* ms */
+    const char *category;   /* "api", "workflow", "portal" */
+    const char *actor;      /* username; "worker"; person */
+    const char *label;      /* "" when none */
+    const char *action;     /* operation name ("user.create"), "task.done", "tenant.apply" */
+    const char *target;     /* UPN, task, key: what it was done to; NULL when none */
+    const char *endpoint;   /* "POST /v1/api/user", "mcp tools/call get_user"; NULL when none */
+    const char *parameters; /* sanitised JSON text; NULL when none */
+    const char *outcome;    /* "ok", REST error code, "toolError" */
+    const char *detail;     /* NULL when none */
+} ida_audit;
+
+typedef struct ida_audit_row {
+    int64_t seq;
+    ida_audit record;
+    int erased;
+} ida_audit_row;
+
+/* A record with rid and at set; the rest zero. */
+ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category);
+
+/* JSON text of a record, at most `max` bytes (0 = any): long detail, parameters, target are cut first, with a mark. */
+char *ida_audit_encode(apr_pool_t *pool, const ida_audit *record, size_t max);
+/* NULL when the text is no record. */
+ida_audit *ida_audit_decode(apr_pool_t *pool, const char *text, size_t len);
+
+/* Hex SHA-256s of the chain. salt is hex. */
+char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record);
+char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record, const char *personal_hash);
+
+#endif

@@ -1,0 +1,88 @@
+/* The driver interface: one connection to one engine, statements from the table in schema/statements.h. Two files implement it, db_sqlite.c
+ * (libsqlite3) and db_postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
+#ifndef IDA_DB_H
+#define IDA_DB_H
+
+#include "core/context.h"
+#include "schema/statements.h"
+
+typedef struct db db; /* one thread at a time; never carried over a fork */
+
+/* What a connection may write. On SQLite one file each (the others attached read-only); on PostgreSQL only a name. */
+typedef enum db_role {
+    DB_REQUEST, /* main read-write; cache and audit read-only: httpd, worker runs, idadminctl */
+    DB_SYNC,    /* cache alone, attached as cache */
+    DB_INGEST,  /* audit alone, attached as audit */
+    DB_ROLE_COUNT
+} db_role;
+
+typedef struct db_arg {
+    char kind; /* 't' or 'i' */
+    const char *text;
+    int64_t number;
+} db_arg;
+
+#define DB_T(value) {'t', (value), 0}
+#define DB_I(value) {'i', NULL, (int64_t)(value)}
+/* DB_ARGS(DB_T(id), DB_I(now)): pointer and count, as db_run takes them. DB_NONE: no arguments. */
+#define DB_ARGS(...) ((const db_arg[]){__VA_ARGS__}), (sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg))
+#define DB_NONE NULL, 0
+
+/* All rows of one answer, copied into the context's pool: no cursor stays open. */
+typedef struct db_value {
+    const char *text; /* NULL for NULL; integers have their decimal text */
+    int64_t number;   /* value of an integer column; 0 for NULL */
+} db_value;
+
+typedef struct db_result {
+    int rows, columns;
+    int64_t changes; /* rows touched by INSERT, UPDATE, DELETE */
+    const db_value *values;
+} db_result;
+
+const char *db_text(const db_result *r, int row, int column); /* NULL for NULL */
+int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
+
+/* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its schema is missing,
+ * older or newer than this program knows; the message names the command to run. `pool` owns the connection (a cleanup closes it). */
+ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
+/* Like db_open without the schema check: for `schema upgrade`. */
+ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
+void db_close(db *d);
+
+int db_is_postgresql(const db *d);
+
+/* 1 after a failure other than busy or constraint: the connection must be closed and not be used again. */
+int db_is_broken(const db *d);
+
+/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused it (in PostgreSQL the transaction is then
+ * lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE: store away or busy beyond patience; inside a transaction db_must_repeat tells whether the
+ * transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours, logged with the statement's name, never with its values.
+ * Outside a transaction a writing statement takes the gate for itself; a read is repeated once on a new connection by the caller (store). */
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+
+/* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE; PostgreSQL: BEGIN. */
+ida_kind db_begin(db *d, ida_ctx *c);
+ida_kind db_commit(db *d, ida_ctx *c);
+void db_rollback(db *d);
+int db_in_transaction(const db *d);
+int db_must_repeat(const db *d); /* busy snapshot, 40001, 40P01 */
+
+/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN; PostgreSQL: REPEATABLE READ, READ ONLY). */
+ida_kind db_begin_read(db *d, ida_ctx *c);
+void db_end_read(db *d);
+
+/* Free SQL text without arguments: migrations only. */
+ida_kind db_script(db *d, ida_ctx *c, const char *sql);
+
+/* Wakes workers that wait (PostgreSQL: NOTIFY; SQLite: nothing, they poll). Call inside the writing transaction. */
+ida_kind db_notify(db *d, ida_ctx *c, const char *channel);
+/* Waits up to ms for a notification on the channel listened to; returns early when one came. SQLite: sleeps. */
+void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
+
+/* SQLite: checkpoint under the gate (worker only), *wal_bytes left afterwards; PostgreSQL: nothing. */
+ida_kind db_checkpoint(db *d, ida_ctx *c);
+
+/* Turns on the behaviour for transaction poolers (no named statements) or off; a DSN parameter `idadmin_pooler=1` sets it too. */
+
+#endif

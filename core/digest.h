@@ -1,0 +1,19 @@
+/* SHA-256 and HMAC-SHA256 over parts: what keys, cursors and seals are made with. */
+#ifndef IDA_DIGEST_H
+#define IDA_DIGEST_H
+
+#include <stddef.h>
+
+#define IDA_DIGEST_LEN 32
+
+typedef struct ida_bytes {
+    const void *at;
+    size_t len;
+} ida_bytes;
+
+void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN]);
+
+/* Each part is preceded by its length, so that no two lists of parts have the same digest by shifting bytes between them. */
+void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count, unsigned char out[IDA_DIGEST_LEN]);
+
+#endif

@@ -1,0 +1,163 @@
+/* Owns the way from bytes to JSON values and back. Must not know what the members mean. */
+#include "core/json.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#define DEPTH_MAX 32
+
+static apr_status_t drop(void *value)
+{
+    json_decref(value);
+    return APR_SUCCESS;
+}
+
+json_t *ida_json_keep(apr_pool_t *pool, json_t *value)
+{
+    if (value) {
+        apr_pool_cleanup_register(pool, value, drop, apr_pool_cleanup_null);
+    }
+    return value;
+}
+
+/* Offset of the bracket that opens level DEPTH_MAX + 1, or len. Looked for before the parser, which recurses once per level. */
+static size_t too_deep_at(const char *bytes, size_t len)
+{
+    int depth = 0, in_string = 0;
+    for (size_t i = 0; i < len; i++) {
+        char ch = bytes[i];
+        if (in_string) {
+            if (ch == '\\') {
+                i++;
+            } else if (ch == '"') {
+                in_string = 0;
+            }
+        } else if (ch == '"') {
+            in_string = 1;
+        } else if (ch == '{' || ch == '[') {
+            if (++depth > DEPTH_MAX) {
+                return i;
+            }
+        } else if (ch == '}' || ch == ']') {
+            depth--;
+        }
+    }
+    return len;
+}
+
+static void position(const char *bytes, size_t at, int *line, int *column)
+{
+    *line = 1;
+    *column = 1;
+    for (size_t i = 0; i < at; i++) {
+        if (bytes[i] == '\n') {
+            ++*line;
+            *column = 1;
+        } else {
+            ++*column;
+        }
+    }
+}
+
+static int is_blank(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!strchr(" \t\r\n", bytes[i]) || !bytes[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object)
+{
+    *object = NULL;
+    if (is_blank(bytes, len)) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is empty; one JSON object is expected.");
+    }
+    size_t deep = too_deep_at(bytes, len);
+    if (deep < len) {
+        int line, column;
+        position(bytes, deep, &line, &column);
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is nested more than %d levels deep at line %d, column %d.", DEPTH_MAX,
+                        line, column);
+    }
+    json_error_t error;
+    json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
+    if (!value) {
+        /* Jansson may quote the text around the fault: whoever sent it decides over those bytes. */
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is malformed at line %d, column %d: %s.", error.line, error.column,
+                        ida_clean(c->pool, error.text, strlen(error.text), 160));
+    }
+    ida_json_keep(c->pool, value);
+    if (!json_is_object(value)) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is an array; one JSON object is expected.");
+    }
+    *object = value;
+    return IDA_OK;
+}
+
+json_t *ida_json_load(apr_pool_t *pool, const char *text)
+{
+    return text ? ida_json_keep(pool, json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL)) : NULL;
+}
+
+static char *dump(apr_pool_t *pool, const json_t *value, size_t flags)
+{
+    char *text = value ? json_dumps(value, flags | JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *copy = apr_pstrdup(pool, text);
+    free(text);
+    return copy;
+}
+
+char *ida_json_text(apr_pool_t *pool, const json_t *value)
+{
+    return dump(pool, value, 0);
+}
+
+char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
+{
+    return dump(pool, value, JSON_SORT_KEYS);
+}
+
+const char *ida_json_string(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+/* New reference. Directory text is not always UTF-8; Jansson takes nothing else. */
+static json_t *string_of(const char *text)
+{
+    size_t len = strlen(text);
+    json_t *value = json_stringn(text, len);
+    if (!value) {
+        apr_pool_t *scratch;
+        apr_pool_create(&scratch, NULL);
+        value = json_string(ida_clean(scratch, text, len, 0));
+        apr_pool_destroy(scratch);
+    }
+    return value;
+}
+
+void ida_json_put(json_t *object, const char *member, const char *text)
+{
+    if (text) {
+        json_object_set_new(object, member, string_of(text));
+    }
+}
+
+void ida_json_put_or_null(json_t *object, const char *member, const char *text)
+{
+    json_object_set_new(object, member, text ? string_of(text) : json_null());
+}
+
+void ida_json_put_time(json_t *object, const char *member, int64_t at_ms)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    ida_json_put_or_null(object, member, ida_utc_text(scratch, at_ms));
+    apr_pool_destroy(scratch);
+}

@@ -1,0 +1,58 @@
+/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a reslist per child; worker: one a
+ * thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an ida_kind and allocates in the
+ * context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says otherwise. */
+#ifndef IDA_STORE_H
+#define IDA_STORE_H
+
+#include "core/context.h"
+#include "core/db.h"
+
+typedef struct store {
+    db *db;
+    const char *dsn;
+    db_role role;
+    apr_pool_t *pool;       /* own root of this connection; cleared on reconnect */
+    int64_t retry_at;       /* monotonic ms before which a lost store is not tried again (one attempt a second) */
+} store;
+
+/* Default DSN of this build. */
+const char *store_default_dsn(void);
+/* "sqlite3:PATH" -> PATH, else NULL. */
+const char *store_sqlite_path(const char *dsn);
+/* Checks the form of a DSN: NULL when good, else the rule. */
+const char *store_dsn_fault(const char *dsn);
+/* Seal key file by design 8: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key for PostgreSQL. */
+char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
+
+/* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
+store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
+/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a second. */
+ida_kind store_connect(store *s, ida_ctx *c);
+void store_disconnect(store *s);
+
+/* One read statement, repeated once on a new connection when the connection proved dead. For store_*.c. */
+ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+/* One writing statement as a transaction of its own, or inside the one that is open. For store_*.c. */
+ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+
+/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back. Repeated as a whole (fresh context state, at most 5 s)
+ * when the engine asks for it, so `work` must not have effects outside the store and its baton must be re-settable. */
+typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
+ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
+
+/* Same, for reads that must see one state. */
+ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
+
+/* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text for each migration carried out (json array of
+ * strings). Refuses a schema newer than it knows. */
+struct json_t;
+ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, struct json_t *steps);
+/* Newest migration number this program knows. */
+int store_schema_version(void);
+
+/* Setting; IDA_NOT_FOUND when absent. */
+ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value);
+/* The cursor key (32 bytes), read once and kept in the store handle's pool. */
+ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32]);
+
+#endif

@@ -1,0 +1,40 @@
+/* Audit: the outbox written with what it tells of, ingestion into the chained record, reading and verifying. */
+#ifndef IDA_STORE_AUDIT_H
+#define IDA_STORE_AUDIT_H
+
+#include "core/audit.h"
+#include "core/store.h"
+
+/* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
+ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record);
+
+/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`, then deletes from the outbox. *moved tells how many.
+ * Repeatable at any crash point (rid). */
+ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved);
+
+/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in one transaction (role DB_INGEST).
+ * Records of tenants that do not exist are counted into *unknown and skipped (nobody could read them). */
+ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position);
+ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
+                                 ida_audit *const *records, int count);
+/* Forgets the position of a segment that was removed. */
+ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const char *segment);
+
+typedef struct store_audit_filter {
+    const char *actor, *category;   /* NULL: all */
+    int64_t from, to;               /* ms, from inclusive, to exclusive; 0: open */
+    int64_t before_seq;             /* page: records with a smaller seq (newest first); 0: from the newest */
+    int limit;
+} store_audit_filter;
+
+/* Newest first; *total counts all that the filter takes (without the page). */
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows, int *count,
+                          int64_t *total);
+
+/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c's message says how. *count: records. */
+ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count);
+
+/* Removes records older than `before` (ms) as a prefix, keeping the last hash. *removed tells how many. */
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int64_t *removed);
+
+#endif

@@ -1,0 +1,27 @@
+/* API users. The hot path of every request is store_key_find. */
+#ifndef IDA_STORE_KEY_H
+#define IDA_STORE_KEY_H
+
+#include <jansson.h>
+
+#include "core/principal.h"
+#include "core/store.h"
+
+/* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still compares, in the same time). */
+typedef struct store_key {
+    ida_principal principal;
+    const char *key_hash;
+    int disabled;
+    int64_t tenant_revision;
+} store_key;
+
+/* IDA_OK also when there is no such user (key->key_hash NULL). */
+ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username, store_key *key);
+/* IDA_CONFLICT when the username exists in the tenant, IDA_NOT_FOUND when the tenant does not. */
+ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal, const char *key_hash);
+ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username, int disabled);
+ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username);
+/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt}; never hashes. */
+ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array);
+
+#endif

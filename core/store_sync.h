@@ -1,0 +1,84 @@
+/* Writing the cache: runs of a sync through staging, and the worker's write-through. Role DB_SYNC throughout. What a directory says arrives as
+ * items; how a dialect found out is not known here.
+ *
+ * Rules kept here (design 8): no transaction waits for a network; pages go to staging in batches of <= 250 ms; the token is committed with the last batch; a
+ * run never deletes a row written through after it began; for 15 minutes an item that contradicts a write-through does not win unless it is newer by the
+ * directory's own stamp; a partial answer never deletes; the deletion guard stops a run and keeps the cache. */
+#ifndef IDA_STORE_SYNC_H
+#define IDA_STORE_SYNC_H
+
+#include "core/store.h"
+#include "core/tenant.h"
+
+typedef struct sync_user {
+    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title, *company, *office, *city, *country, *employee_id;
+    const char **addresses;   /* further addresses (proxy, aliases); NULL-terminated or NULL */
+    const char **licenses;    /* NULL: not told; empty list: none */
+    int enabled, guest;
+    int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
+    const char *manager_id;   /* or manager_dn */
+    const char *manager_dn, *manager_dn_key;
+    const char *dn, *dn_key, *anchor, *stamp;
+} sync_user;
+
+typedef struct sync_group {
+    const char *id, *name, *kind, *description, *dn, *dn_key, *rule, *stamp;
+    int synced;
+} sync_group;
+
+typedef struct sync_member {     /* one direct member of a group: by ID and kind, or by DN key */
+    const char *id, *kind;    /* "user" or "group"; NULL when only the DN is known */
+    const char *dn_key;
+} sync_member;
+
+typedef struct store_sync_state {
+    int64_t run, started_at, completed_at, full_at;
+    const char *tokens, *binding, *error, *stopped;
+    int sign_ins;
+} store_sync_state;
+
+ida_kind store_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_state *state);
+
+/* --- a run --- */
+
+typedef struct sync_run sync_run; /* in the pool given to begin; one thread */
+
+/* Begins run number state.run + 1: empties staging, notes started_at. `full`: what is not seen goes at the end (both streams). */
+ida_kind sync_run_begin(sync_run **run, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory, int full);
+
+/* Items into the run's buffer, flushed to staging when it is full (short transactions). Arguments are copied. */
+ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user);
+/* The group with its complete list of direct members (placeholder left out). */
+ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count);
+/* Change of single members without the rest (incremental values). */
+ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed);
+/* Entry gone. kind "user" or "group". Unknown IDs are no-ops. */
+ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id);
+/* Present phase: still there, unchanged. */
+ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const char *id);
+/* This stream ended with "everything of this kind neither sent nor named present is gone" (full run or present phase). */
+ida_kind sync_run_complete(sync_run *run, ida_ctx *c, const char *kind);
+
+typedef struct sync_guard { int64_t percent, count; int accept; } sync_guard; /* deletionGuard of the document: percent or absolute count, 0 = default rule */
+
+typedef struct sync_summary { int64_t users, groups, deleted_users, deleted_groups, unresolved; int guard_stopped; const char *reason; } sync_summary;
+
+/* Applies staging to the cache in short batches, resolves managers and members, brings counters up to date, commits tokens and binding with the last batch.
+ * Guard: IDA_CONFLICT, summary->guard_stopped, the cache as it was, reason stored in sync_state.stopped. `tokens` is JSON text. */
+ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard, int sign_ins, sync_summary *summary);
+
+/* Ends a run without applying; error text kept in sync_state.error. */
+ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
+
+/* --- write-through, each one transaction: what the directory answered to the worker --- */
+
+ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user);
+ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id, int enabled, const char *stamp);
+ida_kind store_cache_user_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id, const char *manager_id);
+ida_kind store_cache_user_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id);
+ida_kind store_cache_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id, const char *user_id, int removed);
+
+/* Empties the cache of a directory (cache reset); sync_state starts anew, run keeps growing. */
+ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
+
+#endif

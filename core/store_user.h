@@ -1,0 +1,34 @@
+/* Reading users (and groups) of the cache. Role DB_REQUEST or any that sees cache. */
+#ifndef IDA_STORE_USER_H
+#define IDA_STORE_USER_H
+
+#include "core/store.h"
+#include "core/tenant.h"
+
+typedef struct ida_user {
+    ida_directory_kind directory; /* the row's; for a joined person the cloud one */
+    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title, *company, *office, *city, *country, *employee_id;
+    int enabled, guest;
+    int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
+    const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
+    const char *dn, *anchor;
+    int in[IDA_DIR_COUNT];        /* which directories hold the person */
+    const char *other_id;         /* id in the other directory when in both */
+} ida_user;
+
+/* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined. IDA_NOT_FOUND. */
+ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
+/* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
+ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
+
+/* Where the sync of each directory stands; completed_at/full_at 0 when never. */
+typedef struct store_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } store_sync_info;
+ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info);
+
+/* Direct groups of a user: id, name, kind, dn. At most 10,000. */
+typedef struct ida_group { ida_directory_kind directory; const char *id, *name, *kind, *dn, *rule; int synced; int64_t member_count; } ida_group;
+ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count);
+/* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
+ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out);
+
+#endif

@@ -1,0 +1,398 @@
+/* Owns text as Unicode sees it: validity, folding, cleaning, transliteration, language tags and country codes.
+ * Must not know what the text means; encodings of bytes are text_codec.c's. */
+#include "core/text.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <string.h>
+#include <unicode/uchar.h>
+#include <unicode/uloc.h>
+#include <unicode/unorm2.h>
+#include <unicode/uscript.h>
+#include <unicode/ustring.h>
+#include <unicode/utf8.h>
+#include <unicode/utrans.h>
+
+/* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies end at 6 MB). */
+#define TEXT_MAX (64 * 1024 * 1024)
+
+int ida_utf8_valid(const char *bytes, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    const unsigned char *end = p + len;
+    while (p < end) {
+        if (*p < 0x80) {
+            if (*p++ == 0) {
+                return 0;
+            }
+            continue;
+        }
+        /* The second byte's range excludes overlongs, surrogates and values above U+10FFFF. */
+        size_t more;
+        unsigned char low = 0x80, high = 0xBF;
+        if (*p >= 0xC2 && *p <= 0xDF) {
+            more = 1;
+        } else if ((*p & 0xF0) == 0xE0) {
+            more = 2;
+            low = *p == 0xE0 ? 0xA0 : 0x80;
+            high = *p == 0xED ? 0x9F : 0xBF;
+        } else if (*p >= 0xF0 && *p <= 0xF4) {
+            more = 3;
+            low = *p == 0xF0 ? 0x90 : 0x80;
+            high = *p == 0xF4 ? 0x8F : 0xBF;
+        } else {
+            return 0;
+        }
+        if ((size_t)(end - p) <= more || p[1] < low || p[1] > high) {
+            return 0;
+        }
+        for (size_t i = 2; i <= more; i++) {
+            if ((p[i] & 0xC0) != 0x80) {
+                return 0;
+            }
+        }
+        p += more + 1;
+    }
+    return 1;
+}
+
+size_t ida_utf16_length(const char *text)
+{
+    size_t units = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if ((*p & 0xC0) != 0x80) {
+            units += *p >= 0xF0 ? 2 : 1;
+        }
+    }
+    return units;
+}
+
+/* UTF-16 copy, or NULL when the text is not valid UTF-8 or too long. */
+static UChar *to_utf16(apr_pool_t *pool, const char *text, int32_t *len)
+{
+    size_t bytes = strlen(text);
+    if (bytes > TEXT_MAX || !ida_utf8_valid(text, bytes)) {
+        return NULL;
+    }
+    UErrorCode status = U_ZERO_ERROR;
+    UChar *out = apr_palloc(pool, (bytes + 1) * sizeof *out);
+    u_strFromUTF8(out, (int32_t)bytes + 1, len, text, (int32_t)bytes, &status);
+    return U_SUCCESS(status) ? out : NULL;
+}
+
+static char *to_utf8(apr_pool_t *pool, const UChar *text, int32_t len)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    int32_t room = len * 3 + 1, got = 0;
+    char *out = apr_palloc(pool, (apr_size_t)room);
+    u_strToUTF8WithSub(out, room, &got, text, len, 0xFFFD, NULL, &status);
+    out[got] = '\0';
+    return out;
+}
+
+/* Normalised copy in pool, or NULL on failure of ICU (out of memory, missing data). */
+static UChar *normalize(apr_pool_t *pool, const UNormalizer2 *form, const UChar *text, int32_t len, int32_t *out_len)
+{
+    for (int32_t room = len + len / 2 + 16;;) {
+        UErrorCode status = U_ZERO_ERROR;
+        UChar *out = apr_palloc(pool, (apr_size_t)room * sizeof *out);
+        *out_len = unorm2_normalize(form, text, len, out, room, &status);
+        if (status == U_BUFFER_OVERFLOW_ERROR) {
+            room = *out_len + 1;
+            continue;
+        }
+        return U_SUCCESS(status) ? out : NULL;
+    }
+}
+
+static char *ascii_lower(apr_pool_t *pool, const char *text)
+{
+    char *copy = apr_pstrdup(pool, text);
+    for (char *p = copy; *p; p++) {
+        if (*p >= 'A' && *p <= 'Z') {
+            *p = (char)(*p - 'A' + 'a');
+        }
+    }
+    return copy;
+}
+
+static int all_ascii(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text >= 0x80) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+char *ida_fold_address(apr_pool_t *pool, const char *text)
+{
+    if (all_ascii(text)) {
+        return ascii_lower(pool, text); /* the same result as below, on the way of every request */
+    }
+    UErrorCode status = U_ZERO_ERROR;
+    const UNormalizer2 *form = unorm2_getNFKCCasefoldInstance(&status);
+    int32_t len, out_len;
+    UChar *wide = to_utf16(pool, text, &len);
+    UChar *folded = wide && U_SUCCESS(status) ? normalize(pool, form, wide, len, &out_len) : NULL;
+    return folded ? to_utf8(pool, folded, out_len) : ascii_lower(pool, text);
+}
+
+/* Letters that people type without their stroke or as two letters, but that Unicode does not decompose. */
+static const struct {
+    UChar32 from;
+    const char *to;
+} undecomposed[] = {
+    {0x00E6, "ae"}, {0x00F0, "d"}, {0x00F8, "o"}, {0x00FE, "th"}, {0x0111, "d"}, {0x0127, "h"},
+    {0x0131, "i"},  {0x0142, "l"}, {0x014B, "n"}, {0x0153, "oe"}, {0x0167, "t"}, {0x0259, "e"},
+};
+
+static const char *without_stroke(UChar32 ch)
+{
+    for (size_t i = 0; i < sizeof undecomposed / sizeof *undecomposed; i++) {
+        if (undecomposed[i].from == ch) {
+            return undecomposed[i].to;
+        }
+    }
+    return NULL;
+}
+
+/* Accents proper: marks shared by scripts. Vowel signs of Indic scripts are marks of their script and carry meaning. */
+static int is_accent(UChar32 ch)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    return u_charType(ch) == U_NON_SPACING_MARK && uscript_getScript(ch, &status) == USCRIPT_INHERITED;
+}
+
+static char *squeeze_blanks(char *text)
+{
+    char *to = text;
+    int32_t i = 0, len = (int32_t)strlen(text);
+    int blank = 0;
+    while (i < len) {
+        int32_t start = i;
+        UChar32 ch;
+        U8_NEXT(text, i, len, ch);
+        if (ch >= 0 && u_isUWhiteSpace(ch)) {
+            blank = to != text;
+            continue;
+        }
+        if (blank) {
+            *to++ = ' ';
+            blank = 0;
+        }
+        memmove(to, text + start, (size_t)(i - start));
+        to += i - start;
+    }
+    *to = '\0';
+    return text;
+}
+
+char *ida_fold_search(apr_pool_t *pool, const char *text)
+{
+    if (strlen(text) > TEXT_MAX) {
+        return squeeze_blanks(apr_pstrmemdup(pool, "", 0));
+    }
+    if (all_ascii(text)) {
+        return squeeze_blanks(ascii_lower(pool, text));
+    }
+    UErrorCode status = U_ZERO_ERROR;
+    const UNormalizer2 *fold = unorm2_getNFKCCasefoldInstance(&status);
+    const UNormalizer2 *apart = unorm2_getNFDInstance(&status);
+    const UNormalizer2 *together = unorm2_getNFCInstance(&status);
+    int32_t len;
+    UChar *wide = to_utf16(pool, text, &len);
+    if (wide && U_SUCCESS(status)) {
+        wide = normalize(pool, fold, wide, len, &len);
+        wide = wide ? normalize(pool, apart, wide, len, &len) : NULL;
+    }
+    if (!wide || U_FAILURE(status)) {
+        return squeeze_blanks(ascii_lower(pool, text));
+    }
+    UChar *bare = apr_palloc(pool, ((apr_size_t)len * 2 + 1) * sizeof *bare);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < len;) {
+        UChar32 ch;
+        U16_NEXT(wide, i, len, ch);
+        if (is_accent(ch)) {
+            continue;
+        }
+        const char *plain = without_stroke(ch);
+        if (plain) {
+            for (; *plain; plain++) {
+                bare[kept++] = (UChar)*plain;
+            }
+        } else {
+            U16_APPEND_UNSAFE(bare, kept, ch);
+        }
+    }
+    wide = normalize(pool, together, bare, kept, &len);
+    return squeeze_blanks(wide ? to_utf8(pool, wide, len) : to_utf8(pool, bare, kept));
+}
+
+char *ida_present(apr_pool_t *pool, const char *text)
+{
+    if (!text) {
+        return NULL;
+    }
+    size_t len = strlen(text), start = 0, end = 0;
+    int seen = 0;
+    for (size_t i = 0; i < len;) {
+        size_t at = i;
+        UChar32 ch;
+        U8_NEXT(text, i, len, ch);
+        if (ch >= 0 && u_isUWhiteSpace(ch)) {
+            continue;
+        }
+        start = seen ? start : at;
+        seen = 1;
+        end = i;
+    }
+    return seen ? apr_pstrmemdup(pool, text + start, end - start) : NULL;
+}
+
+typedef enum treatment { KEEP, DROP, BLANK } treatment;
+
+/* Invisible characters carry orders past a reader's eyes (bidi overrides, tag characters, variation selectors); line ends forge
+ * log lines and table rows. */
+static treatment treat(UChar32 ch)
+{
+    if (ch == '\t' || ch == '\n' || ch == '\r' || ch == 0x0B || ch == 0x0C || ch == 0x85 || ch == 0x2028 || ch == 0x2029) {
+        return BLANK;
+    }
+    if (ch < 0x7F) {
+        return ch < 0x20 ? DROP : KEEP;
+    }
+    if (u_hasBinaryProperty(ch, UCHAR_PREPENDED_CONCATENATION_MARK)) {
+        return KEEP; /* visible, though Unicode counts these as format characters */
+    }
+    int type = u_charType(ch);
+    return type == U_CONTROL_CHAR || type == U_FORMAT_CHAR || u_hasBinaryProperty(ch, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)
+               ? DROP
+               : KEEP;
+}
+
+char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
+{
+    static const char mark[] = "\xE2\x80\xA6";
+    if (!text) {
+        return NULL;
+    }
+    size_t at = 0, cut = 0; /* cut: the longest prefix that leaves room for the mark */
+    size_t mark_len = max >= sizeof mark - 1 ? sizeof mark - 1 : 0;
+    /* U+FFFD takes three bytes for one bad byte; with a limit nothing beyond it is built. */
+    size_t room = len * 3;
+    if (max && room > max) {
+        room = max;
+    }
+    char *out = apr_palloc(pool, room + mark_len + 1);
+    for (size_t i = 0; i < len;) {
+        UChar32 ch;
+        U8_NEXT(text, i, len, ch);
+        treatment what = ch < 0 ? KEEP : treat(ch);
+        if (what == DROP) {
+            continue;
+        }
+        ch = ch < 0 ? 0xFFFD : what == BLANK ? ' ' : ch;
+        size_t size = (size_t)U8_LENGTH(ch);
+        if (max && at + size > max) {
+            memcpy(out + cut, mark, mark_len);
+            at = cut + mark_len;
+            break;
+        }
+        U8_APPEND_UNSAFE(out, at, ch);
+        if (at + mark_len <= max) {
+            cut = at;
+        }
+    }
+    out[at] = '\0';
+    return out;
+}
+
+/* A transliterator keeps state while it works and must not be shared by threads at once; making one costs milliseconds. So there
+ * is one per process, opened at first use and kept until the process ends. */
+static pthread_mutex_t latin_lock = PTHREAD_MUTEX_INITIALIZER;
+static UTransliterator *latin;
+
+static int32_t to_latin(UChar *text, int32_t len, int32_t room, UErrorCode *status)
+{
+    pthread_mutex_lock(&latin_lock);
+    if (!latin) {
+        static const char rules[] = "Any-Latin; Latin-ASCII; Lower";
+        UChar id[sizeof rules];
+        u_charsToUChars(rules, id, sizeof rules);
+        latin = utrans_openU(id, -1, UTRANS_FORWARD, NULL, 0, NULL, status);
+    }
+    if (U_SUCCESS(*status)) {
+        int32_t limit = len;
+        utrans_transUChars(latin, text, &len, room, 0, &limit, status);
+    }
+    pthread_mutex_unlock(&latin_lock);
+    return len;
+}
+
+char *ida_transliterate(apr_pool_t *pool, const char *text)
+{
+    if (all_ascii(text)) {
+        return ascii_lower(pool, text);
+    }
+    int32_t len;
+    const UChar *wide = to_utf16(pool, text, &len);
+    if (!wide) {
+        return ascii_lower(pool, text);
+    }
+    for (int32_t room = len * 4 + 64;;) {
+        UErrorCode status = U_ZERO_ERROR;
+        UChar *work = apr_palloc(pool, (apr_size_t)room * sizeof *work);
+        memcpy(work, wide, (size_t)len * sizeof *work);
+        int32_t got = to_latin(work, len, room, &status);
+        if (status == U_BUFFER_OVERFLOW_ERROR && room <= TEXT_MAX) {
+            room *= 4;
+            continue;
+        }
+        return U_SUCCESS(status) ? to_utf8(pool, work, got) : ascii_lower(pool, text);
+    }
+}
+
+int ida_language_tag_valid(const char *tag)
+{
+    size_t len = strlen(tag);
+    if (len == 0 || len > 128) {
+        return 0;
+    }
+    for (const char *p = tag; *p; p++) {
+        int letter = (*p | 0x20) >= 'a' && (*p | 0x20) <= 'z';
+        if (!letter && (*p < '0' || *p > '9') && *p != '-') {
+            return 0; /* ICU also takes "en_US" and keywords of its own */
+        }
+    }
+    UErrorCode status = U_ZERO_ERROR;
+    char locale[512];
+    int32_t parsed = 0;
+    uloc_forLanguageTag(tag, locale, sizeof locale, &parsed, &status);
+    return U_SUCCESS(status) && status != U_STRING_NOT_TERMINATED_WARNING && parsed == (int32_t)len;
+}
+
+/* ISO 3166-1 alpha-2, officially assigned elements, in order. */
+static const char countries[] =
+    "ADAEAFAGAIALAMAOAQARASATAUAWAXAZBABBBDBEBFBGBHBIBJBLBMBNBOBQBRBSBTBVBWBY"
+    "BZCACCCDCFCGCHCICKCLCMCNCOCRCUCVCWCXCYCZDEDJDKDMDODZECEEEGEHERESETFIFJFK"
+    "FMFOFRGAGBGDGEGFGGGHGIGLGMGNGPGQGRGSGTGUGWGYHKHMHNHRHTHUIDIEILIMINIOIQIR"
+    "ISITJEJMJOJPKEKGKHKIKMKNKPKRKWKYKZLALBLCLILKLRLSLTLULVLYMAMCMDMEMFMGMHMK"
+    "MLMMMNMOMPMQMRMSMTMUMVMWMXMYMZNANCNENFNGNINLNONPNRNUNZOMPAPEPFPGPHPKPLPM"
+    "PNPRPSPTPWPYQARERORSRURWSASBSCSDSESGSHSISJSKSLSMSNSOSRSSSTSVSXSYSZTCTDTF"
+    "TGTHTJTKTLTMTNTOTRTTTVTWTZUAUGUMUSUYUZVAVCVEVGVIVNVUWFWSYEYTZAZMZW";
+
+int ida_country_code_valid(const char *code)
+{
+    if (strlen(code) != 2) {
+        return 0;
+    }
+    for (const char *p = countries; *p; p += 2) {
+        if ((code[0] & ~0x20) == p[0] && (code[1] & ~0x20) == p[1] && (code[0] & 0x40) && (code[1] & 0x40)) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,177 @@
+/* Owns the small encodings of bytes, times and IDs as text. Knows no Unicode and no meaning. */
+#include "core/text.h"
+
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/context.h"
+#include "core/digest.h"
+
+char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *out = apr_palloc(pool, len * 2 + 1);
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[len * 2] = '\0';
+    return out;
+}
+
+static int hex_digit(char ch)
+{
+    if (ch >= '0' && ch <= '9') {
+        return ch - '0';
+    }
+    int lower = ch | 0x20;
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len)
+{
+    size_t digits = strlen(hex);
+    if (digits % 2) {
+        return NULL;
+    }
+    unsigned char *out = apr_palloc(pool, digits / 2 + 1);
+    for (size_t i = 0; i < digits; i += 2) {
+        int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
+        if (high < 0 || low < 0) {
+            return NULL;
+        }
+        out[i / 2] = (unsigned char)(high << 4 | low);
+    }
+    *len = digits / 2;
+    return out;
+}
+
+char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits)
+{
+    static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    unsigned char *number = apr_pmemdup(pool, bytes, len);
+    char *out = apr_palloc(pool, digits + 1);
+    for (size_t d = digits; d-- > 0;) {
+        unsigned rest = 0;
+        for (size_t i = 0; i < len; i++) {
+            unsigned value = rest << 8 | number[i];
+            number[i] = (unsigned char)(value / 62);
+            rest = value % 62;
+        }
+        out[d] = alphabet[rest];
+    }
+    OPENSSL_cleanse(number, len); /* keys are made here */
+    out[digits] = '\0';
+    return out;
+}
+
+static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static int base64_digit(unsigned char ch)
+{
+    if (ch >= 'A' && ch <= 'Z') {
+        return ch - 'A';
+    }
+    if (ch >= 'a' && ch <= 'z') {
+        return ch - 'a' + 26;
+    }
+    if (ch >= '0' && ch <= '9') {
+        return ch - '0' + 52;
+    }
+    return ch == '+' ? 62 : ch == '/' ? 63 : -1;
+}
+
+unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len)
+{
+    if (text_len % 4) {
+        return NULL;
+    }
+    size_t padding = 0;
+    while (padding < 2 && padding < text_len && text[text_len - 1 - padding] == '=') {
+        padding++;
+    }
+    unsigned char *out = apr_palloc(pool, text_len / 4 * 3 + 1);
+    size_t at = 0;
+    for (size_t i = 0; i < text_len; i += 4) {
+        size_t digits = i + 4 == text_len ? 4 - padding : 4;
+        unsigned value = 0;
+        for (size_t d = 0; d < 4; d++) {
+            int digit = d < digits ? base64_digit((unsigned char)text[i + d]) : 0;
+            if (digit < 0) {
+                return NULL;
+            }
+            value = value << 6 | (unsigned)digit;
+        }
+        /* Bits that no byte takes must be zero: one text for one value. */
+        if ((digits == 3 && value & 0xFF) || (digits == 2 && value & 0xFFFF)) {
+            return NULL;
+        }
+        for (size_t b = 0; b + 1 < digits; b++) {
+            out[at++] = (unsigned char)(value >> (16 - 8 * b));
+        }
+    }
+    *len = at;
+    return out;
+}
+
+char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len)
+{
+    char *out = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *to = out;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t have = len - i < 3 ? len - i : 3;
+        unsigned value = (unsigned)bytes[i] << 16 | (have > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (have > 2 ? bytes[i + 2] : 0);
+        for (size_t d = 0; d < 4; d++) {
+            *to++ = d <= have ? base64_alphabet[value >> (18 - 6 * d) & 63] : '=';
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
+char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len)
+{
+    unsigned char digest[IDA_DIGEST_LEN];
+    ida_sha256(bytes, len, digest);
+    return ida_hex(pool, digest, sizeof digest);
+}
+
+char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
+{
+    if (at_ms <= 0) {
+        return NULL;
+    }
+    time_t seconds = (time_t)(at_ms / 1000);
+    struct tm tm;
+    if (!gmtime_r(&seconds, &tm)) {
+        return NULL;
+    }
+    char text[64];
+    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    int ms = (int)(at_ms % 1000);
+    text[len] = '\0';
+    return ms ? ida_printf(pool, "%s.%03dZ", text, ms) : apr_pstrcat(pool, text, "Z", NULL);
+}
+
+char *ida_new_id(apr_pool_t *pool, const ida_env *env)
+{
+    static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    unsigned char bytes[16];
+    uint64_t now = (uint64_t)ida_now(env);
+    for (int i = 0; i < 6; i++) {
+        bytes[i] = (unsigned char)(now >> (40 - 8 * i));
+    }
+    ida_random(env, bytes + 6, sizeof bytes - 6);
+    /* 26 digits are 130 bits: the first digit carries three bits only. */
+    char *out = apr_palloc(pool, 27);
+    for (int d = 0; d < 26; d++) {
+        int bit = d * 5 - 2, value = 0;
+        for (int b = bit; b < bit + 5; b++) {
+            value = value << 1 | (b >= 0 ? bytes[b / 8] >> (7 - b % 8) & 1 : 0);
+        }
+        out[d] = alphabet[value];
+    }
+    out[26] = '\0';
+    return out;
+}

@@ -1,0 +1,144 @@
+CREATE SCHEMA IF NOT EXISTS cache;
+-- The cache schema: what the directories hold, as of the last sync and the worker's own writes. Another version is emptied and synced again,
+-- never migrated. Written by sync connections alone. Every row carries the run that saw it last and the time of the worker's last own write.
+
+CREATE TABLE cache.directory_user (
+    tenant_id                TEXT COLLATE "C"     NOT NULL,
+    directory                TEXT COLLATE "C"     NOT NULL, -- cloud, onPremises
+    id                       TEXT COLLATE "C"     NOT NULL, -- immutable: Graph id, objectGUID, entryUUID
+    upn                      TEXT COLLATE "C",              -- NULL: the entry has none and cannot be addressed by it
+    upn_key                  TEXT COLLATE "C",              -- folded
+    mail                     TEXT COLLATE "C",
+    mail_key                 TEXT COLLATE "C",
+    display_name             TEXT COLLATE "C",
+    name_key                 TEXT COLLATE "C"     NOT NULL DEFAULT '', -- folded display name: order of lists
+    given_name               TEXT COLLATE "C",
+    surname                  TEXT COLLATE "C",
+    department               TEXT COLLATE "C",
+    department_key           TEXT COLLATE "C",
+    job_title                TEXT COLLATE "C",
+    company                  TEXT COLLATE "C",
+    office                   TEXT COLLATE "C",
+    city                     TEXT COLLATE "C",
+    country                  TEXT COLLATE "C",
+    employee_id              TEXT COLLATE "C",
+    enabled                  SMALLINT NOT NULL DEFAULT 1,
+    guest                    SMALLINT NOT NULL DEFAULT 0,
+    created_at               BIGINT   NOT NULL DEFAULT 0,
+    last_sign_in_at          BIGINT   NOT NULL DEFAULT 0, -- 0: never or not recorded
+    last_noninteractive_at   BIGINT   NOT NULL DEFAULT 0,
+    last_success_at          BIGINT   NOT NULL DEFAULT 0,
+    manager_id               TEXT COLLATE "C",
+    manager_ref              TEXT COLLATE "C",              -- DN key of a manager that was not in the cache when seen; resolved at the end of a run
+    dn                       TEXT COLLATE "C",
+    dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
+    anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
+    run                      BIGINT   NOT NULL DEFAULT 0, -- last run that saw it
+    written_at               BIGINT   NOT NULL DEFAULT 0, -- last write-through
+    stamp                    TEXT COLLATE "C",              -- the directory's own stamp (entryCSN, uSNChanged)
+    PRIMARY KEY (tenant_id, directory, id)
+);
+CREATE INDEX directory_user_upn ON cache.directory_user (tenant_id, upn_key);
+CREATE INDEX directory_user_mail ON cache.directory_user (tenant_id, mail_key);
+CREATE INDEX directory_user_name ON cache.directory_user (tenant_id, name_key, id);
+CREATE INDEX directory_user_dn ON cache.directory_user (tenant_id, directory, dn_key);
+CREATE INDEX directory_user_manager ON cache.directory_user (tenant_id, directory, manager_id);
+CREATE INDEX directory_user_waiting ON cache.directory_user (tenant_id, directory, manager_ref) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
+CREATE INDEX directory_user_anchor ON cache.directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
+
+-- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
+CREATE TABLE cache.address (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    address   TEXT COLLATE "C" NOT NULL,
+    directory TEXT COLLATE "C" NOT NULL,
+    owner_id  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, address, directory, owner_id)
+);
+CREATE INDEX address_owner ON cache.address (tenant_id, directory, owner_id);
+
+CREATE TABLE cache.directory_group (
+    tenant_id    TEXT COLLATE "C"   NOT NULL,
+    directory    TEXT COLLATE "C"   NOT NULL,
+    id           TEXT COLLATE "C"   NOT NULL,
+    name         TEXT COLLATE "C"   NOT NULL,
+    name_key     TEXT COLLATE "C"   NOT NULL,
+    kind         TEXT COLLATE "C"   NOT NULL,         -- security microsoft365 distribution dynamic
+    description  TEXT COLLATE "C",
+    dn           TEXT COLLATE "C",
+    dn_key       TEXT COLLATE "C",
+    rule         TEXT COLLATE "C",                    -- dynamic membership rule
+    synced       SMALLINT NOT NULL DEFAULT 0, -- 1: mastered in the other directory
+    member_count BIGINT NOT NULL DEFAULT 0,   -- direct members without the placeholder
+    run          BIGINT NOT NULL DEFAULT 0,
+    written_at   BIGINT NOT NULL DEFAULT 0,
+    stamp        TEXT COLLATE "C",
+    PRIMARY KEY (tenant_id, directory, id)
+);
+CREATE INDEX directory_group_name ON cache.directory_group (tenant_id, name_key, id);
+CREATE INDEX directory_group_dn ON cache.directory_group (tenant_id, directory, dn_key);
+
+-- Direct memberships; member_kind user or group (nesting).
+CREATE TABLE cache.membership (
+    tenant_id   TEXT COLLATE "C"     NOT NULL,
+    directory   TEXT COLLATE "C"     NOT NULL,
+    group_id    TEXT COLLATE "C"     NOT NULL,
+    member_id   TEXT COLLATE "C"     NOT NULL,
+    member_kind TEXT COLLATE "C"     NOT NULL,
+    run         BIGINT   NOT NULL DEFAULT 0,
+    written_at  BIGINT   NOT NULL DEFAULT 0,
+    removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
+    PRIMARY KEY (tenant_id, directory, group_id, member_id)
+);
+CREATE INDEX membership_member ON cache.membership (tenant_id, directory, member_id);
+
+-- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
+CREATE TABLE cache.unresolved_member (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    directory TEXT COLLATE "C" NOT NULL,
+    group_id  TEXT COLLATE "C" NOT NULL,
+    dn_key    TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, directory, group_id, dn_key)
+);
+CREATE INDEX unresolved_member_dn ON cache.unresolved_member (tenant_id, directory, dn_key);
+
+CREATE TABLE cache.user_license (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    directory TEXT COLLATE "C" NOT NULL,
+    user_id   TEXT COLLATE "C" NOT NULL,
+    name      TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, directory, user_id, name)
+);
+
+-- Numbers that would otherwise be scans: enabled_members (a person in two directories once), users, groups.
+CREATE TABLE cache.counter (
+    tenant_id TEXT COLLATE "C"   NOT NULL,
+    name      TEXT COLLATE "C"   NOT NULL,
+    value     BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Where the sync of one directory stands. full_at = 0: never complete, so users, names and seats would be guesses.
+CREATE TABLE cache.sync_state (
+    tenant_id    TEXT COLLATE "C"   NOT NULL,
+    directory    TEXT COLLATE "C"   NOT NULL,
+    run          BIGINT NOT NULL DEFAULT 0, -- number of the last run begun; only grows
+    tokens       TEXT COLLATE "C"   NOT NULL DEFAULT '{}', -- JSON: a token a stream (users, groups), opaque
+    binding      TEXT COLLATE "C",                      -- what the tokens hold for: server, base, filter, attributes, dialect
+    started_at   BIGINT NOT NULL DEFAULT 0,
+    completed_at BIGINT NOT NULL DEFAULT 0, -- last completed run, full or not: "asOf"
+    full_at      BIGINT NOT NULL DEFAULT 0, -- last completed full run
+    sign_ins     SMALLINT NOT NULL DEFAULT 1, -- 0: the directory records no sign-ins
+    error        TEXT COLLATE "C",                      -- of the last run, NULL when it completed
+    stopped      TEXT COLLATE "C",                      -- deletion guard: reason; cleared by --accept-deletions
+    PRIMARY KEY (tenant_id, directory)
+);
+
+-- Pages of a run before they are applied; emptied when a run begins and ends.
+CREATE TABLE cache.staging (
+    tenant_id TEXT COLLATE "C"   NOT NULL,
+    directory TEXT COLLATE "C"   NOT NULL,
+    run       BIGINT NOT NULL,
+    seq       BIGINT NOT NULL,
+    item      TEXT COLLATE "C"   NOT NULL,
+    PRIMARY KEY (tenant_id, directory, run, seq)
+);

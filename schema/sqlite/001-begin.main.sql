@@ -1,0 +1,242 @@
+-- The main file: what callers were promised. Durable (synchronous=FULL); written by httpd, worker and idadminctl.
+-- Types are TEXT, BIGINT, SMALLINT on both engines. Instants are milliseconds since 1970-01-01 UTC; lists and payloads are JSON text.
+
+-- Settings of the store itself: cursor_key (64 hex digits).
+CREATE TABLE setting (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+);
+
+CREATE TABLE tenant (
+    id         TEXT   NOT NULL PRIMARY KEY,
+    document   TEXT   NOT NULL,           -- canonical tenant document, defaults not filled in
+    seal       TEXT   NOT NULL,           -- HMAC over what the worker must be able to trust
+    revision   BIGINT NOT NULL,
+    seats_held BIGINT NOT NULL DEFAULT 0, -- number of tasks with seat = 1, kept in the same transactions
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL
+);
+
+CREATE TABLE api_key (
+    tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
+    username     TEXT     NOT NULL,
+    key_hash     TEXT     NOT NULL,       -- SHA-256, lower-case hex
+    access_level TEXT     NOT NULL,       -- read-only, full, legacy
+    label        TEXT     NOT NULL DEFAULT '',
+    rate_limit   TEXT,                    -- "6000/60s"; NULL: the tenant's or the server's
+    expires_at   BIGINT   NOT NULL DEFAULT 0,
+    disabled     SMALLINT NOT NULL DEFAULT 0,
+    created_at   BIGINT   NOT NULL,
+    PRIMARY KEY (tenant_id, username)
+);
+
+CREATE TABLE task (
+    id           TEXT     NOT NULL PRIMARY KEY, -- sortable by creation time
+    tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
+    type         TEXT     NOT NULL,       -- userCreate userUpdate userDelete accessGrant accessRevoke
+    state        TEXT     NOT NULL,       -- queued running done failed attention cancelled
+    directory    TEXT     NOT NULL,       -- cloud or onPremises: the one whose holds concern this task
+    person       TEXT     NOT NULL,       -- folded UPN: the key in user_lock
+    object_id    TEXT,                    -- the directory's ID once it is known
+    upn          TEXT     NOT NULL,       -- reserved or given UPN as shown to callers
+    mail         TEXT,
+    display_name TEXT,
+    wall_date    TEXT     NOT NULL,       -- YYYY-MM-DD local, with zone: resolved again when zone rules change
+    wall_time    TEXT     NOT NULL,       -- HH:mm local
+    zone         TEXT     NOT NULL,
+    wall_fixed   SMALLINT NOT NULL DEFAULT 1, -- 0: "now" was meant, due_at is not to be resolved again
+    due_at       BIGINT   NOT NULL,
+    next_at      BIGINT   NOT NULL,       -- when a worker may claim it next; due_at at first
+    created_at   BIGINT   NOT NULL,
+    started_at   BIGINT   NOT NULL DEFAULT 0, -- first claim
+    finished_at  BIGINT   NOT NULL DEFAULT 0,
+    attempts     BIGINT   NOT NULL DEFAULT 0, -- tries that counted
+    fence        BIGINT   NOT NULL DEFAULT 0, -- fencing number of the present or last lease; only grows
+    lease_owner  TEXT,                    -- worker ID while running
+    lease_until  BIGINT   NOT NULL DEFAULT 0, -- for people; takers trust heartbeat and their own monotonic clock
+    heartbeat    BIGINT   NOT NULL DEFAULT 0, -- grows while the holder lives
+    seat         SMALLINT NOT NULL DEFAULT 0, -- 1: holds a seat that the cache does not count yet
+    released     SMALLINT NOT NULL DEFAULT 0, -- 1: the brake was released for this task
+    marker       TEXT,                    -- unique to the task, persisted before the first create call
+    payload      TEXT     NOT NULL,       -- checked create or delete values
+    progress     TEXT     NOT NULL DEFAULT '{}', -- what a later try of the run must know
+    warnings     TEXT     NOT NULL DEFAULT '[]',
+    error        TEXT,                    -- why it failed, or waits
+    username     TEXT     NOT NULL,       -- requestedBy
+    label        TEXT     NOT NULL DEFAULT ''
+);
+CREATE INDEX task_due ON task (next_at, id) WHERE state = 'queued';
+CREATE INDEX task_running ON task (tenant_id, id) WHERE state = 'running';
+CREATE INDEX task_attention ON task (tenant_id, id) WHERE state = 'attention';
+CREATE INDEX task_offboarding_start ON task (tenant_id, started_at) WHERE type = 'userDelete';
+CREATE INDEX task_list ON task (tenant_id, id);
+CREATE INDEX task_state ON task (tenant_id, state, id);
+CREATE INDEX task_person ON task (tenant_id, person, id);
+CREATE INDEX task_seat ON task (tenant_id, id) WHERE seat = 1 AND state = 'running';
+
+CREATE TABLE task_step (
+    task_id    TEXT   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    position   BIGINT NOT NULL,
+    name       TEXT   NOT NULL,           -- createAccount ... or "<workflow>/<position> <type>"
+    outcome    TEXT,                      -- done already skipped failed unknown; NULL: not carried out yet
+    detail     TEXT,
+    at         BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (task_id, position)
+);
+
+-- One running task a person: the row exists exactly while a task of that person is running.
+CREATE TABLE user_lock (
+    tenant_id TEXT NOT NULL,
+    person    TEXT NOT NULL,
+    task_id   TEXT NOT NULL REFERENCES task (id),
+    PRIMARY KEY (tenant_id, person)
+);
+
+-- Addresses (UPN, mail) promised to creations that are not in the cache yet. address is folded.
+CREATE TABLE reservation (
+    tenant_id TEXT NOT NULL,
+    address   TEXT NOT NULL,
+    task_id   TEXT NOT NULL REFERENCES task (id),
+    PRIMARY KEY (tenant_id, address)
+);
+CREATE INDEX reservation_task ON reservation (task_id);
+
+-- Health of one directory of one tenant as the workers see it, and what administrators ask of its sync.
+CREATE TABLE directory_state (
+    tenant_id             TEXT     NOT NULL REFERENCES tenant (id),
+    directory             TEXT     NOT NULL,
+    hold_reason           TEXT,               -- NULL: not held
+    hold_since            BIGINT   NOT NULL DEFAULT 0,
+    hold_until            BIGINT   NOT NULL DEFAULT 0, -- the next probe may go then, one at a time
+    hold_failures         BIGINT   NOT NULL DEFAULT 0,
+    hold_alarm_at         BIGINT   NOT NULL DEFAULT 0, -- last time the 15-minute alarm was raised
+    sync_requested_at     BIGINT   NOT NULL DEFAULT 0, -- idadminctl sync
+    sync_accept_deletions SMALLINT NOT NULL DEFAULT 0,
+    sync_reset            SMALLINT NOT NULL DEFAULT 0, -- idadminctl cache reset
+    sync_owner            TEXT,               -- worker that syncs it now
+    sync_fence            BIGINT   NOT NULL DEFAULT 0,
+    sync_heartbeat        BIGINT   NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, directory)
+);
+
+-- Workers that were seen, for `idadminctl status`.
+CREATE TABLE worker (
+    id         TEXT   NOT NULL PRIMARY KEY,
+    host       TEXT   NOT NULL,
+    pid        BIGINT NOT NULL,
+    version    TEXT   NOT NULL,
+    threads    BIGINT NOT NULL,
+    started_at BIGINT NOT NULL,
+    seen_at    BIGINT NOT NULL
+);
+
+CREATE TABLE role_template (
+    tenant_id   TEXT NOT NULL REFERENCES tenant (id),
+    id          TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    description TEXT NOT NULL DEFAULT '',
+    groups      TEXT NOT NULL DEFAULT '[]',
+    licenses    TEXT NOT NULL DEFAULT '[]',
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, name)
+);
+
+CREATE TABLE role_assignment (
+    tenant_id   TEXT   NOT NULL,
+    template_id TEXT   NOT NULL,
+    person      TEXT   NOT NULL,
+    user_id     TEXT,
+    assigned_at BIGINT NOT NULL,
+    assigned_by TEXT   NOT NULL,
+    task_id     TEXT,
+    PRIMARY KEY (tenant_id, template_id, person),
+    FOREIGN KEY (tenant_id, template_id) REFERENCES role_template (tenant_id, id)
+);
+CREATE INDEX role_assignment_person ON role_assignment (tenant_id, person);
+
+CREATE TABLE access_service (
+    tenant_id  TEXT NOT NULL REFERENCES tenant (id),
+    name       TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    approvers  TEXT NOT NULL DEFAULT '[]',
+    PRIMARY KEY (tenant_id, name)
+);
+
+CREATE TABLE access_request (
+    tenant_id     TEXT   NOT NULL REFERENCES tenant (id),
+    id            TEXT   NOT NULL,
+    service       TEXT   NOT NULL,
+    group_name    TEXT   NOT NULL,
+    group_id      TEXT,
+    person        TEXT   NOT NULL,
+    upn           TEXT   NOT NULL,
+    user_id       TEXT,
+    justification TEXT   NOT NULL DEFAULT '',
+    approvers     TEXT   NOT NULL DEFAULT '[]',
+    state         TEXT   NOT NULL,        -- open approved denied
+    requested_at  BIGINT NOT NULL,
+    decided_at    BIGINT NOT NULL DEFAULT 0,
+    decided_by    TEXT,
+    task_id       TEXT,
+    PRIMARY KEY (tenant_id, id)
+);
+CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id) WHERE state = 'open';
+CREATE INDEX access_request_person ON access_request (tenant_id, person);
+
+CREATE TABLE workflow (
+    tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
+    name         TEXT     NOT NULL,
+    position     BIGINT   NOT NULL,       -- order in the document
+    trigger_type TEXT     NOT NULL,       -- userCreate userUpdate userDelete
+    active       SMALLINT NOT NULL DEFAULT 1,
+    actions      TEXT     NOT NULL DEFAULT '[]',
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Runs belong to a name, not to a workflow row: history under a former name stays there.
+CREATE TABLE workflow_run (
+    id          TEXT   NOT NULL PRIMARY KEY,
+    tenant_id   TEXT   NOT NULL,
+    workflow    TEXT   NOT NULL,
+    event_type  TEXT   NOT NULL,
+    task_id     TEXT   NOT NULL,
+    upn         TEXT   NOT NULL,
+    started_at  BIGINT NOT NULL,
+    finished_at BIGINT NOT NULL DEFAULT 0,
+    status      TEXT   NOT NULL,
+    UNIQUE (task_id, workflow)
+);
+CREATE INDEX workflow_run_name ON workflow_run (tenant_id, workflow, started_at, id);
+
+CREATE TABLE workflow_run_action (
+    run_id      TEXT   NOT NULL REFERENCES workflow_run (id) ON DELETE CASCADE,
+    position    BIGINT NOT NULL,
+    type        TEXT   NOT NULL,
+    status      TEXT   NOT NULL,
+    started_at  BIGINT NOT NULL DEFAULT 0,
+    finished_at BIGINT NOT NULL DEFAULT 0,
+    error       TEXT,
+    PRIMARY KEY (run_id, position)
+);
+
+-- Idempotency-Key answers, kept in the write's own transaction.
+CREATE TABLE idempotency (
+    tenant_id  TEXT   NOT NULL,
+    username   TEXT   NOT NULL,
+    method     TEXT   NOT NULL,
+    path       TEXT   NOT NULL,
+    key        TEXT   NOT NULL,
+    body_hash  TEXT   NOT NULL,
+    status     BIGINT NOT NULL,
+    answer     TEXT   NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, username, method, path, key)
+);
+CREATE INDEX idempotency_age ON idempotency (created_at);
+
+-- Audit records on their way: written in the transaction they tell of, moved to audit.record by the worker. rid makes the move repeatable.
+CREATE TABLE audit_outbox (
+    rid       TEXT   NOT NULL PRIMARY KEY, -- sortable by time
+    tenant_id TEXT   NOT NULL,
+    record    TEXT   NOT NULL
+);
