@@ -23,8 +23,8 @@ char *ida_fold_search(apr_pool_t *pool, const char *text);
 /* Trimmed copy (Unicode white space); NULL when text is NULL, empty or blank: "absent" of the payload rules. */
 char *ida_present(apr_pool_t *pool, const char *text);
 
-/* Directory text made safe for people and assistants: control, bidi-control and zero-width characters removed, invalid UTF-8
- * replaced by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…"). NULL stays NULL. */
+/* Directory text made safe for people and assistants: control, bidi-control, zero-width and other invisible characters removed,
+ * tabs and line ends each turned into a space, invalid UTF-8 replaced by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…"). NULL stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
 
 /* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is known. */
@@ -40,7 +40,8 @@ char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lowe
 /* Bytes of a hex text, *len set; NULL when it is not hex. */
 unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
 
-/* `digits` base62 characters (0-9A-Za-z) of the big-endian number in bytes, most significant first, zero padded. */
+/* `digits` base62 characters (0-9A-Za-z) of the big-endian number in bytes, most significant first, zero padded; of a
+ * larger number the lowest digits. */
 char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits);
 
 /* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else bytes in pool, *len set. */

@@ -1,0 +1,81 @@
+/* What the tests of the pure rules share: a pool, an environment with a clock that stands where the test puts it, a context. */
+#ifndef T_UNIT_SETUP_H
+#define T_UNIT_SETUP_H
+
+#include <apr_general.h>
+#include <apr_pools.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "t/unit/tap.h"
+
+static apr_pool_t *pool;
+static ida_env env;
+static int64_t test_now_ms = 1795253400000; /* 2026-11-21T09:30:00Z */
+static unsigned char test_random_fill;      /* 0: real randomness; else every byte is this */
+
+__attribute__((unused)) static int64_t test_clock(void *baton)
+{
+    (void)baton;
+    return test_now_ms;
+}
+
+static void (*test_true_random)(void *baton, void *bytes, size_t len);
+
+__attribute__((unused)) static void test_random(void *baton, void *bytes, size_t len)
+{
+    if (test_random_fill) {
+        memset(bytes, test_random_fill, len);
+    } else {
+        test_true_random(baton, bytes, len);
+    }
+}
+
+__attribute__((unused)) static void setup(void)
+{
+    apr_initialize();
+    atexit(apr_terminate);
+    apr_pool_create(&pool, NULL);
+    ida_env_default(&env);
+    env.now = test_clock;
+    test_true_random = env.random;
+    env.random = test_random;
+}
+
+__attribute__((unused)) static ida_ctx *fresh(void)
+{
+    return ida_ctx_make(&env, pool);
+}
+
+/* The message holds every one of the texts given (ended by NULL). */
+__attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
+{
+    va_list args;
+    int good = c->message != NULL;
+    const char *missing = NULL;
+    va_start(args, name);
+    for (const char *part; (part = va_arg(args, const char *));) {
+        if (good && !strstr(c->message, part)) {
+            good = 0;
+            missing = part;
+        }
+    }
+    va_end(args);
+    ok(good, "%s", name);
+    if (!good) {
+        printf("# message: %s\n# missing: %s\n", c->message ? c->message : "(none)", missing ? missing : "(no message at all)");
+    }
+    return good;
+}
+
+/* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller frees it. */
+__attribute__((unused)) static char *exact(const void *bytes, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    memcpy(copy, bytes, len);
+    return copy;
+}
+
+#endif

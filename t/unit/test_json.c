@@ -1,0 +1,126 @@
+/* JSON at the edges: what is let in, what is refused and where the message points. */
+#include "core/json.h"
+
+#include "t/unit/setup.h"
+
+static char *nested(int depth, char open, char close)
+{
+    /* {"a":[[...]]}: the object is level one. */
+    char *text = apr_pcalloc(pool, (apr_size_t)depth * 2 + 16);
+    char *p = text + sprintf(text, "{\"a\":");
+    for (int i = 1; i < depth; i++) {
+        *p++ = open;
+    }
+    for (int i = 1; i < depth; i++) {
+        *p++ = close;
+    }
+    *p = '}';
+    if (depth == 1) {
+        strcpy(text, "{\"a\":1}");
+    }
+    return text;
+}
+
+static ida_kind parse(ida_ctx *c, const char *text, size_t len, json_t **out)
+{
+    char *copy = exact(text, len);
+    ida_kind kind = ida_json_object(c, copy, len, out);
+    free(copy);
+    return kind;
+}
+
+static void refusals(void)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *says;
+    } cases[] = {
+        {"", 0, "empty"},
+        {" \r\n\t", 4, "empty"},
+        {"[]", 2, "one JSON object"},
+        {"1", 1, "line 1"},
+        {"\"x\"", 3, "line 1"},
+        {"{", 1, "line 1"},
+        {"{}x", 3, "line 1, column 3"},
+        {"{}{}", 4, "line 1, column 3"},
+        {"{\"a\":1,\"a\":2}", 13, "duplicate"},
+        {"{\n\"a\":1,\n \"b\":}", 15, "line 3"},
+        {"{\"a\":tru}", 9, "line 1"},
+        {"{\"a\":01}", 8, "line 1"},
+        {"{\"a\":9223372036854775808}", 25, "too big"},
+        {"{\"a\":1e400}", 11, "overflow"},
+        {"{\"a\":NaN}", 9, "line 1"},
+        {"{\"a\":\"\\u0000\"}", 14, "u0000"},
+        {"{\"\\u0000\":1}", 12, "u0000"},
+        {"{\"a\":\"\xFF\"}", 9, "line 1"},
+        {"{\"a\":\"\xED\xA0\x80\"}", 11, "line 1"},
+        {"{\"a\":\"\\ud800\"}", 14, "line 1"},
+        {"{\"a\":\"b\0c\"}", 11, "line 1"},
+        {"{\"a\":\"b\nc\"}", 11, "line 1"},
+        {"{\"a\":1,}", 8, "line 1"},
+        {"{'a':1}", 7, "line 1"},
+        {"\xEF\xBB\xBF{}", 5, "line 1"},
+        {"{\"a\":\"\\", 7, "line 1"},
+        {"{}\0", 3, "line 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ida_ctx *c = fresh();
+        json_t *out = (json_t *)&cases;
+        ok(parse(c, cases[i].text, cases[i].len, &out) == IDA_BAD_REQUEST && !out, "case %d is refused", (int)i);
+        says(c, "and says why", cases[i].says, NULL);
+    }
+}
+
+static void depth(void)
+{
+    json_t *out;
+    for (int i = 0; i < 2; i++) {
+        char open = i ? '{' : '[';
+        ida_ctx *c = fresh();
+        if (!i) {
+            char *text = nested(32, open, ']');
+            is_int(parse(c, text, strlen(text), &out), IDA_OK, "32 levels pass");
+        }
+        char *text = nested(33, open, i ? '}' : ']');
+        is_int(parse(c, text, strlen(text), &out), IDA_BAD_REQUEST, "33 levels do not");
+        says(c, "the message says how deep and where", "32 levels", "line 1, column 37", NULL);
+    }
+    char *bomb = apr_palloc(pool, 2000001);
+    memset(bomb, '[', 2000000);
+    is_int(parse(fresh(), bomb, 2000000, &out), IDA_BAD_REQUEST, "two million brackets are refused at once");
+    static const char quoted[] = "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"{{{{\"}";
+    is_int(parse(fresh(), quoted, sizeof quoted - 1, &out), IDA_OK, "brackets inside a string do not count");
+}
+
+static void values(void)
+{
+    json_t *out;
+    static const char text[] = " {\"b\":1,\"a\":[1.5,true,null,\"\xC3\xA5\"],\"n\":9223372036854775807} ";
+    is_int(parse(fresh(), text, sizeof text - 1, &out), IDA_OK, "an object passes");
+    is_str(ida_json_sorted(pool, out), "{\"a\":[1.5,true,null,\"\xC3\xA5\"],\"b\":1,\"n\":9223372036854775807}", "sorted text");
+    ok(json_integer_value(json_object_get(out, "b")) == 1, "a member is read");
+    is_str(ida_json_string(out, "b"), NULL, "a number is no string");
+    is_str(ida_json_string(out, "zz"), NULL, "an absent member is no string");
+    is_str(ida_json_text(pool, NULL), NULL, "text of nothing");
+    json_t *made = ida_json_keep(pool, json_object());
+    ida_json_put(made, "x", NULL);
+    ida_json_put_or_null(made, "y", NULL);
+    ida_json_put(made, "z", "\xFFz");
+    ida_json_put_or_null(made, "w", "w");
+    ida_json_put_time(made, "t", 1795253400000);
+    ida_json_put_time(made, "u", 0);
+    is_str(ida_json_sorted(pool, made), "{\"t\":\"2026-11-21T09:30:00Z\",\"u\":null,\"w\":\"w\",\"y\":null,\"z\":\"\xEF\xBF\xBDz\"}",
+           "put leaves out, nulls, cleans and writes times");
+    ok(ida_json_load(pool, "[1]") && ida_json_load(pool, "3") && !ida_json_load(pool, "{") && !ida_json_load(pool, NULL), "load");
+    ok(ida_json_keep(pool, NULL) == NULL, "keep takes NULL");
+}
+
+int main(void)
+{
+    setup();
+    refusals();
+    depth();
+    values();
+    return done();
+}

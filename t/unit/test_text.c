@@ -1,0 +1,225 @@
+/* Text and small encodings: every function against good, odd and hostile bytes. */
+#include "core/text.h"
+
+#include <pthread.h>
+
+#include "t/unit/setup.h"
+
+static void validity(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        int valid;
+        const char *name;
+    } cases[] = {
+        {"", 0, 1, "empty"},
+        {"abc", 3, 1, "ASCII"},
+        {"a\0b", 3, 0, "NUL inside"},
+        {"\xC3\xA5", 2, 1, "two bytes"},
+        {"\xC3", 1, 0, "cut two bytes"},
+        {"\xC0\xAF", 2, 0, "overlong slash"},
+        {"\xC1\xBF", 2, 0, "overlong two bytes"},
+        {"\xE0\x9F\xBF", 3, 0, "overlong three bytes"},
+        {"\xE0\xA0\x80", 3, 1, "U+0800"},
+        {"\xED\x9F\xBF", 3, 1, "U+D7FF"},
+        {"\xED\xA0\x80", 3, 0, "surrogate"},
+        {"\xEE\x80\x80", 3, 1, "U+E000"},
+        {"\xF0\x8F\xBF\xBF", 4, 0, "overlong four bytes"},
+        {"\xF0\x9F\x98\x80", 4, 1, "emoji"},
+        {"\xF0\x9F\x98", 3, 0, "cut emoji"},
+        {"\xF4\x8F\xBF\xBF", 4, 1, "U+10FFFF"},
+        {"\xF4\x90\x80\x80", 4, 0, "above U+10FFFF"},
+        {"\xF5\x80\x80\x80", 4, 0, "F5"},
+        {"\x80", 1, 0, "lone continuation"},
+        {"\xFF", 1, 0, "FF"},
+        {"\xE2\x28\xA1", 3, 0, "broken second byte"},
+        {"\xE2\x82\x28", 3, 0, "broken third byte"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *copy = exact(cases[i].bytes, cases[i].len);
+        is_int(ida_utf8_valid(copy, cases[i].len), cases[i].valid, cases[i].name);
+        free(copy);
+    }
+    is_int((int64_t)ida_utf16_length("a\xC3\xA5\xE2\x82\xAC\xF0\x9F\x98\x80"), 5, "UTF-16 units: an emoji counts two");
+}
+
+static void folding(void)
+{
+    is_str(ida_fold_address(pool, "Asa.OBERG@Contoso.Example"), "asa.oberg@contoso.example", "address: ASCII");
+    is_str(ida_fold_address(pool, "\xC3\x85sa@X"), "\xC3\xA5sa@x", "address: case beyond ASCII");
+    is_str(ida_fold_address(pool, "A\xCC\x8Asa@x"), "\xC3\xA5sa@x", "address: composed and decomposed are one");
+    is_str(ida_fold_address(pool, "\xEF\xBC\xA1@x"), "a@x", "address: full width is the same letter");
+    is_str(ida_fold_address(pool, "Stra\xC3\x9F" "e"), "strasse", "address: sharp s folds");
+    is_str(ida_fold_address(pool, "\xFF" "A\xC3"), "\xFF" "a\xC3", "address: invalid bytes keep a stable key");
+    is_str(ida_fold_search(pool, "\xC3\x85sa  \xC3\x96" "berg "), "asa oberg", "search: the header's example");
+    is_str(ida_fold_search(pool, "\xC5\x81ukasz \xC5\xBB\xC3\xB3\xC5\x82\xC4\x87"), "lukasz zolc", "search: letters with a stroke");
+    is_str(ida_fold_search(pool, "\xC4\x90\xE1\xBA\xB7ng V\xC4\x83n"), "dang van", "search: Vietnamese");
+    is_str(ida_fold_search(pool, " \t A\xC2\xA0\xE2\x80\x83 B\n"), "a b", "search: any blank is one space");
+    is_str(ida_fold_search(pool, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"), "\xD0\xB8\xD0\xB2\xD0\xB0\xD0\xBD", "search: Cyrillic stays, lower");
+    is_str(ida_fold_search(pool, "\xE0\xA4\x95\xE0\xA5\x81"), "\xE0\xA4\x95\xE0\xA5\x81", "search: Indic vowel signs stay");
+    is_str(ida_fold_search(pool, "\xED\x95\x9C"), "\xED\x95\x9C", "search: Hangul comes back whole");
+    is_str(ida_fold_search(pool, "\xFF  B"), "\xFF b", "search: invalid bytes survive");
+    is_str(ida_fold_search(pool, ""), "", "search: empty");
+    is_str(ida_present(pool, NULL), NULL, "present: NULL");
+    is_str(ida_present(pool, ""), NULL, "present: empty");
+    is_str(ida_present(pool, " \t\xC2\xA0\xE3\x80\x80"), NULL, "present: Unicode blanks");
+    is_str(ida_present(pool, "\xE2\x80\x83 a b\xC2\xA0"), "a b", "present: trimmed on both sides");
+    is_str(ida_present(pool, "\xFF"), "\xFF", "present: an invalid byte is no blank");
+}
+
+static void cleaning(void)
+{
+    is_str(ida_clean(pool, NULL, 0, 0), NULL, "clean: NULL");
+    is_str(ida_clean(pool, "a\x1B[31m\x07" "b", 8, 0), "a[31mb", "clean: control characters go");
+    is_str(ida_clean(pool, "a\nb\tc\xE2\x80\xA8" "d", 9, 0), "a b c d", "clean: line ends and tabs are a space");
+    is_str(ida_clean(pool, "a\xE2\x80\xAE" "b\xE2\x81\xA6\xE2\x80\x8B\xEF\xBB\xBF" "c", 15, 0), "abc", "clean: bidi and zero width go");
+    is_str(ida_clean(pool, "x\xF3\xA0\x81\x81y", 6, 0), "xy", "clean: tag characters go");
+    is_str(ida_clean(pool, "a\xC3(\xFF", 4, 0), "a\xEF\xBF\xBD(\xEF\xBF\xBD", "clean: invalid bytes are replaced");
+    is_str(ida_clean(pool, "a\0b", 3, 0), "ab", "clean: NUL goes");
+    is_str(ida_clean(pool, "abcdef", 6, 6), "abcdef", "clean: exactly the limit");
+    is_str(ida_clean(pool, "abcdefg", 7, 6), "abc\xE2\x80\xA6", "clean: one beyond is cut with a mark");
+    is_str(ida_clean(pool, "ab\xC3\xA5\xC3\xA5\xC3\xA5", 8, 7), "ab\xC3\xA5\xE2\x80\xA6", "clean: cut at a character");
+    is_str(ida_clean(pool, "abc", 3, 2), "ab", "clean: no room for the mark");
+    is_str(ida_clean(pool, "\xE2\x82\xAC", 3, 2), "", "clean: no room for the character");
+    static const char hostile[] = "\xF0\x9F\x98\x80\xE2\x80\x8F\xFF\xC0\x00\x1B\xED\xA0\x80z";
+    for (size_t len = 0; len < sizeof hostile; len++) {
+        for (size_t max = 0; max < 12; max++) {
+            char *copy = exact(hostile, len);
+            char *got = ida_clean(pool, copy, len, max);
+            if (!ida_utf8_valid(got, strlen(got)) || (max && strlen(got) > max)) {
+                ok(0, "clean: hostile %d bytes cut at %d", (int)len, (int)max);
+            }
+            free(copy);
+        }
+    }
+    ok(1, "clean: every cut of hostile bytes is valid UTF-8 within its limit");
+}
+
+static void latin(void)
+{
+    static const char *const cases[][2] = {
+        {"\xC3\x85sa", "asa"},
+        {"\xC5\x81ukasz", "lukasz"},
+        {"\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD", "ivan"},
+        {"\xE7\x8E\x8B\xE5\xB0\x8F\xE6\x98\x8E", "wang xiao ming"},
+        {"\xD9\x85\xD8\xAD\xD9\x85\xD8\xAF", "mhmd"},
+        {"Stra\xC3\x9F" "e", "strasse"},
+        {"O'Neil", "o'neil"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        is_str(ida_transliterate(pool, cases[i][0]), cases[i][1], cases[i][1]);
+    }
+    is_str(ida_transliterate(pool, "\xFF" "A"), "\xFF" "a", "transliterate: invalid bytes");
+}
+
+static void *latin_thread(void *bad)
+{
+    apr_pool_t *own;
+    apr_pool_create(&own, NULL);
+    for (int i = 0; i < 200; i++) {
+        if (strcmp(ida_transliterate(own, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"), "ivan") != 0) {
+            *(int *)bad = 1;
+        }
+    }
+    apr_pool_destroy(own);
+    return NULL;
+}
+
+static void latin_threads(void)
+{
+    pthread_t thread[4];
+    int bad[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        pthread_create(&thread[i], NULL, latin_thread, &bad[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    ok(!bad[0] && !bad[1] && !bad[2] && !bad[3], "transliterate: four threads at once");
+}
+
+static void tags(void)
+{
+    static const char *const good[] = {"sv", "sv-SE", "zh-Hant-TW", "en-GB-oxendict", "x-private", "de-1996", "es-419", "sr-Latn"};
+    static const char *const bad[] = {"", "-", "sv-", "-sv", "s", "swedishlanguage", "en_US", "sv--SE", "sv SE", "sv-SE\n",
+                                      "\xC3\xA5", "en-US@x=y", "1234", "a-b-c-d"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ok(ida_language_tag_valid(good[i]), "language tag %s", good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ok(!ida_language_tag_valid(bad[i]), "no language tag (%d)", (int)i);
+    }
+    char longest[400];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    ok(!ida_language_tag_valid(longest), "no language tag: 399 letters");
+    static const char *const countries[] = {"SE", "se", "sE", "AD", "ZW", "GB"};
+    static const char *const nowhere[] = {"", "S", "SEE", "XX", "EU", "UK", "DS", "5E", "\x13\x05", "E\xC5"};
+    for (size_t i = 0; i < sizeof countries / sizeof *countries; i++) {
+        ok(ida_country_code_valid(countries[i]), "country %s", countries[i]);
+    }
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        ok(!ida_country_code_valid(nowhere[i]), "no country (%d)", (int)i);
+    }
+}
+
+static void encodings(void)
+{
+    size_t len = 99;
+    is_str(ida_hex(pool, (const unsigned char *)"\x00\xAB\xFF", 3), "00abff", "hex");
+    unsigned char *bytes = ida_unhex(pool, "00aBfF", &len);
+    ok(bytes && len == 3 && memcmp(bytes, "\x00\xAB\xFF", 3) == 0, "unhex");
+    ok(!ida_unhex(pool, "0", &len) && !ida_unhex(pool, "0g", &len) && !ida_unhex(pool, "0\xC3", &len), "unhex refuses");
+    is_str(ida_base62(pool, (const unsigned char *)"\x00\x3D", 2, 4), "000z", "base62: 61");
+    is_str(ida_base62(pool, (const unsigned char *)"\x01\x00", 2, 4), "0048", "base62: 256");
+    static const char *const vectors[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
+                                             {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xFB\xFF\xBF", "+/+/"}};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        size_t want = strlen(vectors[i][0]), text_len = strlen(vectors[i][1]);
+        is_str(ida_base64_encode(pool, (const unsigned char *)vectors[i][0], want), vectors[i][1], "base64 encode");
+        char *copy = exact(vectors[i][1], text_len);
+        bytes = ida_base64_decode(pool, copy, text_len, &len);
+        ok(bytes && len == want && memcmp(bytes, vectors[i][0], want) == 0, "base64 decode %s", vectors[i][1]);
+        free(copy);
+    }
+    static const char *const bad[] = {"Zg", "Zg=", "Zh==", "Zm9=", "Zm9v ", " Zm9", "Zm\n9", "====", "Z===", "Zg==Zg==", "Zm9-", "Zm9_",
+                                      "Zg=v", "Zm9vZ", "\xC3\xA5" "aa"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ok(!ida_base64_decode(pool, bad[i], strlen(bad[i]), &len), "base64 refuses \"%s\"", i == 6 ? "Zm\\n9" : bad[i]);
+    }
+    is_str(ida_sha256_hex(pool, "abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "SHA-256 of abc");
+}
+
+static void times_and_ids(void)
+{
+    is_str(ida_utc_text(pool, 1795253400000), "2026-11-21T09:30:00Z", "UTC text");
+    is_str(ida_utc_text(pool, 1795253400007), "2026-11-21T09:30:00.007Z", "UTC text with milliseconds");
+    is_str(ida_utc_text(pool, 0), NULL, "UTC text of nothing");
+    is_str(ida_utc_text(pool, -5), NULL, "UTC text before 1970");
+    ok(ida_utc_text(pool, INT64_MAX) != NULL, "UTC text of the largest number does not break");
+    char *first = ida_new_id(pool, &env), *second = ida_new_id(pool, &env);
+    test_now_ms++;
+    char *third = ida_new_id(pool, &env);
+    ok(strlen(first) == 26 && strspn(first, "0123456789abcdefghjkmnpqrstvwxyz") == 26, "an ID has 26 Crockford characters");
+    ok(strcmp(first, second) != 0, "two IDs of one millisecond differ");
+    ok(strcmp(first, third) < 0 && strcmp(second, third) < 0, "IDs sort by time");
+    test_random_fill = 0xFF;
+    test_now_ms = 1469918176385;
+    is_str(ida_new_id(pool, &env), "01aryz6s41zzzzzzzzzzzzzzzz", "an ID by hand");
+    test_random_fill = 0;
+}
+
+int main(void)
+{
+    setup();
+    validity();
+    folding();
+    cleaning();
+    latin();
+    latin_threads();
+    tags();
+    encodings();
+    times_and_ids();
+    return done();
+}
