@@ -1,0 +1,101 @@
+/* The function table of a directory connector. Everything above speaks through it, so that on-premises LDAP and the cloud directory are two
+ * entries. A connector looks before it acts, is safe to repeat, bounds every call to DIRECTORY_CALL_MS in all, and never says "done" of what the
+ * directory did not answer or show. */
+#ifndef WORKER_DIRECTORY_H
+#define WORKER_DIRECTORY_H
+
+#include "core/payload.h"
+#include "core/store.h"
+#include "core/store_sync.h"
+#include "core/tenant.h"
+
+#define DIRECTORY_CALL_MS 20000 /* longest a single call of the table may take, retries inside it included (sync and probe excepted) */
+
+/* What a failure means for the task and for the directory (contracts: failure classes). */
+typedef enum directory_class {
+    DIRECTORY_OK,
+    DIRECTORY_ALREADY,     /* it was so before: success */
+    DIRECTORY_NOT_FOUND,   /* the object is not there: its own answer, not a fault */
+    DIRECTORY_TRANSIENT,   /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
+    DIRECTORY_THROTTLED,   /* asked to slow down: hold for retry_after */
+    DIRECTORY_UNSURE,      /* a write was sent and its answer is lost: look before repeating */
+    DIRECTORY_CONFLICT,    /* a name or value is taken; `field` tells which (upn, mail, cn, samAccountName) */
+    DIRECTORY_INVALID,     /* the directory refuses the value: permanent, `field` if it says which */
+    DIRECTORY_CREDENTIALS, /* refuses our service account: hold, alarm, no hammering */
+    DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
+    DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, needs a human */
+    DIRECTORY_PROTECTED,   /* guarded account (service account, protectedAccounts): permanent */
+    DIRECTORY_TOKEN_LOST,  /* sync token refused: full sync */
+    DIRECTORY_LOCAL        /* fault of ours or lack of resources */
+} directory_class;
+
+typedef struct directory_error {
+    directory_class class;
+    const char *message; /* for people: server, call, what it answered; no secrets; in the pool of the call */
+    const char *field;
+    int retry_after_s;
+} directory_error;
+
+/* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config): it is held. */
+int directory_holds(directory_class class);
+const char *directory_class_text(directory_class class);
+
+typedef struct directory directory; /* an open session of one tenant's directory; one thread at a time */
+
+typedef struct directory_user {
+    const char *id, *upn, *mail, *display_name, *dn;
+    int enabled;
+    const char *marker;
+    sync_user cache; /* the same entry in the form the cache takes */
+} directory_user;
+
+typedef struct directory_create {
+    const ida_create *person;
+    const char *display_name, *upn, *mail, *local; /* local part of the UPN */
+    const char *marker;   /* unique to the task, on disk before the call */
+    const char *password; /* random; wiped by the caller */
+} directory_create;
+
+typedef struct directory_membership {
+    const char *group_id, *group_name;
+    const char *retained; /* NULL: can be removed; else why not (dynamic rule, primary group, synced...) */
+} directory_membership;
+
+typedef struct directory_ops {
+    const char *name; /* "ldap" */
+
+    /* Makes a session; connects lazily. `tenant` must outlive it. */
+    directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
+    void (*close)(directory *d);
+
+    /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the first failure's class. */
+    directory_class (*probe)(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
+
+    /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT when more than one entry has the UPN. */
+    directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user, directory_error *e);
+
+    /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody else's. After a lost answer the
+     * connector reads back itself; DIRECTORY_UNSURE only when that failed too. */
+    directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user, directory_error *e);
+
+    directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id, directory_error *e);
+    directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len, const char *type, directory_error *e);
+    directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
+    /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
+    directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);
+
+    /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be looked at as well. */
+    directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
+                                   const directory_membership **rows, int *count, directory_error *e);
+    directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e);
+
+    /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero stops the run (lease lost,
+     * shutdown). Fills summary. `accept` overrides the deletion guard; `full` forces a full run. */
+    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
+                            sync_summary *summary, directory_error *e);
+} directory_ops;
+
+/* The connector of a kind; NULL while this build has none for it. */
+const directory_ops *directory_ops_for(ida_directory_kind kind);
+
+#endif
