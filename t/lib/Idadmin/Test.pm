@@ -1,0 +1,323 @@
+package Idadmin::Test;
+# What every test needs: where build and sources are, a temporary directory, ports, processes that surely end, polling,
+# parallel callers, and the loop over both database engines.
+use strict;
+use warnings;
+use Test::More ();    # loaded first, so that our END block runs before its own and can still fail the test
+use Cwd ();
+use Exporter 'import';
+use File::Basename ();
+use File::Temp ();
+use IO::Socket::INET ();
+use JSON::PP ();
+use POSIX ();
+use Storable ();
+use Time::HiRes ();
+
+our @EXPORT = qw(build_dir src_dir build_config tempdir free_port wait_until slurp spew json_text json_data
+    in_parallel run_command for_each_engine secret_file);
+
+# -- places ----------------------------------------------------------------------------------------------------------
+
+sub src_dir {
+    return $ENV{IDADMIN_SRC} // Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../..');
+}
+
+sub build_dir { return $ENV{IDADMIN_BUILD} // src_dir() }
+
+# What configure found (config.perl): httpd, modules, sanitizers, preload, version, ...
+sub build_config {
+    our $config;
+    if (!$config) {
+        my $file = build_dir() . '/config.perl';
+        $config = do $file or die "cannot read $file: " . ($@ || $!) . "; run configure, or set IDADMIN_BUILD\n";
+    }
+    return $config;
+}
+
+# One directory a script, removed at its end unless IDADMIN_KEEP is set. Servers under other users may enter it.
+sub tempdir {
+    our $tempdir;
+    if (!$tempdir) {
+        my ($name) = File::Basename::basename($0) =~ /^([\w-]+)/;
+        $tempdir = File::Temp->newdir('idadmin-' . ($name // 'test') . '-XXXXXX', TMPDIR => 1, CLEANUP => !$ENV{IDADMIN_KEEP});
+        chmod 0755, "$tempdir";
+        mkdir "$tempdir/sanitizer";
+        chmod 01777, "$tempdir/sanitizer";
+        mkdir "$tempdir/bin";
+        Test::More::diag("keeping $tempdir") if $ENV{IDADMIN_KEEP};
+    }
+    return "$tempdir";
+}
+
+# Below the kernel's range for outgoing connections, so that nobody is given it between this look and the server's bind.
+sub free_port {
+    our %taken;
+    for (1 .. 200) {
+        my $port = 10000 + int rand 22000;
+        next if $taken{$port}++;
+        my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp', Listen => 1) or next;
+        close $socket;
+        return $port;
+    }
+    die "no free port on 127.0.0.1\n";
+}
+
+# -- users -----------------------------------------------------------------------------------------------------------
+
+# As root, httpd's children and the programs run as one unprivileged user, as they do on a real server; else as ourselves.
+sub runtime_user { return $> == 0 ? 'www-data' : undef }
+
+sub as_user {
+    my ($user) = @_;
+    return $user && $> == 0 ? ('setpriv', "--reuid=$user", "--regid=$user", '--clear-groups', '--') : ();
+}
+
+sub give_to {
+    my ($user, @files) = @_;
+    return if !$user || $> != 0;
+    my (undef, undef, $uid, $gid) = getpwnam $user or die "there is no user $user\n";
+    chown $uid, $gid, @files or die "chown $user @files: $!\n";
+}
+
+# A built program; as root a copy, because the checkout may lie where the runtime user cannot go (/root).
+sub program {
+    my ($name) = @_;
+    my $built = build_dir() . "/$name";
+    -x $built or die "$built is not built; run make\n";
+    return $built if $> != 0;
+    my $copy = tempdir() . "/bin/$name";
+    if (!-e $copy) {
+        system('cp', $built, $copy) == 0 or die "cannot copy $built\n";
+        chmod 0755, $copy;
+    }
+    return $copy;
+}
+
+# A file only its owner reads, as secret files must be.
+sub secret_file {
+    my ($name, $text) = @_;
+    my $file = $name =~ m{^/} ? $name : tempdir() . "/$name";
+    spew($file, $text);
+    chmod 0600, $file or die "chmod $file: $!\n";
+    give_to(runtime_user(), $file);
+    return $file;
+}
+
+# -- files and JSON --------------------------------------------------------------------------------------------------
+
+sub slurp {
+    my ($file) = @_;
+    open my $in, '<:raw', $file or die "$file: $!\n";
+    local $/;
+    return scalar(<$in>) // '';
+}
+
+sub spew {
+    my ($file, $text) = @_;
+    open my $out, '>:raw', $file or die "$file: $!\n";
+    print {$out} $text or die "$file: $!\n";
+    close $out or die "$file: $!\n";
+    return $file;
+}
+
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+sub json_text { return $json->encode($_[0]) }    # data -> UTF-8 bytes
+sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on bad JSON
+
+# -- waiting and parallel work ---------------------------------------------------------------------------------------
+
+# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get five times as long.
+sub wait_until {
+    my ($seconds, $block) = @_;
+    $seconds *= 5 if build_config()->{sanitizers};
+    my $end = Time::HiRes::time() + $seconds;
+    while (1) {
+        my $value = $block->();
+        return $value if $value;
+        return undef if Time::HiRes::time() > $end;
+        Time::HiRes::sleep(0.02);
+    }
+}
+
+# Runs $block->($index) in $count processes at once; returns what each returned (a scalar or reference), in order.
+# A process that dies makes the caller die.
+sub in_parallel {
+    my ($count, $block) = @_;
+    my @children;
+    for my $index (0 .. $count - 1) {
+        pipe my $read, my $write or die "pipe: $!\n";
+        my $pid = fork // die "fork: $!\n";
+        if (!$pid) {
+            close $read;
+            binmode $write;
+            srand;
+            my $result = eval { { value => scalar $block->($index) } } // { error => $@ || 'died' };
+            print {$write} Storable::freeze($result);
+            close $write;
+            POSIX::_exit(0);
+        }
+        close $write;
+        push @children, [$pid, $read];
+    }
+    my (@results, @errors);
+    for my $child (@children) {
+        my ($pid, $read) = @$child;
+        binmode $read;
+        my $bytes = do { local $/; <$read> };
+        waitpid $pid, 0;
+        my $result = length($bytes // '') ? Storable::thaw($bytes) : { error => "process $pid ended with status $?" };
+        push @errors, $result->{error} if exists $result->{error};
+        push @results, $result->{value};
+    }
+    die "in_parallel: $errors[0]" if @errors;
+    return @results;
+}
+
+# -- commands and daemons --------------------------------------------------------------------------------------------
+
+sub sanitizer_environment {
+    my (%how) = @_;
+    my $kind = build_config()->{sanitizers} or return;
+    my $path = tempdir() . '/sanitizer/report';
+    my $leaks = $how{leaks} // 1;
+    my %environment = (
+        ASAN_OPTIONS  => "log_path=$path:detect_leaks=$leaks:abort_on_error=0:exitcode=99:detect_odr_violation=0",
+        UBSAN_OPTIONS => "log_path=$path:print_stacktrace=1",
+        TSAN_OPTIONS  => "log_path=$path:exitcode=99:ignore_noninstrumented_modules=1",
+    );
+    $environment{LD_PRELOAD} = build_config()->{preload} if $how{preload};
+    return %environment;
+}
+
+# run_command(\@argv, user =>, env => {}, stdin =>, timeout => 60) -> { exit, signal, out, err }
+sub run_command {
+    my ($argv, %how) = @_;
+    my $base = tempdir() . '/command.' . $$ . '.' . ++our $command_count;
+    spew("$base.in", $how{stdin} // '');
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        _become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
+    }
+    my $timeout = ($how{timeout} // 60) * (build_config()->{sanitizers} ? 5 : 1);
+    my $end     = Time::HiRes::time() + $timeout;
+    my $pause   = 0.002;
+    while (waitpid($pid, POSIX::WNOHANG()) == 0) {
+        if (Time::HiRes::time() > $end) {
+            kill KILL => -$pid, $pid;
+            waitpid $pid, 0;
+            die "@$argv: no end after $timeout s\n" . slurp("$base.err");
+        }
+        Time::HiRes::sleep($pause);
+        $pause *= 1.5 if $pause < 0.05;
+    }
+    my $status = $?;
+    my $result = { exit => $status >> 8, signal => $status & 127, out => slurp("$base.out"), err => slurp("$base.err") };
+    unlink map {"$base.$_"} qw(in out err);
+    return $result;
+}
+
+# In the child of a fork: own process group, files, environment, user, exec. Never returns.
+sub _become {
+    my ($argv, %how) = @_;
+    eval {
+        POSIX::setpgid(0, 0);
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP PIPE CHLD);
+        my $files = $how{append} ? '>>' : '>';
+        open STDIN,  '<',    $how{in} // '/dev/null' or die "$how{in}: $!\n";
+        open STDOUT, $files, $how{out}               or die "$how{out}: $!\n";
+        open STDERR, $files, $how{err}               or die "$how{err}: $!\n";
+        delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|http_proxy|https_proxy|all_proxy|no_proxy)/i} keys %ENV };
+        my %environment = (%{ $how{sanitizer} // {} }, %{ $how{env} // {} });
+        while (my ($name, $value) = each %environment) {
+            if   (defined $value) { $ENV{$name} = $value }
+            else                  { delete $ENV{$name} }
+        }
+        chdir($how{cwd} // '/');
+        umask($how{umask} // 0022);
+        exec { (as_user($how{user}), @$argv)[0] } as_user($how{user}), @$argv or die "exec $argv->[0]: $!\n";
+    };
+    print STDERR $@;
+    POSIX::_exit(127);
+}
+
+# Daemons by process id; whoever is left at the end of the script is stopped, also after die and signals.
+our %daemons;
+our $owner = $$;
+
+# daemon(\@argv, log => FILE, user =>, env =>, stop_signal => 'TERM') -> pid
+sub daemon {
+    my ($argv, %how) = @_;
+    my $pid = fork // die "fork: $!\n";
+    _become($argv, %how, out => $how{log}, err => $how{log}, append => 1) if !$pid;
+    POSIX::setpgid($pid, $pid);
+    $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM' };
+    return $pid;
+}
+
+# Has the daemon ended? Its wait status is kept for stop().
+sub ended {
+    my ($pid) = @_;
+    my $daemon = $daemons{$pid} or return 1;
+    return 1 if defined $daemon->{status};
+    my $got = waitpid $pid, POSIX::WNOHANG();
+    $daemon->{status} = $? if $got == $pid;
+    $daemon->{status} = -1 if $got == -1;
+    return defined $daemon->{status};
+}
+
+# Signals, waits, kills what is left of the process group; returns the wait status.
+sub stop_daemon {
+    my ($pid, $signal, $seconds) = @_;
+    my $daemon = $daemons{$pid} or return undef;
+    kill $signal // $daemon->{signal}, $pid if !ended($pid);
+    my $gone = wait_until($seconds // 20, sub { ended($pid) });
+    kill KILL => -$pid;
+    wait_until(5, sub { ended($pid) });
+    my $status = $daemon->{status};
+    delete $daemons{$pid};
+    return $gone ? $status : 9;
+}
+
+# Things to look at when the script ends: blocks that return a list of complaints.
+our @final_checks;
+sub at_end { push @final_checks, $_[0] }
+
+sub _sanitizer_reports {
+    our $tempdir;
+    return if !$tempdir;
+    return map { "sanitizer report $_:\n" . slurp($_) } grep { -s $_ } glob "$tempdir/sanitizer/*";
+}
+
+$SIG{$_} = do { my $number = $_ eq 'INT' ? 2 : $_ eq 'HUP' ? 1 : 15; sub { exit 128 + $number } } for qw(INT TERM HUP);
+
+END {
+    if ($$ == $owner) {
+        my $exit = $?;
+        stop_daemon($_) for sort { $b <=> $a } keys %daemons;
+        my @complaints = ((map { $_->() } @final_checks), _sanitizer_reports());
+        Test::More::diag($_) for @complaints;
+        $? = $exit || (@complaints ? 1 : 0);
+    }
+}
+
+# -- both engines ----------------------------------------------------------------------------------------------------
+
+# for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL, skipped with the reason where that
+# is not installed. IDADMIN_ENGINE=sqlite|postgresql narrows it.
+sub for_each_engine(&) {
+    my ($block) = @_;
+    require Idadmin::Test::PostgreSQL;
+    for my $engine (qw(sqlite postgresql)) {
+        next if $ENV{IDADMIN_ENGINE} && $ENV{IDADMIN_ENGINE} ne $engine;
+        Test::More::subtest($engine => sub {
+            if ($engine eq 'postgresql' and my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
+                Test::More::plan(skip_all => $reason);
+            }
+            $block->($engine);
+            Test::More::done_testing();
+        });
+    }
+}
+
+1;
