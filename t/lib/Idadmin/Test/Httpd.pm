@@ -1,0 +1,269 @@
+package Idadmin::Test::Httpd;
+# The distribution's httpd with the event MPM and several children, on free ports, with mod_idadmin from the build directory.
+# Its error log is looked at when it stops: a line of warn or worse that the test did not expect fails the test.
+use strict;
+use warnings;
+use Idadmin::Test ();
+use Idadmin::Test::Http ();
+use Idadmin::Test::Tls ();
+
+my $locations = <<'CONF';
+<Location "/v1/api">
+    SetHandler idadmin-rest
+    AuthType IdAdmin
+    Require valid-user
+</Location>
+<Location "/v1/openapi.json">
+    SetHandler idadmin-openapi
+    Require all granted
+</Location>
+CONF
+
+sub skip_reason {
+    my $httpd = Idadmin::Test::build_config()->{httpd};
+    return -x $httpd ? '' : "$httpd is not there";
+}
+
+# new(store => DSN, spool => DIR, ...); further options:
+#   module => 0            without mod_idadmin
+#   rate_limits => {...}   IdAdminRateLimit by kind; company and address are off unless given here
+#   server => TEXT         more server-wide lines         locations => TEXT   instead of the usual Locations
+#   tls => 1               also listens with TLS and HTTP/2 on tls_port
+#   log_level => TEXT      [warn idadmin:debug]           children => N [3]   threads => N [25]
+#   start => 0             do not start yet               env => {...}
+sub new {
+    my ($class, %how) = @_;
+    my $base = Idadmin::Test::tempdir() . '/httpd' . ++our $count;
+    for my $dir ($base, "$base/run", "$base/htdocs") {
+        mkdir $dir or die "$dir: $!\n";
+        chmod 0755, $dir;
+    }
+    # Same size as the handler that benchmarks compare with: a fixed JSON of 300 bytes.
+    my $fixed = '{"data":{"fixed":"' . 'x' x (300 - 21) . '"}}';
+    Idadmin::Test::spew("$base/htdocs/fixed.json", $fixed);
+    my $self = bless { base => $base, expected => [], read => 0, %how }, $class;
+    Idadmin::Test::at_end(sub { $self->{started} ? $self->unexpected_log : () });
+    return ($how{start} // 1) ? $self->start : $self;
+}
+
+sub base      { return $_[0]{base} }
+sub port      { return $_[0]{port} }
+sub tls_port  { return $_[0]{tls_port} }
+sub url       { return "http://127.0.0.1:$_[0]{port}" }
+sub tls_url   { return "https://127.0.0.1:$_[0]{tls_port}" }
+sub error_log { return "$_[0]{base}/error.log" }
+sub access_log { return "$_[0]{base}/access.log" }
+sub pid       { return $_[0]{pid} }
+
+# A raw client of its own connection.
+sub client { my ($self, %how) = @_; return Idadmin::Test::Http->new($self->{port}, %how) }
+
+sub _load {
+    my ($self, $wanted) = @_;
+    my $config  = Idadmin::Test::build_config();
+    my %builtin = map { $_ => 1 } $self->_builtin;
+    return join '', map {
+        my $file = "$config->{modules}/mod_$_.so";
+        $builtin{$_} ? '' : -e $file ? "LoadModule ${_}_module $file\n" : die "$file is not there\n";
+    } @$wanted;
+}
+
+sub _builtin {
+    our @builtin;
+    if (!@builtin) {
+        my $list = Idadmin::Test::run_command([Idadmin::Test::build_config()->{httpd}, '-l']);
+        @builtin = $list->{out} =~ /^\s*mod_(\w+)\.c$/mg;
+    }
+    return @builtin;
+}
+
+sub _configuration {
+    my ($self) = @_;
+    my $user     = Idadmin::Test::runtime_user();
+    my $children = $self->{children} // 3;
+    my $threads  = $self->{threads} // 25;
+    my $workers  = $children * $threads;
+    my $limit    = $children + 3;
+    my $most     = $limit * $threads;
+    my @modules  = qw(mpm_event authn_core authz_core authz_host authz_user auth_basic authn_file alias mime dir headers setenvif status log_config unixd);
+    push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
+    my $text = "ServerRoot $self->{base}\n" . $self->_load(\@modules);
+    $text .= 'LoadModule idadmin_module ' . Idadmin::Test::build_dir() . "/mod_idadmin.so\n" if $self->{module} // 1;
+    $text .= "User $user\nGroup $user\n" if $user;
+    $text .= <<"CONF";
+ServerName 127.0.0.1
+Listen 127.0.0.1:$self->{port}
+PidFile $self->{base}/run/pid
+DefaultRuntimeDir $self->{base}/run
+Mutex file:$self->{base}/run default
+CoreDumpDirectory /tmp
+DocumentRoot $self->{base}/htdocs
+ErrorLog $self->{base}/error.log
+LogLevel @{[ $self->{log_level} // ($self->{module} // 1 ? 'warn idadmin:debug' : 'warn') ]}
+LogFormat "%h %u \\"%r\\" %>s %B %D op=%{idadmin-op}n company=%{idadmin-company}n user=%{idadmin-user}n label=%{idadmin-label}n task=%{idadmin-task}n" idadmin
+CustomLog $self->{base}/access.log idadmin
+StartServers $children
+ServerLimit $limit
+ThreadLimit $threads
+ThreadsPerChild $threads
+MaxRequestWorkers $most
+MinSpareThreads $workers
+MaxSpareThreads $most
+MaxConnectionsPerChild 0
+GracefulShutdownTimeout 10
+KeepAlive On
+KeepAliveTimeout 30
+MaxKeepAliveRequests 0
+Timeout 60
+TypesConfig /etc/mime.types
+AddType application/json .json
+<Directory "$self->{base}/htdocs">
+    Require all granted
+</Directory>
+Alias /fixed $self->{base}/htdocs/fixed.json
+CONF
+    if ($self->{module} // 1) {
+        my %limits = (company => 'off', address => 'off', %{ $self->{rate_limits} // {} });
+        $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r if defined $self->{store};
+        $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
+        $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
+        $text .= $self->{locations} // $locations;
+    }
+    $text .= "$self->{server}\n" if defined $self->{server};
+    if ($self->{tls}) {
+        my $tls = Idadmin::Test::Tls::files();
+        $text .= <<"CONF";
+SSLSessionCache shmcb:$self->{base}/run/ssl_scache(512000)
+Listen 127.0.0.1:$self->{tls_port}
+<VirtualHost 127.0.0.1:$self->{tls_port}>
+    ServerName 127.0.0.1:$self->{tls_port}
+    Protocols h2 http/1.1
+    SSLEngine on
+    SSLCertificateFile $tls->{cert}
+    SSLCertificateKeyFile $tls->{key}
+</VirtualHost>
+CONF
+    }
+    return $text;
+}
+
+sub configuration_file { return "$_[0]{base}/httpd.conf" }
+
+# Changes options and writes the configuration anew; holds from the next start or graceful restart on.
+sub reconfigure {
+    my ($self, %how) = @_;
+    @$self{ keys %how } = values %how;
+    Idadmin::Test::spew($self->configuration_file, $self->_configuration);
+    return $self;
+}
+
+# "httpd -t" with this configuration: { exit, out, err }
+sub configtest {
+    my ($self) = @_;
+    $self->{$_} //= Idadmin::Test::free_port() for qw(port tls_port);
+    $self->reconfigure;
+    return Idadmin::Test::run_command([Idadmin::Test::build_config()->{httpd}, '-f', $self->configuration_file, '-t'],
+        sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
+}
+
+sub start {
+    my ($self) = @_;
+    for my $try (1 .. 3) {
+        $self->{$_} //= Idadmin::Test::free_port() for qw(port tls_port);
+        $self->reconfigure;
+        $self->{generation} = $self->_generations;
+        $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd}, '-DFOREGROUND', '-f', $self->configuration_file],
+            log => "$self->{base}/output", env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
+        Idadmin::Test::wait_until(20, sub {
+            Idadmin::Test::ended($self->{pid}) || ($self->_generations > $self->{generation} && $self->children >= ($self->{children} // 3));
+        });
+        if (!Idadmin::Test::ended($self->{pid})) {
+            $self->{started} = 1;
+            return $self;
+        }
+        Idadmin::Test::stop_daemon(delete $self->{pid});
+        last if Idadmin::Test::slurp("$self->{base}/output") !~ /Address already in use/;
+        delete @$self{qw(port tls_port)};
+    }
+    die "httpd does not start:\n" . Idadmin::Test::slurp("$self->{base}/output") . (-e $self->error_log ? Idadmin::Test::slurp($self->error_log) : '');
+}
+
+sub stop {
+    my ($self, $signal) = @_;
+    return if !$self->{pid};
+    my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 30);
+    Test::More::diag("httpd did not stop within its time") if $status && ($status & 127) == 9 && ($signal // '') ne 'KILL';
+}
+
+sub restart { my ($self) = @_; $self->stop; return $self->start }
+
+# Each generation says once that it is resuming normal operations.
+sub _generations {
+    my ($self) = @_;
+    return 0 if !-e $self->error_log;
+    my $count = () = Idadmin::Test::slurp($self->error_log) =~ /resuming normal operations/g;
+    return $count;
+}
+
+# Graceful restart; returns when the new generation serves.
+sub graceful {
+    my ($self) = @_;
+    my $before = $self->_generations;
+    my %old = map { $_ => 1 } $self->children;
+    kill USR1 => $self->{pid};
+    Idadmin::Test::wait_until(30, sub {
+        $self->_generations > $before && grep({ !$old{$_} } $self->children) >= 1;
+    }) or die "httpd did not come back from its graceful restart\n";
+    return $self;
+}
+
+# Process ids of the serving children.
+sub children {
+    my ($self) = @_;
+    my @children;
+    for my $file (glob '/proc/[0-9]*/stat') {
+        open my $in, '<', $file or next;
+        my ($pid, $state, $parent) = (<$in> // '') =~ /^(\d+) \(.*\) (\S) (\d+)/ or next;
+        push @children, $pid if $parent == $self->{pid} && $state ne 'Z';
+    }
+    @children = sort { $a <=> $b } @children;
+    return @children;
+}
+
+# kill -9 (or another signal) for one child, at random unless named; returns its process id.
+sub kill_child {
+    my ($self, %how) = @_;
+    my @children = $self->children or return undef;
+    my $pid = $how{pid} // $children[rand @children];
+    kill $how{signal} // 'KILL', $pid;
+    return $pid;
+}
+
+# -- logs ------------------------------------------------------------------------------------------------------------
+
+# Lines like this are no surprise in this test.
+sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }
+
+# Does a line match, also one written within the next $seconds?
+sub log_has {
+    my ($self, $pattern, $seconds) = @_;
+    return Idadmin::Test::wait_until($seconds // 0, sub { Idadmin::Test::slurp($self->error_log) =~ $pattern }) ? 1 : 0;
+}
+
+# Lines of warn or worse, crashed children, and text that is no httpd line, as far as nobody expected them.
+sub unexpected_log {
+    my ($self) = @_;
+    my @lines = -e $self->error_log ? split /\n/, Idadmin::Test::slurp($self->error_log) : ();
+    push @lines, map {"(stderr) $_"} split /\n/, -e "$self->{base}/output" ? Idadmin::Test::slurp("$self->{base}/output") : '';
+    my @bad;
+    for my $line (@lines) {
+        next if $line =~ /^\s*$/ || $line =~ /^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\]/ && $line !~ /exit signal (?!Killed|Terminated)/;
+        next if grep { $line =~ $_ } @{ $self->{expected} };
+        push @bad, "httpd log, unexpected: $line";
+    }
+    return @bad > 20 ? (@bad[0 .. 19], '... and ' . (@bad - 20) . ' more') : @bad;
+}
+
+sub access_lines { my ($self) = @_; return split /\n/, Idadmin::Test::slurp($self->access_log) }
+
+1;

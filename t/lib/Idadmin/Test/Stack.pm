@@ -1,0 +1,200 @@
+package Idadmin::Test::Stack;
+# Everything together: store, tenant, keys, slapd, httpd, worker; and requests as an HR platform sends them.
+use strict;
+use warnings;
+use Idadmin::Test ();
+use Idadmin::Test::Httpd ();
+use Idadmin::Test::PostgreSQL ();
+use Idadmin::Test::Slapd ();
+use Idadmin::Test::Worker ();
+use Time::HiRes ();
+
+# new(engine => 'sqlite'|'postgresql', ...); further options:
+#   slapd  => OBJECT, {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
+#   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
+#   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s unless --rate-limit is given
+#   sync   => 0   do not wait for the first sync (with a worker it is waited for)
+sub new {
+    my ($class, %how) = @_;
+    my $base = Idadmin::Test::tempdir() . '/stack' . ++our $count;
+    for my $dir ($base, "$base/lib", "$base/spool") {
+        mkdir $dir or die "$dir: $!\n";
+        chmod $dir eq "$base/lib" ? 0750 : 0755, $dir;
+        Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
+    }
+    my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite', company => 'nordic', keys => {} }, $class;
+    if ($self->{engine} eq 'sqlite') {
+        $self->{store} = "sqlite3:$base/lib/idadmin.db";
+    }
+    else {
+        $self->{postgresql} = $how{postgresql} // Idadmin::Test::PostgreSQL->shared;
+        $self->{database}   = $self->{postgresql}->create_database;
+        $self->{store}      = $self->{postgresql}->dsn($self->{database});
+        $self->{seal_key}   = "$base/lib/seal.key";
+    }
+    $self->ctl_ok('schema', 'upgrade');
+
+    $self->{slapd} = ref $how{slapd} && ref $how{slapd} ne 'HASH' ? $how{slapd} : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
+        if !defined $how{slapd} || $how{slapd};
+    if (!defined $how{tenant} || $how{tenant}) {
+        $self->apply_tenant($self->tenant_document(%{ $how{tenant} // {} }));
+        $self->create_key(full => 'hr-full', 'full');
+        $self->create_key(read => 'hr-read', 'read-only');
+        $self->create_key($_ => @{ $how{keys}{$_} }) for sort keys %{ $how{keys} // {} };
+    }
+    $self->{httpd} = Idadmin::Test::Httpd->new(store => $self->{store}, spool => $self->{spool}, %{ $how{httpd} || {} })
+        if !defined $how{httpd} || $how{httpd};
+    if (!defined $how{worker} || $how{worker}) {
+        $self->{worker} = $self->new_worker(%{ $how{worker} || {} });
+        $self->wait_synced if ($how{sync} // 1) && $self->{slapd} && (!defined $how{tenant} || $how{tenant});
+    }
+    return $self;
+}
+
+sub store  { return $_[0]{store} }
+sub spool  { return $_[0]{spool} }
+sub slapd  { return $_[0]{slapd} }
+sub httpd  { return $_[0]{httpd} }
+sub worker { return $_[0]{worker} }
+sub engine { return $_[0]{engine} }
+sub key    { my ($self, $name) = @_; return $self->{keys}{$name} // die "no key \"$name\"\n" }
+
+# Another worker on the same store (several may run at once).
+sub new_worker {
+    my ($self, %how) = @_;
+    return Idadmin::Test::Worker->new(store => $self->{store}, spool => $self->{spool}, seal_key => $self->{seal_key}, %how);
+}
+
+# -- idadminctl ------------------------------------------------------------------------------------------------------
+
+# ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
+sub ctl {
+    my ($self, @arguments) = @_;
+    my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
+    my $result = Idadmin::Test::run_command(
+        [Idadmin::Test::program('idadminctl'), @arguments, '--store', $self->{store}, ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ())],
+        user => Idadmin::Test::runtime_user(), sanitizer => { Idadmin::Test::sanitizer_environment() }, timeout => 120, %how);
+    $result->{json} = eval { Idadmin::Test::json_data($result->{out}) } if $result->{out} =~ /^\s*[\[{]/;
+    return $result;
+}
+
+# The same, and it must have succeeded; returns its JSON, if any.
+sub ctl_ok {
+    my ($self, @arguments) = @_;
+    my $result = $self->ctl(@arguments);
+    die 'idadminctl ' . join(' ', grep { !ref } @arguments) . " ended with $result->{exit} (signal $result->{signal}):\n$result->{out}$result->{err}"
+        if $result->{exit} || $result->{signal};
+    return $result->{json};
+}
+
+# The usual document of tenant nordic over this slapd, with changed members.
+sub tenant_document {
+    my ($self, %changes) = @_;
+    my $slapd = $self->{slapd};
+    my %document = (
+        companyId => $self->{company}, name => 'Nordic AB', timeZone => 'Europe/Stockholm',
+        usernameFormat => '{firstname}.{surname}', emailFormat => '{firstname}.{surname}', displayNameFormat => '{firstname} {surname}',
+        upnDomain => $Idadmin::Test::Slapd::domain, emailDomain => $Idadmin::Test::Slapd::domain, createUsersIn => 'onPremises',
+        modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
+        directories => { onPremises => $self->directory_document },
+    );
+    for my $name (keys %changes) {
+        if   (defined $changes{$name}) { $document{$name} = $changes{$name} }
+        else                           { delete $document{$name} }
+    }
+    return \%document;
+}
+
+sub directory_document {
+    my ($self, %changes) = @_;
+    my $slapd = $self->{slapd};
+    my $url = $slapd ? $slapd->ldaps_url : 'ldaps://127.0.0.1:1';
+    return {
+        urls => [$url], startTls => JSON::PP::false(), dialect => 'openLdap', bind => 'simple', bindDn => $Idadmin::Test::Slapd::service,
+        bindPasswordFile => Idadmin::Test::secret_file("$self->{base}/bind.password", Idadmin::Test::Slapd::service_password() . "\n"),
+        caFile => Idadmin::Test::Tls::files()->{ca}, userBase => $Idadmin::Test::Slapd::people, groupBase => $Idadmin::Test::Slapd::groups,
+        createIn => $Idadmin::Test::Slapd::people, upnAttribute => 'mail', markerAttribute => 'employeeType',
+        placeholderMember => $Idadmin::Test::Slapd::filler, protectedAccounts => [$Idadmin::Test::Slapd::service], syncInterval => '1s', %changes,
+    };
+}
+
+sub apply_tenant {
+    my ($self, $document) = @_;
+    return $self->ctl_ok('tenant', 'apply', '-', { stdin => Idadmin::Test::json_text($document) });
+}
+
+# create_key(name => username, access, more options of "key create"...)
+sub create_key {
+    my ($self, $name, $username, $access, @options) = @_;
+    push @options, '--rate-limit', '6000/60s' if !grep { $_ eq '--rate-limit' } @options;
+    my $json = $self->ctl_ok('key', 'create', $self->{company}, $username, '--access', $access, @options, '--json');
+    $json && $json->{apiKey} or die "idadminctl key create --json gave no apiKey\n";
+    return $self->{keys}{$name} = $json;
+}
+
+# -- requests --------------------------------------------------------------------------------------------------------
+
+# The three headers of a key, as a flat list; changes by name, undef leaves one out.
+sub headers {
+    my ($self, $key, %changes) = @_;
+    $key = $self->key($key) if !ref $key;
+    my %headers = ('X-Company-ID' => $key->{companyId}, 'X-Api-User' => $key->{username}, 'X-Api-Key' => $key->{apiKey}, %changes);
+    return map { ($_ => $headers{$_}) } grep { defined $headers{$_} } sort keys %headers;
+}
+
+# call($method, $target, key => 'full'|'read'|..., json => DATA or body => BYTES, headers => {...}, client => Http, ...)
+# -> the answer of Http::request. The connection is kept between calls.
+sub call {
+    my ($self, $method, $target, %how) = @_;
+    my %extra = %{ delete $how{headers} // {} };
+    my $key   = delete $how{key} // ($method =~ /^(?:GET|HEAD|OPTIONS)$/ ? 'read' : 'full');
+    if (exists $how{json}) {
+        $how{body} = Idadmin::Test::json_text(delete $how{json});
+        $extra{'Content-Type'} //= 'application/json';
+    }
+    my $client = delete $how{client} // ($self->{client}{$$} //= $self->{httpd}->client);
+    return $client->request($method, $target, %how, headers => [$self->headers($key, %extra)]);
+}
+
+sub get    { my ($self, $target, %how) = @_; return $self->call(GET => $target, %how) }
+sub post   { my ($self, $target, $json, %how) = @_; return $self->call(POST => $target, json => $json, %how) }
+sub delete { my ($self, $target, $json, %how) = @_; return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
+
+sub get_user { my ($self, $upn, %how) = @_; return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
+sub task     { my ($self, $id, %how) = @_; my $answer = $self->get('/v1/api/task?id=' . _escape($id), %how); return $answer->{json}{data}{task} }
+
+sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge; return $text }
+
+# Polls the task over REST until it is in one of the states (done unless named); returns it, or dies showing what it is.
+sub wait_task {
+    my ($self, $id, %how) = @_;
+    my %states = map { $_ => 1 } @{ $how{states} // ['done'] };
+    my $task;
+    Idadmin::Test::wait_until($how{seconds} // 30, sub { $task = $self->task($id); $task && $states{ $task->{state} } })
+        or die "task $id is not " . join('|', sort keys %states) . ': ' . Idadmin::Test::json_text($task) . "\n" . ($self->{worker} ? $self->{worker}->log_text : '');
+    return $task;
+}
+
+# Until the first sync is complete and REST answers for a known user.
+sub wait_synced {
+    my ($self, $seconds) = @_;
+    if (!$self->{httpd}) {
+        $self->ctl_ok('sync', $self->{company}, '--wait');
+        return $self;
+    }
+    my $answer;
+    Idadmin::Test::wait_until($seconds // 30, sub { $answer = $self->get_user("eva.berg\@$Idadmin::Test::Slapd::domain"); $answer->{status} == 200 })
+        or die "the directory is not synchronised: $answer->{status} $answer->{body}\n" . ($self->{worker} ? $self->{worker}->log_text : '');
+    return $self;
+}
+
+sub stop {
+    my ($self) = @_;
+    delete $self->{client};
+    $self->{worker}->stop if $self->{worker};
+    $self->{httpd}->stop  if $self->{httpd};
+    $self->{slapd}->stop  if $self->{slapd};
+    return $self;
+}
+
+1;

@@ -1,0 +1,69 @@
+package Idadmin::Test::Worker;
+# idadmin-worker as a daemon or run once.
+use strict;
+use warnings;
+use Idadmin::Test ();
+
+# new(store => DSN, spool => DIR, options => ['--threads', 2], seal_key => FILE, env => {...}, start => 0)
+sub new {
+    my ($class, %how) = @_;
+    our $count++;
+    my $self = bless { log => Idadmin::Test::tempdir() . "/worker$count.log", expected => [], %how }, $class;
+    Idadmin::Test::at_end(sub { $self->unexpected_log });
+    return ($how{start} // 1) ? $self->start : $self;
+}
+
+sub command {
+    my ($self, @more) = @_;
+    return [Idadmin::Test::program('idadmin-worker'), '--store', $self->{store}, '--spool', $self->{spool},
+        ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] }, @more];
+}
+
+sub _how {
+    my ($self) = @_;
+    return (user => Idadmin::Test::runtime_user(), env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment() });
+}
+
+sub start {
+    my ($self) = @_;
+    $self->{pid} = Idadmin::Test::daemon($self->command, log => $self->{log}, $self->_how);
+    return $self;
+}
+
+sub pid     { return $_[0]{pid} }
+sub running { my ($self) = @_; return $self->{pid} && !Idadmin::Test::ended($self->{pid}) ? 1 : 0 }
+
+# SIGTERM (or another signal); returns the wait status: 0 is a clean end.
+sub stop {
+    my ($self, $signal) = @_;
+    return undef if !$self->{pid};
+    return Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 40);
+}
+
+sub kill9 { my ($self) = @_; return $self->stop('KILL') }
+sub signal { my ($self, $signal) = @_; kill $signal, $self->{pid} }
+
+# Runs the program to its end, e.g. run('--once') or run('--check', 'nordic'): { exit, signal, out, err }.
+sub run {
+    my ($self, @options) = @_;
+    my $result = Idadmin::Test::run_command($self->command(@options), $self->_how, timeout => 120);
+    return $result;
+}
+
+sub log_text { my ($self) = @_; return -e $self->{log} ? Idadmin::Test::slurp($self->{log}) : '' }
+
+sub log_has {
+    my ($self, $pattern, $seconds) = @_;
+    return Idadmin::Test::wait_until($seconds // 0, sub { $self->log_text =~ $pattern }) ? 1 : 0;
+}
+
+sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }
+
+# Lines of warn or error (each carries a log id) that the test did not expect.
+sub unexpected_log {
+    my ($self) = @_;
+    my @bad = grep { my $line = $_; $line =~ /\bIDA\d{4}\b/ && !grep { $line =~ $_ } @{ $self->{expected} } } split /\n/, $self->log_text;
+    return map {"worker log, unexpected: $_"} @bad > 20 ? @bad[0 .. 19] : @bad;
+}
+
+1;
