@@ -58,21 +58,31 @@ CREATE TABLE task (
     seat         SMALLINT NOT NULL DEFAULT 0, -- 1: holds a seat that the cache does not count yet
     released     SMALLINT NOT NULL DEFAULT 0, -- 1: the brake was released for this task
     marker       TEXT COLLATE "C",                    -- unique to the task, persisted before the first create call
-    payload      TEXT COLLATE "C"     NOT NULL,       -- checked create or delete values
     progress     TEXT COLLATE "C"     NOT NULL DEFAULT '{}', -- what a later try of the run must know
     warnings     TEXT COLLATE "C"     NOT NULL DEFAULT '[]',
     error        TEXT COLLATE "C",                    -- why it failed, or waits
     username     TEXT COLLATE "C"     NOT NULL,       -- requestedBy
     label        TEXT COLLATE "C"     NOT NULL DEFAULT ''
 );
+-- Head of the queue over all directories, and per directory for when the head is all held or blocked.
 CREATE INDEX task_due ON task (next_at, id) WHERE state = 'queued';
-CREATE INDEX task_running ON task (tenant_id, id) WHERE state = 'running';
-CREATE INDEX task_attention ON task (tenant_id, id) WHERE state = 'attention';
+CREATE INDEX task_due_directory ON task (tenant_id, directory, next_at, id) WHERE state = 'queued';
+CREATE INDEX task_order ON task (tenant_id, person, due_at, id) WHERE state = 'queued';
+CREATE INDEX task_wall ON task (id) WHERE state = 'queued' AND wall_fixed = 1;
+CREATE INDEX task_running ON task (id) WHERE state = 'running';
 CREATE INDEX task_offboarding_start ON task (tenant_id, started_at) WHERE type = 'userDelete';
-CREATE INDEX task_list ON task (tenant_id, id);
-CREATE INDEX task_state ON task (tenant_id, state, id);
-CREATE INDEX task_person ON task (tenant_id, person, id);
-CREATE INDEX task_seat ON task (tenant_id, id) WHERE seat = 1 AND state = 'running';
+CREATE INDEX task_finished ON task (tenant_id, finished_at) WHERE finished_at > 0;
+CREATE INDEX task_list ON task (tenant_id, id, type);
+CREATE INDEX task_state ON task (tenant_id, state, id, type);
+CREATE INDEX task_person ON task (tenant_id, person, id, type, state);
+-- Seats of creations whose account may be in the cache already: the marker is on disk before the first create call.
+CREATE INDEX task_seat ON task (tenant_id, person) WHERE seat = 1 AND marker IS NOT NULL;
+
+-- Checked create, update or delete values. Apart from the task, because a photo makes them megabytes and every heartbeat rewrites its row.
+CREATE TABLE task_payload (
+    task_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES task (id) ON DELETE CASCADE,
+    payload TEXT COLLATE "C" NOT NULL
+);
 
 CREATE TABLE task_step (
     task_id    TEXT COLLATE "C"   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
@@ -118,6 +128,7 @@ CREATE TABLE directory_state (
     sync_heartbeat        BIGINT   NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, directory)
 );
+CREATE INDEX directory_state_held ON directory_state (hold_until) WHERE hold_reason IS NOT NULL;
 
 -- Workers that were seen, for `idadminctl status`.
 CREATE TABLE worker (
