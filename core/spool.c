@@ -1,0 +1,109 @@
+/* Owns names and framing of the audit spool and the reader's locks: what reader and writer must agree on. Knows no audit record's inside. */
+#include "core/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MINUTE_MS 60000
+#define DIGITS 12
+
+void ida_spool_name(int64_t at_ms, char name[IDA_SPOOL_NAME_SIZE])
+{
+    time_t seconds = (time_t)(at_ms / 1000);
+    struct tm tm;
+    gmtime_r(&seconds, &tm);
+    strftime(name, IDA_SPOOL_NAME_SIZE, "%Y%m%d%H%M" IDA_SPOOL_SUFFIX, &tm);
+}
+
+int64_t ida_spool_minute(const char *name)
+{
+    if (strlen(name) != DIGITS + sizeof IDA_SPOOL_SUFFIX - 1 || strcmp(name + DIGITS, IDA_SPOOL_SUFFIX) != 0 ||
+        strspn(name, "0123456789") != DIGITS) {
+        return -1;
+    }
+    struct tm tm = {0};
+    const char *end = strptime(name, "%Y%m%d%H%M", &tm);
+    if (!end || end != name + DIGITS) {
+        return -1;
+    }
+    int64_t at_ms = (int64_t)timegm(&tm) * 1000;
+    char again[IDA_SPOOL_NAME_SIZE];
+    ida_spool_name(at_ms, again); /* 31 February and its like come back as another day */
+    return at_ms >= 0 && strcmp(name, again) == 0 ? at_ms : -1;
+}
+
+int ida_spool_is_over(const char *name, int64_t now_ms)
+{
+    int64_t minute = ida_spool_minute(name);
+    return minute >= 0 && now_ms >= minute + MINUTE_MS;
+}
+
+size_t ida_spool_frame(const char *json, size_t len, char out[IDA_AUDIT_MAX])
+{
+    if (!len || len > IDA_SPOOL_JSON_MAX || memchr(json, IDA_SPOOL_RS, len) || memchr(json, '\n', len)) {
+        return 0;
+    }
+    out[0] = IDA_SPOOL_RS;
+    memcpy(out + 1, json, len);
+    out[len + 1] = '\n';
+    return len + 2;
+}
+
+int ida_spool_next(ida_spool_scan *scan, const char **json, size_t *json_len)
+{
+    while (scan->at < scan->len) {
+        const char *begin = scan->bytes + scan->at;
+        size_t left = scan->len - scan->at;
+        if (*begin != IDA_SPOOL_RS) { /* the tail of something torn: on to the next beginning */
+            const char *next = memchr(begin, IDA_SPOOL_RS, left);
+            scan->torn++;
+            scan->at = next ? (size_t)(next - scan->bytes) : scan->len;
+            continue;
+        }
+        const char *text = begin + 1;
+        const char *end = memchr(text, '\n', left - 1);
+        const char *next = memchr(text, IDA_SPOOL_RS, end ? (size_t)(end - text) : left - 1);
+        if (!next && !end && !scan->final && left < IDA_AUDIT_MAX) {
+            return 0; /* may still be on its way */
+        }
+        if (!next && end && end - begin < IDA_AUDIT_MAX && end > text) {
+            scan->at = (size_t)(end + 1 - scan->bytes);
+            *json = text;
+            *json_len = (size_t)(end - text);
+            return 1;
+        }
+        scan->torn++;
+        scan->at = next ? (size_t)(next - scan->bytes) : end ? (size_t)(end + 1 - scan->bytes) : scan->len;
+    }
+    return 0;
+}
+
+int ida_spool_reader_lock(const char *directory)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", directory, IDA_SPOOL_READER_LOCK) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        fd = -1;
+    }
+    return fd;
+}
+
+int ida_spool_seal(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        return 1;
+    }
+    return errno == EWOULDBLOCK ? 0 : -1;
+}
