@@ -45,6 +45,7 @@ typedef struct ida_call {
     const char *endpoint;           /* "POST /v1/api/user": as audited */
     json_t *arguments;              /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
     int empty_body;                 /* the request had no body */
+    void *input;                    /* what the operation's check made of the arguments */
     /* out */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location header */
@@ -60,8 +61,9 @@ struct ida_operation {
     const char *tool;               /* MCP tool name or NULL */
     ida_scope scope;
     ida_module module;
-    int body;                       /* 1: arguments come as a JSON body, checked by the operation's own payload rules */
+    int body;                       /* 1: arguments come as a JSON body */
     int needs_sync;                 /* 1: 503 before the first full sync */
+    ida_kind (*check)(ida_call *call); /* rules that the parameter table cannot say; body operations check their payload here. NULL: none */
     const ida_param *params;        /* terminated by name NULL */
     ida_kind (*run)(ida_call *call);
     const char *summary;            /* for OpenAPI */
@@ -74,6 +76,9 @@ ida_kind ida_operation_admit(ida_call *call);
 
 /* Arguments, run, audit record. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
+
+/* For run functions of writes: puts the record of success into the outbox, inside the transaction that does the work. */
+ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
 /* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429... `operation` may be NULL. */
 ida_audit *ida_operation_refusal(ida_call *call, ida_kind kind);

@@ -47,8 +47,8 @@ typedef struct ida_rest_answer {
 /* Fills call->operation and endpoint from the route and checks path, module, scope, content type. On refusal `answer` is the error and call->audit its record. */
 ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request, ida_rest_answer *answer);
 
-/* Parses query and body, runs the operation, writes the answer. call->audit is set in any case. */
-void ida_rest_run(ida_call *call, const ida_route *route, const ida_rest_request *request, ida_rest_answer *answer);
+/* After ida_rest_admit. Parses query and body, runs the operation, writes the answer. call->audit is set in any case. */
+void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
 /* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence. Used for errors raised in any phase. */
 const char *ida_rest_error(apr_pool_t *pool, ida_kind kind, const char *message);

@@ -1,0 +1,174 @@
+/* Owns the queueing of an offboarding: the person, a task already queued, the time, in one transaction (design 4, 5). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/op.h"
+#include "core/payload.h"
+#include "core/schedule.h"
+#include "core/store_task.h"
+#include "core/store_tenant.h"
+#include "core/store_user.h"
+#include "core/text.h"
+
+typedef struct delete_input {
+    ida_delete wanted;
+    ida_due due;
+} delete_input;
+
+#define OVERRIDE(name, about) {name, IDA_PARAM_STRING, 0, 0, 128, NULL, about " Replaces the cached value in task and workflow texts."}
+
+const ida_param ida_delete_params[] = {
+    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "The user to offboard."},
+    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."},
+    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."},
+    OVERRIDE("firstname", "Given name."),
+    OVERRIDE("surname", "Family name."),
+    OVERRIDE("jobTitle", "Job title."),
+    OVERRIDE("department", "Department."),
+    {0},
+};
+
+static ida_kind check(ida_call *call)
+{
+    ida_ctx *c = call->c;
+    delete_input *in = apr_pcalloc(c->pool, sizeof *in);
+    ida_kind kind = ida_payload_delete(c, call->arguments, call->empty_body, &in->wanted);
+    if (!kind) {
+        kind = ida_schedule(c, IDA_DUE_DELETE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
+    }
+    if (!kind) {
+        kind = ida_faults_raise(c);
+    }
+    call->input = in;
+    return kind;
+}
+
+/* 404, naming the task to cancel when the person is only queued for creation. */
+static ida_kind no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)
+{
+    ida_task *creation;
+    const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
+    ida_kind kind = store_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
+    if (kind == IDA_OK && creation->state == IDA_QUEUED) {
+        return ida_fail(c, IDA_NOT_FOUND, "The user \"%s\" does not exist yet: the creation is still queued. Cancel it with DELETE /v1/api/task?id=%s.",
+                        shown, creation->id);
+    }
+    if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
+        return kind;
+    }
+    return ida_fail(c, IDA_NOT_FOUND, "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
+}
+
+static ida_task *make_task(ida_call *call, ida_ctx *c, const ida_user *user)
+{
+    const delete_input *in = call->input;
+    ida_task *task = apr_pcalloc(c->pool, sizeof *task);
+    task->id = ida_new_id(c->pool, c->env);
+    task->tenant = call->principal->company;
+    task->type = IDA_USER_DELETE;
+    task->state = IDA_QUEUED;
+    /* Offboarding acts first where the account is mastered: a person in both directories came from the one on-premises. */
+    task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
+    task->object_id = user->directory == task->directory ? user->id : user->other_id;
+    task->upn = user->upn;
+    task->person = ida_fold_address(c->pool, user->upn);
+    task->mail = user->mail;
+    task->display_name = user->display_name;
+    task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
+    return task;
+}
+
+/* Says beforehand that the brake will likely hold this offboarding. */
+static ida_kind warn_of_brake(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
+{
+    int64_t started, limit = call->tenant->brake_per_hour;
+    if (limit <= 0) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_task_offboardings_started(s, c, call->principal->company, ida_now(c->env), &started);
+    if (!kind && started >= limit) {
+        json_array_append_new(warnings, json_string(apr_psprintf(c->pool,
+            "The brake on mass offboarding (%" APR_INT64_T_FMT " an hour) is reached: this task will likely be held for attention until an "
+            "administrator releases it.", limit)));
+    }
+    return kind;
+}
+
+static void answer(ida_call *call, ida_ctx *c, const ida_task *task, int moved, json_t *warnings)
+{
+    const delete_input *in = call->input;
+    const char *when = in->due.past ? apr_pstrcat(c->pool, "the time ", ida_schedule_people(c, task->zone, task->due_at),
+                                                  " has passed, so it is carried out now", NULL)
+                                    : apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL);
+    const char *what = moved ? "was queued already and has been moved" : "is queued";
+    call->task_id = task->id;
+    call->target = task->upn;
+    call->location = apr_pstrcat(c->pool, "/v1/api/task?id=", task->id, NULL);
+    call->result = ida_json_keep(c->pool, json_object());
+    ida_json_put(call->result, "message", apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what, when));
+    ida_op_queued(call, c, task, warnings);
+}
+
+static ida_kind queue(store *s, ida_ctx *c, ida_task *task, int *moved)
+{
+    ida_task *open = NULL;
+    ida_kind kind = store_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &open);
+    if (kind == IDA_NOT_FOUND) {
+        *moved = 0;
+        return store_task_insert(s, c, task);
+    }
+    if (kind) {
+        return kind;
+    }
+    if (open->state == IDA_RUNNING) {
+        return ida_fail(c, IDA_CONFLICT, "The offboarding of %s is being carried out now (task %s).", open->upn, open->id);
+    }
+    *moved = 1;
+    task->id = open->id;
+    return store_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at, task->payload);
+}
+
+static ida_kind work(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const delete_input *in = call->input;
+    json_t *warnings = ida_json_keep(c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
+    ida_user *user;
+    ida_task *task;
+    int moved;
+    ida_kind kind = store_tenant_lock(s, c, call->principal->company);
+    if (kind) {
+        return kind;
+    }
+    kind = store_user_by_upn(s, c, call->principal->company, in->wanted.upn, &user);
+    if (kind == IDA_NOT_FOUND) {
+        return no_such_user(call, s, c, in->wanted.upn);
+    }
+    if (kind) {
+        return kind;
+    }
+    task = make_task(call, c, user);
+    ida_op_schedule(call, c, task, &in->due);
+    task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
+    kind = warn_of_brake(call, s, c, warnings);
+    if (!kind) {
+        kind = queue(s, c, task, &moved);
+    }
+    if (!kind) {
+        answer(call, c, task, moved, warnings);
+        kind = ida_operation_audit(call, s, c);
+    }
+    return kind;
+}
+
+static ida_kind run(ida_call *call)
+{
+    return store_transaction(call->store, call->c, work, call);
+}
+
+const ida_operation ida_op_user_delete = {
+    .name = "user.delete", .method = "DELETE", .path = "/v1/api/user", .alias_method = "POST", .alias_path = "/v1/api/user/offboard",
+    .scope = IDA_SCOPE_WRITE, .body = 1, .needs_sync = 1, .params = ida_delete_params, .check = check, .run = run,
+    .summary = "Queues the offboarding of a user.",
+};

@@ -1,0 +1,243 @@
+/* Owns REST as a pure function: which operation a method and path mean, what the query says, how results and errors look. Must not know an HTTP
+ * server; the order in which its stages are called is the server glue's, by design 5. */
+#include "core/rest.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+
+#define PATH_ROOT "/v1/api"
+
+/* --- routes --- */
+
+/* The path from the last "/v1/api" on: whatever stands before is {base_url}. A single trailing slash is not part of the name. */
+static const char *service_path(apr_pool_t *pool, const char *uri)
+{
+    const char *found = NULL;
+    for (const char *at = strstr(uri, PATH_ROOT); at; at = strstr(at + 1, PATH_ROOT)) {
+        char after = at[strlen(PATH_ROOT)];
+        if (after == '/' || after == '\0') {
+            found = at;
+        }
+    }
+    if (!found) {
+        return "";
+    }
+    size_t len = strlen(found);
+    return len > strlen(PATH_ROOT) && found[len - 1] == '/' ? apr_pstrmemdup(pool, found, len - 1) : found;
+}
+
+static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
+{
+    if (method) {
+        *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method, strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+    }
+}
+
+void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_route *route)
+{
+    const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    const char *allow = "";
+    route->path = service_path(pool, uri);
+    route->operation = NULL;
+    for (int i = 0; ida_operations[i]; i++) {
+        const ida_operation *op = ida_operations[i];
+        const struct { const char *method, *path; } doors[] = {{op->method, op->path}, {op->alias_method, op->alias_path}};
+        for (size_t d = 0; d < 2; d++) {
+            if (doors[d].path && strcmp(doors[d].path, route->path) == 0) {
+                allow_add(pool, &allow, doors[d].method);
+                if (strcmp(doors[d].method, wanted) == 0) {
+                    route->operation = op;
+                }
+            }
+        }
+    }
+    route->allow = *allow ? apr_pstrcat(pool, allow, ", OPTIONS", NULL) : "GET, HEAD, OPTIONS";
+    route->kind = strcmp(method, "OPTIONS") == 0 ? IDA_ROUTE_OPTIONS
+                  : route->operation             ? IDA_ROUTE_OPERATION
+                  : *allow                       ? IDA_ROUTE_WRONG_METHOD
+                                                 : IDA_ROUTE_UNKNOWN_PATH;
+}
+
+/* --- answers --- */
+
+const char *ida_rest_error(apr_pool_t *pool, ida_kind kind, const char *message)
+{
+    json_t *error = json_object(), *body = json_object();
+    ida_json_put(error, "code", ida_kind_code(kind));
+    ida_json_put(error, "message", message ? message : ida_kind_text(kind));
+    json_object_set_new(body, "error", error);
+    char *text = ida_json_text(pool, body);
+    json_decref(body);
+    return text;
+}
+
+void ida_rest_error_answer(ida_ctx *c, ida_rest_answer *answer)
+{
+    /* What went wrong inside is the log's business (500); what the caller can do about 503 is in its message. */
+    const char *message = c->kind == IDA_INTERNAL_ERROR ? NULL : c->message;
+    answer->status = ida_kind_status(c->kind);
+    answer->body = ida_rest_error(c->pool, c->kind, message);
+    answer->len = strlen(answer->body);
+    answer->retry_after = c->retry_after ? c->retry_after : c->kind == IDA_SERVICE_UNAVAILABLE ? 1 : 0;
+}
+
+static void add_header(apr_pool_t *pool, ida_rest_answer *answer, const char *name, const char *value)
+{
+    ida_rest_header *h = apr_palloc(pool, sizeof *h);
+    h->name = name;
+    h->value = value;
+    h->next = answer->headers;
+    answer->headers = h;
+}
+
+static void refuse(ida_call *call, ida_rest_answer *answer)
+{
+    ida_rest_error_answer(call->c, answer);
+    if (call->c->kind == IDA_INTERNAL_ERROR) {
+        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0001", "%s failed: %s", call->endpoint, call->c->message ? call->c->message : "no reason given");
+    }
+}
+
+/* --- admission --- */
+
+static int is_json(const char *content_type)
+{
+    static const char type[] = "application/json";
+    if (!content_type || strncasecmp(content_type, type, sizeof type - 1) != 0) {
+        return 0;
+    }
+    char after = content_type[sizeof type - 1];
+    return after == '\0' || after == ';' || after == ' ' || after == '\t';
+}
+
+static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_request *request)
+{
+    if (!call->operation) {
+        const char *path = *route->path ? route->path : "this path";
+        return ida_fail(call->c, IDA_NOT_FOUND, "There is no resource %s in this API.", ida_clean(call->c->pool, path, strlen(path), 128));
+    }
+    ida_kind kind = ida_operation_admit(call);
+    if (!kind && call->operation->body && request->has_body && !is_json(request->content_type)) {
+        kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s", ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
+    }
+    return kind;
+}
+
+ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request, ida_rest_answer *answer)
+{
+    memset(answer, 0, sizeof *answer);
+    call->face = IDA_FACE_REST;
+    call->operation = route->operation;
+    call->endpoint = apr_pstrcat(call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
+                                 ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
+    ida_kind kind = admit(call, route, request);
+    if (kind) {
+        ida_operation_refusal(call, kind);
+        refuse(call, answer);
+    }
+    return kind;
+}
+
+/* --- arguments --- */
+
+static int hex_digit(char ch)
+{
+    return isdigit((unsigned char)ch) ? ch - '0' : isxdigit((unsigned char)ch) ? tolower((unsigned char)ch) - 'a' + 10 : -1;
+}
+
+/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or the result is not UTF-8 without NUL. */
+static char *decode(apr_pool_t *pool, const char *text, size_t len)
+{
+    char *out = apr_palloc(pool, len + 1), *to = out;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != '%') {
+            *to++ = text[i] == '+' ? ' ' : text[i];
+            continue;
+        }
+        int high = len - i > 2 ? hex_digit(text[i + 1]) : -1, low = len - i > 2 ? hex_digit(text[i + 2]) : -1;
+        if (high < 0 || low < 0) {
+            return NULL;
+        }
+        *to++ = (char)(high * 16 + low);
+        i += 2;
+    }
+    *to = '\0';
+    return ida_utf8_valid(out, (size_t)(to - out)) ? out : NULL;
+}
+
+/* Query parameters as an object of strings. Doubled and undecodable ones are faults by name. */
+static json_t *parse_query(ida_ctx *c, const char *query)
+{
+    json_t *out = ida_json_keep(c->pool, json_object());
+    while (query && *query) {
+        size_t len = strcspn(query, "&");
+        const char *equals = memchr(query, '=', len);
+        size_t name_len = equals ? (size_t)(equals - query) : len;
+        char *name = decode(c->pool, query, name_len);
+        char *value = equals ? decode(c->pool, equals + 1, len - name_len - 1) : apr_pstrdup(c->pool, "");
+        if (!name || !value) {
+            ida_fault_add(c, name ? ida_clean(c->pool, name, strlen(name), 64) : "query", "is not percent-encoded UTF-8");
+        } else if (len && json_object_get(out, name)) {
+            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is given more than once");
+        } else if (len) {
+            json_object_set_new(out, name, json_string(value));
+        }
+        query += len + (query[len] == '&');
+    }
+    return out;
+}
+
+static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
+{
+    ida_ctx *c = call->c;
+    json_t *query = parse_query(c, request->query), *body = NULL;
+    const char *name;
+    json_t *value;
+    if (!call->operation->body) {
+        call->arguments = query;
+        return ida_faults_raise(c);
+    }
+    json_object_foreach(query, name, value) {
+        ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is no query parameter of this operation; its fields go into the JSON body");
+    }
+    ida_kind kind = ida_faults_raise(c);
+    call->empty_body = request->body_len == 0;
+    if (!kind && call->empty_body) {
+        body = ida_json_keep(c->pool, json_object());
+    } else if (!kind) {
+        kind = ida_json_object(c, request->body, request->body_len, &body);
+    }
+    call->arguments = body;
+    return kind;
+}
+
+/* --- run --- */
+
+void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
+{
+    ida_ctx *c = call->c;
+    memset(answer, 0, sizeof *answer);
+    ida_kind kind = read_arguments(call, request);
+    if (kind) {
+        ida_operation_refusal(call, kind);
+    } else {
+        kind = ida_operation_run(call);
+    }
+    if (kind) {
+        refuse(call, answer);
+        return;
+    }
+    json_t *body = json_object();
+    json_object_set(body, "data", call->result);
+    answer->status = 200;
+    answer->body = ida_json_text(c->pool, body);
+    answer->len = strlen(answer->body);
+    json_decref(body);
+    if (call->location) {
+        add_header(c->pool, answer, "Location", call->location);
+    }
+}
