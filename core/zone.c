@@ -86,6 +86,12 @@ int ida_zone_next(const ida_zone *zone, int64_t utc_s, int64_t *at)
     return zone->has_rule && ida_zone_rule_next(&zone->rule, utc_s, at);
 }
 
+const ida_zone *ida_zone_utc(void)
+{
+    static const ida_zone utc = {.before = 0};
+    return &utc;
+}
+
 int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall)
 {
     int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S + wall->hour * 3600 + wall->minute * 60 +

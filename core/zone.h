@@ -19,6 +19,9 @@ ida_kind ida_zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const ida
 ida_kind ida_zone_get(ida_ctx *c, const char *name, const ida_zone **zone);
 void ida_zone_init(apr_pool_t *process_pool);
 
+/* The zone without offset, which needs no file. */
+const ida_zone *ida_zone_utc(void);
+
 /* Seconds east of UTC in force at the instant. */
 int ida_zone_offset(const ida_zone *zone, int64_t utc_s);
 
