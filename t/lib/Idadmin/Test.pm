@@ -7,6 +7,7 @@ use Test::More ();    # loaded first, so that our END block runs before its own 
 use Cwd ();
 use Exporter 'import';
 use File::Basename ();
+use File::Path ();
 use File::Temp ();
 use IO::Socket::INET ();
 use JSON::PP ();
@@ -50,10 +51,23 @@ sub tempdir {
     return "$tempdir";
 }
 
+# Uses this directory, emptied first, instead of a temporary one, and leaves it when the script ends (the demo's run/).
+sub use_directory {
+    my ($dir) = @_;
+    our $tempdir and die "use_directory comes too late\n";
+    File::Path::remove_tree($dir);
+    for my $made ($dir, "$dir/sanitizer", "$dir/bin") {
+        mkdir $made or die "$made: $!\n";
+        chmod $made eq "$dir/sanitizer" ? 01777 : 0755, $made;
+    }
+    $tempdir = Cwd::abs_path($dir);
+    return $tempdir;
+}
+
 # Below the kernel's range for outgoing connections, so that nobody is given it between this look and the server's bind.
 sub free_port {
     our %taken;
-    for (1 .. 200) {
+    for (1 .. 1000) {
         my $port = 10000 + int rand 22000;
         next if $taken{$port}++;
         my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp', Listen => 1) or next;

@@ -65,6 +65,18 @@ sub new_worker {
     return Idadmin::Test::Worker->new(store => $self->{store}, spool => $self->{spool}, seal_key => $self->{seal_key}, %how);
 }
 
+# Rows of a statement, the same on both engines (tables of cache and audit written cache.x, audit.x): array references of
+# text, NULL is undef. For looking; what a caller can see should be asserted through REST or idadminctl.
+sub sql {
+    my ($self, $statement) = @_;
+    return $self->{postgresql}->sql($self->{database}, $statement) if $self->{postgresql};
+    my $stem = "$self->{base}/lib/idadmin";
+    my $result = Idadmin::Test::run_command(['sqlite3', '-batch', '-bail', '-ascii', '-nullvalue', "\x1d", '-cmd', '.timeout 5000', "$stem.db"],
+        user => Idadmin::Test::runtime_user(), stdin => "ATTACH '$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
+    die "sqlite3: $result->{err}\n$statement\n" if $result->{exit};
+    return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/, $result->{out};
+}
+
 # -- idadminctl ------------------------------------------------------------------------------------------------------
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.

@@ -1,0 +1,158 @@
+# Guards that read the source: which room may include and want what, unique log ids, directives and documentation, equal
+# schemas on both engines, length of files, words that have no place in a finished program.
+use strict;
+use warnings;
+use Idadmin::Test;
+use Idadmin::Test::PostgreSQL;
+use Test::More;
+
+my $src = src_dir();
+my %text;    # file -> text, relative names
+for my $pattern (qw(core/*.[ch] schema/*.[ch] schema/statements/*.def mod_idadmin/*.[ch] worker/*.[ch] worker/ctl/*.[ch] t/unit/*.[ch] t/fuzz/*.[ch] t/tool/*.[ch]
+    t/bench/* t/cloud/* t/*.t t/*.pl t/*.sh t/lib/*.pm t/lib/*/*.pm t/lib/*/*/*.pm schema/*/*.sql schema/*.sh conf/* configure Makefile.in README.md CHANGELOG.md .ci/run t/demo t/demo/*)) {
+    for my $file (glob "$src/$pattern") {
+        $text{ substr $file, length($src) + 1 } = slurp($file) if -f $file;
+    }
+}
+sub files { my ($pattern) = @_; return grep { $_ =~ $pattern } sort keys %text }
+
+# Code without comments; string literals stay.
+sub code {
+    my ($file) = @_;
+    my $code = $text{$file};
+    $code =~ s{("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|/\*.*?\*/|//[^\n]*}{$1 // ' '}gse;
+    return $code;
+}
+
+subtest 'rooms include only what is theirs' => sub {
+    my $httpd    = qr{^(?:httpd|http_\w+|ap_\w+|util_(?:filter|script|mutex|time|md5|varbuf|expr\w*|cookies|ldap|fcgi)|mod_\w+|mpm_common|scoreboard|unixd|os)\.h$};
+    my $outbound = qr{^(?:curl/.*|ldap\w*\.h|lber\w*\.h)$};
+    my %rooms = (
+        core        => { may => qr{^(?:core|schema)/},             never => [$httpd, $outbound] },
+        schema      => { may => qr{^(?:core|schema)/},             never => [$httpd, $outbound] },
+        mod_idadmin => { may => qr{^(?:core|schema|mod_idadmin)/}, never => [$outbound] },
+        worker      => { may => qr{^(?:core|schema|worker)/},      never => [$httpd] },
+    );
+    my $seen = 0;
+    for my $room (sort keys %rooms) {
+        for my $file (files(qr{^$room/.*\.[ch]$})) {
+            my @wrong;
+            for my $line (grep {/^\s*#\s*include/} split /\n/, code($file)) {
+                $seen++;
+                my ($kind, $name) = $line =~ /include\s*([<"])([^>"]+)/ or next;
+                push @wrong, $line if $kind eq '"' && $name !~ $rooms{$room}{may};
+                push @wrong, $line if $kind eq '<' && grep { $name =~ $_ } @{ $rooms{$room}{never} };
+                push @wrong, $line if $name eq 'sqlite3.h'   && $file !~ m{^core/db_sqlite\w*\.[ch]$};
+                push @wrong, $line if $name =~ /^libpq|^pg_/ && $file !~ m{^core/db_postgresql\w*\.[ch]$};
+            }
+            is_deeply(\@wrong, [], $file);
+        }
+    }
+    cmp_ok($seen, '>', 50, 'there were includes to look at');
+};
+
+subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
+    my $archive = build_dir() . '/libidadmin.a';
+    my $nm = run_command(['nm', '-u', '-A', $archive]);
+    is($nm->{exit}, 0, 'nm reads the archive') or diag $nm->{err};
+    my @symbols = split /\n/, $nm->{out};
+    cmp_ok(scalar @symbols, '>', 100, 'it has symbols');
+    is_deeply([grep {/ U (?:ap_|unixd_|curl_|ldap_|ber_|lutil_)/} @symbols], [], 'none of theirs');
+    is_deeply([grep { / U sqlite3_/ && !/:db_sqlite\w*\.o:/ } @symbols], [], 'SQLite only in its driver');
+    is_deeply([grep { / U PQ\w/ && !/:db_postgresql\w*\.o:/ } @symbols], [], 'libpq only in its driver');
+};
+
+subtest 'log ids' => sub {
+    my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299], worker => [300, 799]);
+    my (%where, @outside);
+    for my $file (files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$})) {
+        my ($room) = $file =~ m{^(\w+)/};
+        for my $string (code($file) =~ /"((?:[^"\\\n]|\\.)*)"/g) {
+            for my $id ($string =~ /\b(IDA\d{4})\b/g) {
+                push @{ $where{$id} }, $file;
+                my $number = substr $id, 3;
+                push @outside, "$id in $file" if $number < $range{$room}[0] || $number > $range{$room}[1];
+            }
+        }
+    }
+    cmp_ok(scalar keys %where, '>', 20, 'there are some');
+    is_deeply([map {"$_: @{ $where{$_} }"} grep { @{ $where{$_} } > 1 } sort keys %where], [], 'each belongs to one place');
+    is_deeply(\@outside, [], "each is of its room's range");
+    my %documented = map { $_ => 1 } ($text{'README.md'} // '') =~ /\b(IDA\d{4})\b/g;
+    is_deeply([grep { !$documented{$_} } sort keys %where], [], 'README.md explains each');
+    is_deeply([grep { !$where{$_} } sort keys %documented], [], 'README.md explains none that is gone');
+};
+
+subtest 'directives' => sub {
+    my %known;
+    for my $file (files(qr{^mod_idadmin/.*\.c$})) {
+        $known{$_} = 1 for code($file) =~ /AP_INIT_\w+\s*\(\s*"(IdAdmin\w+)"/g;
+    }
+    cmp_ok(scalar keys %known, '>=', 4, 'the directive table has entries');
+    my %sample = map { $_ => 1 } $text{'conf/idadmin.conf'} =~ /^\s*#?(IdAdmin\w+)/mg;
+    is_deeply([sort keys %sample], [sort keys %known], 'conf/idadmin.conf shows exactly these');
+    my %readme = map { $_ => 1 } ($text{'README.md'} // '') =~ /\b(IdAdmin[A-Z]\w+)/g;
+    is_deeply([sort keys %readme], [sort keys %known], 'README.md names exactly these');
+};
+
+subtest 'both schemas have the same tables and columns' => sub {
+    if (my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
+        plan(skip_all => $reason);
+    }
+    my @sqlite     = files(qr{^schema/sqlite/});
+    my @postgresql = files(qr{^schema/postgresql/});
+    is_deeply([map {s/sqlite/postgresql/r} @sqlite], \@postgresql, 'same numbers and names');
+
+    my $built = run_command(['sqlite3', '-batch', '-bail', '-ascii', ':memory:'], stdin => join "\n",
+        "ATTACH ':memory:' AS cache; ATTACH ':memory:' AS audit;", (map { $text{$_} } @sqlite),
+        map {"SELECT '$_', m.name, c.name, c.type, c.\"notnull\" OR c.pk > 0, c.pk FROM $_.sqlite_schema m JOIN pragma_table_info(m.name, '$_') c
+            WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1, 2, 3;"} qw(main cache audit));
+    is($built->{exit}, 0, 'SQLite takes its migrations') or return diag $built->{err};
+    my %in_sqlite = map { my @c = split /\x1f/; $c[2] = "$c[0].$c[1].$c[2]"; ($c[2] => "$c[3] " . ($c[4] ? 'not null' : 'null') . " key $c[5]") } split /\x1e/, $built->{out};
+
+    my $server   = Idadmin::Test::PostgreSQL->shared;
+    my $database = $server->create_database;
+    ok(eval { $server->sql($database, join "\n", map { $text{$_} } @postgresql); 1 }, 'PostgreSQL takes its migrations') or return diag $@;
+    my %type = (text => 'TEXT', bigint => 'BIGINT', smallint => 'SMALLINT');
+    my %in_postgresql = map {
+        my ($schema, $table, $column, $type, $nullable, $key) = @$_;
+        $schema = 'main' if $schema eq 'public';
+        ("$schema.$table.$column" => ($type{$type} // $type) . ' ' . ($nullable eq 'YES' ? 'null' : 'not null') . " key $key")
+    } $server->sql($database, <<'SQL');
+SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable, coalesce(k.ordinal_position, 0)
+FROM information_schema.columns c
+JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
+LEFT JOIN information_schema.table_constraints p ON p.table_schema = c.table_schema AND p.table_name = c.table_name AND p.constraint_type = 'PRIMARY KEY'
+LEFT JOIN information_schema.key_column_usage k
+    ON k.constraint_schema = p.constraint_schema AND k.constraint_name = p.constraint_name AND k.table_name = c.table_name AND k.column_name = c.column_name
+WHERE c.table_schema NOT IN ('pg_catalog', 'information_schema')
+SQL
+    cmp_ok(scalar keys %in_sqlite, '>', 50, 'there are columns');
+    is_deeply(\%in_postgresql, \%in_sqlite, 'tables, columns, types, nullability, keys');
+};
+
+subtest 'shape of files' => sub {
+    for my $file (files(qr{\.(?:[ch]|pm|t|pl)$|^configure$|^Makefile\.in$})) {
+        my $lines = () = $text{$file} =~ /\n/g;
+        cmp_ok($lines, '<=', 800, "$file has at most 800 lines") if $lines > 800;
+    }
+    my @headless = grep { $text{$_} !~ m{\A/\*} } files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$});
+    is_deeply(\@headless, [], 'each source file says first what it owns');
+};
+
+subtest 'nothing unfinished' => sub {
+    # (three X before a number are a zone abbreviation in a test)
+    my $words = join '|', map { join '', @$_ } ['TO', 'DO'], ['FIX', 'ME'], ['X', 'XX(?![-+\d])'], ['HA', 'CK'], ['st', 'ubs?'];
+    my $trace = join '|', map { join '', @$_ } ['/work', '/(?:main|shared)'], ['\.\./', 'shared'];
+    my @found;
+    for my $file (files(qr{.})) {
+        my $number = 0;
+        for my $line (split /\n/, $text{$file}) {
+            $number++;
+            push @found, "$file:$number: $line" if $line =~ /\b(?:$words)\b/ || $line =~ /(?:$trace)/;
+        }
+    }
+    is_deeply(\@found, [], 'no such word');
+};
+
+done_testing();
