@@ -205,5 +205,5 @@ static ida_kind run(ida_call *call)
 const ida_operation ida_op_user_create = {
     .name = "user.create", .method = "POST", .path = "/v1/api/user", .scope = IDA_SCOPE_WRITE, .body = 1, .needs_sync = 1,
     .params = ida_create_params, .check = check, .run = run,
-    .summary = "Queues the creation of a user.",
+    .summary = "Queues the creation of a user.", .schema = "QueuedCreation",
 };

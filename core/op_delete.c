@@ -170,5 +170,5 @@ static ida_kind run(ida_call *call)
 const ida_operation ida_op_user_delete = {
     .name = "user.delete", .method = "DELETE", .path = "/v1/api/user", .alias_method = "POST", .alias_path = "/v1/api/user/offboard",
     .scope = IDA_SCOPE_WRITE, .body = 1, .needs_sync = 1, .params = ida_delete_params, .check = check, .run = run,
-    .summary = "Queues the offboarding of a user.",
+    .summary = "Queues the offboarding of a user.", .schema = "QueuedOffboarding",
 };

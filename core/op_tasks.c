@@ -45,7 +45,7 @@ static const ida_param get_params[] = {ID_PARAM, {0}};
 
 const ida_operation ida_op_task_get = {
     .name = "task.get", .method = "GET", .path = "/v1/api/task", .scope = IDA_SCOPE_READ, .params = get_params, .run = run_get,
-    .summary = "One queued, running or finished task with its steps.",
+    .summary = "One queued, running or finished task with its steps.", .schema = "TaskResult",
 };
 
 static ida_kind run_list(ida_call *call)
@@ -87,7 +87,7 @@ static const ida_param list_params[] = {
 
 const ida_operation ida_op_task_list = {
     .name = "task.list", .method = "GET", .path = "/v1/api/tasks", .scope = IDA_SCOPE_READ, .params = list_params, .run = run_list,
-    .summary = "Tasks of the tenant, newest first.",
+    .summary = "Tasks of the tenant, newest first.", .schema = "TaskList",
 };
 
 static ida_kind cancel_work(store *s, ida_ctx *c, void *baton)
@@ -122,5 +122,5 @@ static ida_kind run_cancel(ida_call *call)
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel", .method = "DELETE", .path = "/v1/api/task", .scope = IDA_SCOPE_WRITE, .params = get_params, .run = run_cancel,
-    .summary = "Cancels a task that is not running yet.",
+    .summary = "Cancels a task that is not running yet.", .schema = "CancelledTask",
 };

@@ -125,5 +125,5 @@ static const ida_param get_params[] = {
 
 const ida_operation ida_op_user_get = {
     .name = "user.get", .method = "GET", .path = "/v1/api/user", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = get_params,
-    .run = run_get, .summary = "Looks up one user by UPN.",
+    .run = run_get, .summary = "Looks up one user by UPN.", .schema = "UserResult",
 };

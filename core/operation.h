@@ -42,13 +42,14 @@ typedef struct ida_call {
     const ida_principal *principal;
     const ida_tenant *tenant;
     int synced;                     /* every directory of the tenant has completed a full sync: else users, names, seats would be guesses */
+    const char *base;               /* path before /v1/api, for links; "" at the root */
     const char *endpoint;           /* "POST /v1/api/user": as audited */
     json_t *arguments;              /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
     int empty_body;                 /* the request had no body */
     void *input;                    /* what the operation's check made of the arguments */
     /* out */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
-    const char *task_id, *location; /* task this call made or touched; Location header */
+    const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
     ida_audit *audit;               /* the record of this call */
     int audit_written;              /* 1: already in the outbox, with the work's own transaction; else the face spools it */
@@ -67,6 +68,7 @@ struct ida_operation {
     const ida_param *params;        /* terminated by name NULL */
     ida_kind (*run)(ida_call *call);
     const char *summary;            /* for OpenAPI */
+    const char *schema;             /* name of the result's schema in OpenAPI */
 };
 
 extern const ida_operation *const ida_operations[]; /* NULL-terminated */

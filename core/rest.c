@@ -13,8 +13,8 @@
 
 /* --- routes --- */
 
-/* The path from the last "/v1/api" on: whatever stands before is {base_url}. A single trailing slash is not part of the name. */
-static const char *service_path(apr_pool_t *pool, const char *uri)
+/* Splits at the last "/v1/api": whatever stands before is {base_url}. A single trailing slash is not part of the name. */
+static void split_uri(apr_pool_t *pool, const char *uri, ida_route *route)
 {
     const char *found = NULL;
     for (const char *at = strstr(uri, PATH_ROOT); at; at = strstr(at + 1, PATH_ROOT)) {
@@ -23,11 +23,11 @@ static const char *service_path(apr_pool_t *pool, const char *uri)
             found = at;
         }
     }
-    if (!found) {
-        return "";
-    }
-    size_t len = strlen(found);
-    return len > strlen(PATH_ROOT) && found[len - 1] == '/' ? apr_pstrmemdup(pool, found, len - 1) : found;
+    size_t len = found ? strlen(found) : 0;
+    route->base = found ? apr_pstrmemdup(pool, uri, (apr_size_t)(found - uri)) : "";
+    route->path = !found                                                  ? ""
+                  : len > strlen(PATH_ROOT) && found[len - 1] == '/' ? apr_pstrmemdup(pool, found, len - 1)
+                                                                     : found;
 }
 
 static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
@@ -41,7 +41,7 @@ void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_r
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     const char *allow = "";
-    route->path = service_path(pool, uri);
+    split_uri(pool, uri, route);
     route->operation = NULL;
     for (int i = 0; ida_operations[i]; i++) {
         const ida_operation *op = ida_operations[i];
@@ -132,6 +132,7 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
     memset(answer, 0, sizeof *answer);
     call->face = IDA_FACE_REST;
     call->operation = route->operation;
+    call->base = route->base;
     call->endpoint = apr_pstrcat(call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
                                  ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
     ida_kind kind = admit(call, route, request);
@@ -238,6 +239,6 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     answer->len = strlen(answer->body);
     json_decref(body);
     if (call->location) {
-        add_header(c->pool, answer, "Location", call->location);
+        add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, call->base, call->location, NULL));
     }
 }

@@ -19,6 +19,7 @@ typedef struct ida_route {
     ida_route_kind kind;
     const ida_operation *operation;
     const char *path;   /* from "/v1/api" on; "" when the URI holds none */
+    const char *base;   /* what stands before: {base_url} without scheme and host; "" at the root */
     const char *allow;  /* "GET, HEAD, POST, DELETE, OPTIONS" of this path, static or in pool */
 } ida_route;
 
