@@ -1,6 +1,6 @@
 CREATE SCHEMA IF NOT EXISTS cache;
 -- The cache schema: what the directories hold, as of the last sync and the worker's own writes. Another version is emptied and synced again,
--- never migrated. Written by sync connections alone. Every row carries the run that saw it last and the time of the worker's last own write.
+-- never migrated. Written by sync connections alone. Rows carry the run that was newest when they changed and the time of the worker's last own write.
 
 CREATE TABLE cache.directory_user (
     tenant_id                TEXT COLLATE "C"     NOT NULL,
@@ -33,9 +33,11 @@ CREATE TABLE cache.directory_user (
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
-    run                      BIGINT   NOT NULL DEFAULT 0, -- last run that saw it
+    run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
     written_at               BIGINT   NOT NULL DEFAULT 0, -- last write-through
     stamp                    TEXT COLLATE "C",              -- the directory's own stamp (entryCSN, uSNChanged)
+    digest                   TEXT COLLATE "C"     NOT NULL DEFAULT '', -- of the item last applied in full; '' = apply the next one
+    late                     TEXT COLLATE "C",              -- item that contradicted a write-through, kept until the protection ends; '' = a deletion
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX directory_user_upn ON cache.directory_user (tenant_id, upn_key);
@@ -45,6 +47,7 @@ CREATE INDEX directory_user_dn ON cache.directory_user (tenant_id, directory, dn
 CREATE INDEX directory_user_manager ON cache.directory_user (tenant_id, directory, manager_id);
 CREATE INDEX directory_user_waiting ON cache.directory_user (tenant_id, directory, manager_ref) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX directory_user_anchor ON cache.directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
+CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 
 -- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
 CREATE TABLE cache.address (
@@ -72,6 +75,7 @@ CREATE TABLE cache.directory_group (
     run          BIGINT NOT NULL DEFAULT 0,
     written_at   BIGINT NOT NULL DEFAULT 0,
     stamp        TEXT COLLATE "C",
+    digest       TEXT COLLATE "C"   NOT NULL DEFAULT '', -- of attributes and member list; set when all members are in
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX directory_group_name ON cache.directory_group (tenant_id, name_key, id);
@@ -87,9 +91,11 @@ CREATE TABLE cache.membership (
     run         BIGINT   NOT NULL DEFAULT 0,
     written_at  BIGINT   NOT NULL DEFAULT 0,
     removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
+    contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
 CREATE INDEX membership_member ON cache.membership (tenant_id, directory, member_id);
+CREATE INDEX membership_written ON cache.membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
 CREATE TABLE cache.unresolved_member (
@@ -109,7 +115,8 @@ CREATE TABLE cache.user_license (
     PRIMARY KEY (tenant_id, directory, user_id, name)
 );
 
--- Numbers that would otherwise be scans: enabled_members (a person in two directories once), users, groups.
+-- Numbers that would otherwise be scans: enabled_members (a person in two directories
+-- once), users and groups (rows), users.<directory>, groups.<directory>.
 CREATE TABLE cache.counter (
     tenant_id TEXT COLLATE "C"   NOT NULL,
     name      TEXT COLLATE "C"   NOT NULL,
@@ -133,12 +140,18 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 );
 
--- Pages of a run before they are applied; emptied when a run begins and ends.
+-- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends. Run 0 is a write-through.
+-- kind: user, group, members (a slice of a group's list), change (one member). op: put, late, present, delete, add, remove.
 CREATE TABLE cache.staging (
     tenant_id TEXT COLLATE "C"   NOT NULL,
     directory TEXT COLLATE "C"   NOT NULL,
     run       BIGINT NOT NULL,
-    seq       BIGINT NOT NULL,
-    item      TEXT COLLATE "C"   NOT NULL,
-    PRIMARY KEY (tenant_id, directory, run, seq)
+    kind      TEXT COLLATE "C"   NOT NULL,
+    id        TEXT COLLATE "C"   NOT NULL,
+    sub       TEXT COLLATE "C"   NOT NULL DEFAULT '', -- slice number, or the member of a change
+    op        TEXT COLLATE "C"   NOT NULL,
+    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their group
+    digest    TEXT COLLATE "C",
+    item      TEXT COLLATE "C",
+    PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
 );

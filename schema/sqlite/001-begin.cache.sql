@@ -1,5 +1,5 @@
 -- The cache file: what the directories hold, as of the last sync and the worker's own writes. Another version is emptied and synced again,
--- never migrated. Written by sync connections alone. Every row carries the run that saw it last and the time of the worker's last own write.
+-- never migrated. Written by sync connections alone. Rows carry the run that was newest when they changed and the time of the worker's last own write.
 
 CREATE TABLE cache.directory_user (
     tenant_id                TEXT     NOT NULL,
@@ -32,9 +32,11 @@ CREATE TABLE cache.directory_user (
     dn                       TEXT,
     dn_key                   TEXT,              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT,              -- onPremisesImmutableId or consistency GUID: joins the two directories
-    run                      BIGINT   NOT NULL DEFAULT 0, -- last run that saw it
+    run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
     written_at               BIGINT   NOT NULL DEFAULT 0, -- last write-through
     stamp                    TEXT,              -- the directory's own stamp (entryCSN, uSNChanged)
+    digest                   TEXT     NOT NULL DEFAULT '', -- of the item last applied in full; '' = apply the next one
+    late                     TEXT,              -- item that contradicted a write-through, kept until the protection ends; '' = a deletion
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX cache.directory_user_upn ON directory_user (tenant_id, upn_key);
@@ -44,6 +46,7 @@ CREATE INDEX cache.directory_user_dn ON directory_user (tenant_id, directory, dn
 CREATE INDEX cache.directory_user_manager ON directory_user (tenant_id, directory, manager_id);
 CREATE INDEX cache.directory_user_waiting ON directory_user (tenant_id, directory, manager_ref) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
+CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 
 -- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
 CREATE TABLE cache.address (
@@ -71,6 +74,7 @@ CREATE TABLE cache.directory_group (
     run          BIGINT NOT NULL DEFAULT 0,
     written_at   BIGINT NOT NULL DEFAULT 0,
     stamp        TEXT,
+    digest       TEXT   NOT NULL DEFAULT '', -- of attributes and member list; set when all members are in
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX cache.directory_group_name ON directory_group (tenant_id, name_key, id);
@@ -86,9 +90,11 @@ CREATE TABLE cache.membership (
     run         BIGINT   NOT NULL DEFAULT 0,
     written_at  BIGINT   NOT NULL DEFAULT 0,
     removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
+    contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
 CREATE INDEX cache.membership_member ON membership (tenant_id, directory, member_id);
+CREATE INDEX cache.membership_written ON membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
 CREATE TABLE cache.unresolved_member (
@@ -108,7 +114,8 @@ CREATE TABLE cache.user_license (
     PRIMARY KEY (tenant_id, directory, user_id, name)
 );
 
--- Numbers that would otherwise be scans: enabled_members (a person in two directories once), users, groups.
+-- Numbers that would otherwise be scans: enabled_members (a person in two directories
+-- once), users and groups (rows), users.<directory>, groups.<directory>.
 CREATE TABLE cache.counter (
     tenant_id TEXT   NOT NULL,
     name      TEXT   NOT NULL,
@@ -132,12 +139,18 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 );
 
--- Pages of a run before they are applied; emptied when a run begins and ends.
+-- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends. Run 0 is a write-through.
+-- kind: user, group, members (a slice of a group's list), change (one member). op: put, late, present, delete, add, remove.
 CREATE TABLE cache.staging (
     tenant_id TEXT   NOT NULL,
     directory TEXT   NOT NULL,
     run       BIGINT NOT NULL,
-    seq       BIGINT NOT NULL,
-    item      TEXT   NOT NULL,
-    PRIMARY KEY (tenant_id, directory, run, seq)
+    kind      TEXT   NOT NULL,
+    id        TEXT   NOT NULL,
+    sub       TEXT   NOT NULL DEFAULT '', -- slice number, or the member of a change
+    op        TEXT   NOT NULL,
+    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their group
+    digest    TEXT,
+    item      TEXT,
+    PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
 );
