@@ -41,6 +41,7 @@ sub new {
     # Same size as the handler that benchmarks compare with: a fixed JSON of 300 bytes.
     my $fixed = '{"data":{"fixed":"' . 'x' x (300 - 21) . '"}}';
     Idadmin::Test::spew("$base/htdocs/fixed.json", $fixed);
+    Idadmin::Test::spew("$base/mime.types", "application/json json\n");
     my $self = bless { base => $base, expected => [], read => 0, %how }, $class;
     Idadmin::Test::at_end(sub { $self->{started} ? $self->unexpected_log : () });
     return ($how{start} // 1) ? $self->start : $self;
@@ -115,8 +116,7 @@ KeepAlive On
 KeepAliveTimeout 30
 MaxKeepAliveRequests 0
 Timeout 60
-TypesConfig /etc/mime.types
-AddType application/json .json
+TypesConfig $self->{base}/mime.types
 <Directory "$self->{base}/htdocs">
     Require all granted
 </Directory>

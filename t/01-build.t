@@ -1,0 +1,102 @@
+# configure and the Makefile as a stranger meets them: help, refusals, out-of-tree, install and uninstall, and that an empty
+# test run is no success.
+use strict;
+use warnings;
+use Cwd ();
+use File::Find ();
+use File::Temp ();
+use Idadmin::Test;
+use Test::More;
+
+my $src       = src_dir();
+my $build     = build_dir();
+my $configure = "$src/configure";
+
+# A make of our own, whatever make this test runs under.
+sub in_dir { my ($dir, @command) = @_; return run_command(\@command, cwd => $dir, timeout => 240, env => { map { ($_ => undef) } qw(MAKEFLAGS MFLAGS MAKELEVEL) }) }
+
+# Paths below a directory: files, or directories with a slash at the end.
+sub tree {
+    my ($dir) = @_;
+    my @found;
+    File::Find::find({ no_chdir => 1, wanted => sub { push @found, substr($_, length $dir) if -f } }, $dir) if -d $dir;
+    return sort @found;
+}
+
+subtest 'configure explains itself' => sub {
+    my $help = in_dir('/', $configure, '--help');
+    is($help->{exit}, 0, '--help');
+    my %seen;
+    for my $option (grep { !$seen{$_}++ } slurp($configure) =~ /(?<![\w-])(--(?:with|enable|prefix|exec-prefix|[a-z]+dir)[a-z-]*)(?==|\*| \|)/g) {
+        next if $option =~ /^--(?:with-|enable-)?$/;
+        like($help->{out}, qr/\Q$option\E\b/, "$option is in --help");
+    }
+    cmp_ok(scalar keys %seen, '>', 15, 'there are options');
+    like(in_dir('/', $configure, '--version')->{out}, qr/^mod_idadmin \d+\.\d+\.\d+$/m, '--version');
+};
+
+subtest 'configure refuses what it does not know' => sub {
+    my $dir = File::Temp->newdir;
+    for my $case (['--frobnicate'], ['--with-magic=/opt'], ['--enable-sanitizers=memory'], ['--prefix=relative'], ['--bindir'], ['plain'],
+        ['--with-jansson=/nonexistent'], ['--with-apxs=/nonexistent'], ['CC=/nonexistent/cc'])
+    {
+        my $result = in_dir("$dir", $configure, @$case);
+        is($result->{exit}, 1, "@$case: refused");
+        like($result->{err}, qr/^configure: error: \S/m, "@$case: one sentence");
+        ok(!-e "$dir/Makefile", "@$case: no Makefile");
+    }
+};
+
+subtest '--bootstrap without root names the packages' => sub {
+    my $fake = File::Temp->newdir;
+    my %script = ('dpkg-query' => 'exit 1', 'apt-get' => 'echo called >&2; exit 9', id => 'echo 1000');
+    spew("$fake/$_", "#!/bin/sh\n$script{$_}\n"), chmod 0755, "$fake/$_" for keys %script;
+    # Only what configure needs before that point, so that there is no sudo.
+    for my $program (qw(dirname date uname sed tr)) {
+        my ($found) = grep { -x } map {"$_/$program"} split /:/, $ENV{PATH};
+        symlink $found, "$fake/$program";
+    }
+    my $dir = File::Temp->newdir;
+    my $result = run_command(['/bin/sh', $configure, '--bootstrap'], cwd => "$dir", env => { PATH => "$fake" });
+    is($result->{exit}, 1, 'refused');
+    like($result->{err}, qr/needs root.*\bapache2-dev\b.*\blibjansson-dev\b/s, 'says why and which');
+    unlike($result->{err}, qr/called/, 'apt-get was not run');
+};
+
+subtest 'install and uninstall' => sub {
+    my $stage = File::Temp->newdir;
+    mkdir "$stage/keep";
+    spew("$stage/keep/file", 'x');
+    my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin', 'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
+        'moduledir=/usr/lib/apache2/modules', 'sysconfdir=/etc', 'localstatedir=/var');
+    my $installed = in_dir($build, 'make', 'install', @variables);
+    is($installed->{exit}, 0, 'make install') or diag $installed->{out}, $installed->{err};
+    my @files = tree("$stage/root");
+    my %there = map { $_ => 1 } @files;
+    ok($there{$_}, $_) for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker /usr/share/idadmin/idadmin.conf
+        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf /usr/share/idadmin/idadmin-worker.service /usr/share/doc/idadmin/README.md);
+    is_deeply([grep { !m{^/usr/} } @files], [], 'no live configuration, no state');
+    like(slurp("$stage/root/usr/share/idadmin/idadmin.load"), qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms, 'load file names the module');
+    is_deeply([grep { slurp("$stage/root/usr/share/idadmin/$_") =~ /\@\w+dir\@/ } map {m{^/usr/share/idadmin/(.*)}} @files], [], 'every sample is filled in');
+    is(in_dir('/', "$stage/root/usr/bin/idadminctl", '--help')->{exit}, 0, 'the installed program runs') if !build_config()->{sanitizers};
+    is(in_dir($build, 'make', 'uninstall', @variables)->{exit}, 0, 'make uninstall');
+    is_deeply([tree("$stage/root")], [], 'nothing is left');
+};
+
+subtest 'make check with nothing to run, or all skipped, fails' => sub {
+    my $dir = File::Temp->newdir;
+    # The same Makefile in a directory of its own, so that this run's check.log stays.
+    symlink "$build/$_", "$dir/$_" for qw(config.mak config.perl);
+    spew("$dir/Makefile", slurp("$build/Makefile"));
+    spew("$dir/skip.t", "print qq(1..0 # SKIP not here\\n);\n");
+    spew("$dir/good.t", "print qq(1..1\\nok 1\\n);\n");
+    spew("$dir/bad.t",  "print qq(1..1\\nnot ok 1\\n);\n");
+    my @run = ('make', '-o', 'config.mak', '-o', 'Makefile', 'run-check', 'PROGRAMS=', 'CORE_OBJ=', 'UNIT=', 'TOOLS=', '-o', 'libidadmin.a');
+    my %want = ("$dir/skip.t" => 0, "$dir/good.t" => 1, "$dir/bad.t" => 0, ' ' => 0);
+    for my $tests (sort keys %want) {
+        my $result = in_dir("$dir", @run, "TESTS=$tests");
+        is($result->{exit} == 0 ? 1 : 0, $want{$tests}, "TESTS='" . ($tests =~ s{.*/}{}r) . "'") or diag $result->{out}, $result->{err};
+    }
+};
+
+done_testing();
