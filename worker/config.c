@@ -1,0 +1,245 @@
+/* Owns the names of idadmin.conf, their rules and defaults. Must not know what the values are used for. */
+#include "worker/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/store.h"
+#include "core/text.h"
+
+#define LINE_MAX_BYTES 4096
+
+static const char *set_text(worker_config *config, size_t offset, const char *value)
+{
+    *(const char **)((char *)config + offset) = value;
+    return NULL;
+}
+
+static const char *set_store(worker_config *config, size_t offset, const char *value)
+{
+    const char *fault = store_dsn_fault(value);
+    return fault ? fault : set_text(config, offset, value);
+}
+
+static const char *set_path(worker_config *config, size_t offset, const char *value)
+{
+    return value[0] == '/' ? set_text(config, offset, value) : "must be an absolute path";
+}
+
+static const char *set_spool(worker_config *config, size_t offset, const char *value)
+{
+    config->spool_given = 1;
+    return set_path(config, offset, value);
+}
+
+static const char *set_threads(worker_config *config, size_t offset, const char *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    if (errno || end == value || *end || number < 1 || number > 64) {
+        return "must be a whole number from 1 to 64";
+    }
+    *(int *)((char *)config + offset) = (int)number;
+    return NULL;
+}
+
+static const char *set_duration(worker_config *config, size_t offset, const char *value)
+{
+    int64_t ms = worker_duration_parse(value);
+    if (ms < 1000 || ms > 3600000) {
+        return "must be a time from 1s to 1h, such as 30s";
+    }
+    *(int64_t *)((char *)config + offset) = ms;
+    return NULL;
+}
+
+static const char *set_level(worker_config *config, size_t offset, const char *value)
+{
+    return worker_level_parse(value) >= 0 ? set_text(config, offset, value) : "must be error, warn, info or debug";
+}
+
+static const char *set_smtp(worker_config *config, size_t offset, const char *value)
+{
+    return strncmp(value, "smtp://", 7) == 0 || strncmp(value, "smtps://", 8) == 0 ? set_text(config, offset, value)
+                                                                                   : "must begin with smtp:// or smtps://";
+}
+
+static const struct member {
+    const char *name;
+    const char *(*set)(worker_config *config, size_t offset, const char *value); /* NULL or the rule that was broken */
+    size_t offset;
+} members[] = {
+    {"store", set_store, offsetof(worker_config, store)},
+    {"spool", set_spool, offsetof(worker_config, spool)},
+    {"seal_key", set_path, offsetof(worker_config, seal_key)},
+    {"threads", set_threads, offsetof(worker_config, threads)},
+    {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout)},
+    {"smtp_url", set_smtp, offsetof(worker_config, smtp_url)},
+    {"smtp_from", set_text, offsetof(worker_config, smtp_from)},
+    {"log_level", set_level, offsetof(worker_config, log_level)},
+};
+
+/* '-' and '_' are the same letter here: options are written with '-', the file with '_'. */
+static int same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++) {
+        if ((*a == '-' ? '_' : *a) != (*b == '-' ? '_' : *b)) {
+            return 0;
+        }
+    }
+    return *a == *b;
+}
+
+static const struct member *find_member(const char *name)
+{
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (same_name(members[i].name, name)) {
+            return &members[i];
+        }
+    }
+    return NULL;
+}
+
+int worker_config_known(const char *name)
+{
+    return find_member(name) != NULL;
+}
+
+const char *worker_config_default_file(void)
+{
+    return IDA_SYSCONFDIR "/idadmin/idadmin.conf";
+}
+
+int64_t worker_duration_parse(const char *text)
+{
+    static const struct { const char *unit; int64_t ms; } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    if (!isdigit((unsigned char)text[0])) {
+        return -1;
+    }
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    for (size_t i = 0; !errno && i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].unit) == 0) {
+            return number <= INT64_C(31536000000) / units[i].ms ? number * units[i].ms : -1;
+        }
+    }
+    return -1;
+}
+
+int worker_level_parse(const char *text)
+{
+    static const char *const names[] = {[IDA_LOG_ERROR] = "error", [IDA_LOG_WARN] = "warn", [IDA_LOG_INFO] = "info", [IDA_LOG_DEBUG] = "debug"};
+    for (int i = 0; i <= IDA_LOG_DEBUG; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static ida_kind set_member(ida_ctx *c, worker_config *config, const char *where, const char *name, const char *value)
+{
+    const struct member *member = find_member(name);
+    if (!member) {
+        return ida_fail(c, IDA_BAD_REQUEST, "%s: there is no setting named %s", where, name);
+    }
+    const char *fault = value[0] ? member->set(config, member->offset, value) : "must not be empty";
+    if (fault) {
+        return ida_fail(c, IDA_BAD_REQUEST, "%s: %s: %s", where, member->name, fault);
+    }
+    return IDA_OK;
+}
+
+static char *trimmed(char *text)
+{
+    while (isspace((unsigned char)*text)) {
+        text++;
+    }
+    size_t len = strlen(text);
+    while (len > 0 && isspace((unsigned char)text[len - 1])) {
+        text[--len] = '\0';
+    }
+    return text;
+}
+
+static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *file, worker_config *config)
+{
+    char line[LINE_MAX_BYTES];
+    for (int number = 1; fgets(line, sizeof line, in); number++) {
+        const char *where = ida_printf(pool, "%s line %d", file, number);
+        size_t len = strlen(line);
+        if (len + 1 == sizeof line && line[len - 1] != '\n') {
+            return ida_fail(c, IDA_BAD_REQUEST, "%s: the line is longer than %d bytes", where, LINE_MAX_BYTES - 2);
+        }
+        char *text = trimmed(line);
+        if (text[0] == '\0' || text[0] == '#') {
+            continue;
+        }
+        char *equals = strchr(text, '=');
+        if (!equals || !ida_utf8_valid(text, strlen(text))) {
+            return ida_fail(c, IDA_BAD_REQUEST, "%s: expected \"name = value\"", where);
+        }
+        *equals = '\0';
+        ida_kind kind = set_member(c, config, where, trimmed(text), apr_pstrdup(pool, trimmed(equals + 1)));
+        if (kind) {
+            return kind;
+        }
+    }
+    return ferror(in) ? ida_fail(c, IDA_BAD_REQUEST, "%s: %s", file, strerror(errno)) : IDA_OK;
+}
+
+static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int must_exist, worker_config *config)
+{
+    FILE *in = fopen(file, "re");
+    if (!in) {
+        if (errno == ENOENT && !must_exist) {
+            return IDA_OK;
+        }
+        return ida_fail(c, IDA_BAD_REQUEST, "%s: %s", file, strerror(errno));
+    }
+    config->file = apr_pstrdup(pool, file);
+    ida_kind kind = read_lines(c, pool, in, file, config);
+    fclose(in);
+    return kind;
+}
+
+/* Beside a SQLite store, so that a store elsewhere (a test, a second installation) never eats the spool of the installed one. */
+static char *default_spool(apr_pool_t *pool, const char *dsn)
+{
+    const char *path = store_sqlite_path(dsn);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash) {
+        return apr_pstrcat(pool, apr_pstrndup(pool, path, (apr_size_t)(slash - path)), "/spool", NULL);
+    }
+    return apr_pstrdup(pool, path ? "spool" : IDA_LOCALSTATEDIR "/lib/idadmin/spool");
+}
+
+ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config)
+{
+    *config = (worker_config){.threads = 4, .stop_timeout = 30000, .log_level = "info", .store = store_default_dsn()};
+    ida_kind kind = read_file(c, pool, file ? file : worker_config_default_file(), file != NULL, config);
+    const char *environment = getenv("IDADMIN_STORE");
+    if (!kind && environment && environment[0]) {
+        kind = set_member(c, config, "$IDADMIN_STORE", "store", apr_pstrdup(pool, environment));
+    }
+    for (const worker_option *o = options; !kind && o; o = o->next) {
+        kind = set_member(c, config, "command line", o->name, o->value);
+    }
+    if (kind) {
+        return kind;
+    }
+    if (!config->spool) {
+        config->spool = default_spool(pool, config->store);
+    }
+    if (!config->seal_key) {
+        config->seal_key = store_default_seal_key(pool, config->store);
+    }
+    return IDA_OK;
+}

@@ -1,0 +1,41 @@
+/* idadmin.conf and the options that override it: one table serves the daemon and the administration command. */
+#ifndef WORKER_CONFIG_H
+#define WORKER_CONFIG_H
+
+#include "core/context.h"
+
+typedef struct worker_config {
+    const char *store;    /* DSN */
+    const char *spool;    /* directory of httpd's audit spool on this node */
+    const char *seal_key; /* file */
+    int threads;          /* 1-64 */
+    int64_t stop_timeout; /* ms */
+    const char *smtp_url, *smtp_from;
+    const char *log_level;
+    const char *file;     /* the file that was read; NULL when there is none */
+    int spool_given;      /* 1: named by an option or the file, so that a missing directory is worth a warning */
+} worker_config;
+
+/* What the command line said; later entries win. */
+typedef struct worker_option {
+    const char *name, *value; /* name of idadmin.conf with '_' ("seal_key") */
+    struct worker_option *next;
+} worker_option;
+
+/* 1 when `name` ("seal-key" or "seal_key") is an option of the table. */
+int worker_config_known(const char *name);
+
+/* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then `options`. IDA_BAD_REQUEST names file, line and member.
+ * Everything lives in `pool`. */
+ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config);
+
+/* "${sysconfdir}/idadmin/idadmin.conf". */
+const char *worker_config_default_file(void);
+
+/* "30", "30s", "500ms", "2m", "1h" -> milliseconds; bare numbers are seconds. -1 when malformed or above a year. */
+int64_t worker_duration_parse(const char *text);
+
+/* Level of a word of log_level; -1 when unknown. */
+int worker_level_parse(const char *text);
+
+#endif

@@ -1,0 +1,86 @@
+/* idadminctl: the command table, what a command is given, and how it answers. One file a noun; nothing here calls a directory. */
+#ifndef WORKER_CTL_H
+#define WORKER_CTL_H
+
+#include <jansson.h>
+
+#include "core/audit.h"
+#include "core/store.h"
+#include "worker/config.h"
+
+/* Exit statuses (design 3.3). */
+#define CTL_DONE 0
+#define CTL_FAILED 1 /* refused or failed; the sentence is in ctl->c or was written already */
+#define CTL_USAGE 2
+
+#define CTL_MAX_ARGUMENTS 4
+#define CTL_MAX_OPTIONS 8
+
+typedef struct ctl_option {
+    const char *name;  /* without "--"; NULL ends the list */
+    const char *value; /* word for the help ("TEXT"); NULL: a switch */
+    const char *help;
+} ctl_option;
+
+typedef struct ctl_call ctl_call;
+
+typedef struct ctl_command {
+    const char *noun, *verb; /* verb NULL: the noun alone is the command */
+    const char *arguments;   /* "ID USERNAME" */
+    int min, max;            /* positional arguments */
+    const char *summary;     /* one line */
+    const char *help;        /* further paragraphs, or NULL */
+    ctl_option options[CTL_MAX_OPTIONS];
+    int (*run)(ctl_call *ctl);    /* CTL_DONE, CTL_FAILED or CTL_USAGE (after ctl_usage) */
+} ctl_command;
+
+struct ctl_call {
+    ida_env env;
+    apr_pool_t *pool;
+    ida_ctx *c;
+    worker_config config;
+    int json;
+    const ctl_command *command;
+    const char *arguments[CTL_MAX_ARGUMENTS + 1];
+    int argument_count;
+    const char *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
+    const char *actor;                   /* operating-system user, for the audit record */
+};
+
+/* Value of an option of the running command: NULL when absent, "" for a switch. */
+const char *ctl_value(const ctl_call *ctl, const char *option);
+
+/* One sentence about the usage on standard error; returns CTL_USAGE. */
+int ctl_usage(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* CTL_DONE for IDA_OK, else writes the context's message on standard error and answers CTL_FAILED. */
+int ctl_result(ctl_call *ctl, ida_kind kind);
+
+store *ctl_store(ctl_call *ctl, db_role role);
+
+/* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it in its transaction. */
+ida_audit *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
+
+/* IDA_NOT_FOUND with a sentence when the tenant does not exist. */
+ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);
+
+/* --- output.c --- */
+
+typedef struct ctl_column {
+    const char *title, *member; /* member of each object; NULL title ends the list */
+} ctl_column;
+
+/* With --json the document; returns 1 when it was printed, so that the command need not draw a table. Steals nothing. */
+int ctl_json(ctl_call *ctl, const json_t *document);
+/* A table of an array of objects; `none` is printed instead of an empty one. */
+void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
+/* "title: value" lines of one object. */
+void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
+/* A line for people; nothing with --json. */
+void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- the nouns --- */
+extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[], ctl_user_commands[], ctl_task_commands[],
+    ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[];
+
+#endif

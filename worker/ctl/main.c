@@ -1,0 +1,321 @@
+/* idadminctl: reads the command line against the command table, runs one command. Owns usage and exit statuses; knows no command's meaning. */
+#include "worker/ctl/ctl.h"
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <locale.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/store_tenant.h"
+#include "core/zone.h"
+
+static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands, ctl_user_commands, ctl_task_commands,
+                                           ctl_audit_commands, ctl_cache_commands, ctl_sync_commands, ctl_status_commands};
+#define NOUN_COUNT (sizeof nouns / sizeof nouns[0])
+
+static const ctl_option common_options[] = {
+    {"json", NULL, "print one JSON document instead of tables"},
+    {"store", "DSN", "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the configuration"},
+    {"config", "FILE", "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf"},
+    {"seal-key", "FILE", "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR "/idadmin/seal.key for PostgreSQL"},
+    {"help", NULL, "this help"},
+    {"version", NULL, "the version"},
+    {NULL, NULL, NULL},
+};
+
+const char *ctl_value(const ctl_call *ctl, const char *option)
+{
+    for (int i = 0; ctl->command->options[i].name; i++) {
+        if (strcmp(ctl->command->options[i].name, option) == 0) {
+            return ctl->values[i];
+        }
+    }
+    return NULL;
+}
+
+int ctl_usage(ctl_call *ctl, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("idadminctl: ", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    if (ctl->command) {
+        fprintf(stderr, "; see idadminctl %s%s%s --help\n", ctl->command->noun, ctl->command->verb ? " " : "",
+                ctl->command->verb ? ctl->command->verb : "");
+    } else {
+        fputs("; see idadminctl --help\n", stderr);
+    }
+    return CTL_USAGE;
+}
+
+int ctl_result(ctl_call *ctl, ida_kind kind)
+{
+    if (kind) {
+        fprintf(stderr, "idadminctl: %s\n", ctl->c->message ? ctl->c->message : ida_kind_text(kind));
+    }
+    return kind ? CTL_FAILED : CTL_DONE;
+}
+
+store *ctl_store(ctl_call *ctl, db_role role)
+{
+    return store_make(ctl->pool, ctl->config.store, role);
+}
+
+ida_audit *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
+{
+    ida_audit *record = ida_audit_make(ctl->c, tenant, "portal");
+    record->actor = ctl->actor;
+    record->label = "";
+    record->action = action;
+    record->target = target;
+    record->endpoint = ida_printf(ctl->pool, "idadminctl %s%s%s", ctl->command->noun, ctl->command->verb ? " " : "",
+                                  ctl->command->verb ? ctl->command->verb : "");
+    record->outcome = "ok";
+    return record;
+}
+
+ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
+{
+    const char *document;
+    ida_kind kind = store_tenant_document(s, ctl->c, tenant, &document);
+    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant) : kind;
+}
+
+static void print_options(const ctl_option *options)
+{
+    for (; options->name; options++) {
+        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "", options->value ? options->value : "", options->help);
+    }
+}
+
+static void print_command(const ctl_command *command)
+{
+    printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "", command->arguments[0] ? " " : "",
+           command->arguments, command->summary);
+}
+
+/* Help of everything, of a noun, or of one command. */
+static int print_help(const char *noun, const ctl_command *command)
+{
+    if (command) {
+        printf("Usage: idadminctl %s%s%s%s%s\n\n%s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "",
+               command->arguments[0] ? " " : "", command->arguments, command->summary);
+        if (command->help) {
+            printf("\n%s\n", command->help);
+        }
+        if (command->options[0].name) {
+            puts("\nOptions:");
+            print_options(command->options);
+        }
+    } else {
+        puts("Usage: idadminctl COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
+        for (size_t i = 0; i < NOUN_COUNT; i++) {
+            for (const ctl_command *k = nouns[i]; k->noun; k++) {
+                if (!noun || strcmp(k->noun, noun) == 0) {
+                    print_command(k);
+                }
+            }
+        }
+    }
+    puts("\nOptions of every command:");
+    print_options(common_options);
+    puts("\nExit status: 0 done, 1 refused or failed (one sentence on standard error), 2 wrong usage.");
+    return CTL_DONE;
+}
+
+static const ctl_command *find_command(const char *noun, const char *verb)
+{
+    for (size_t i = 0; i < NOUN_COUNT; i++) {
+        for (const ctl_command *k = nouns[i]; k->noun; k++) {
+            if (strcmp(k->noun, noun) == 0 && (!k->verb || (verb && strcmp(k->verb, verb) == 0))) {
+                return k;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int noun_known(const char *noun)
+{
+    for (size_t i = 0; i < NOUN_COUNT; i++) {
+        if (strcmp(nouns[i]->noun, noun) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+typedef struct command_line {
+    const char *words[CTL_MAX_ARGUMENTS + 3];
+    int word_count, help, version;
+    const char *config_file;
+    worker_option *overrides;
+    /* Options that may belong to the command: looked up once it is known. */
+    struct { const char *name, *value; } options[CTL_MAX_OPTIONS * 2];
+    int option_count;
+} command_line;
+
+/* The first words decide the command, and the command which options take a value: hence one look ahead for words that are no option. */
+static const ctl_command *command_of(int argc, char *const *argv)
+{
+    const char *words[2] = {NULL, NULL};
+    int count = 0;
+    for (int i = 1; i < argc && count < 2; i++) {
+        if (argv[i][0] == '-' && argv[i][1]) {
+            int takes = 0;
+            for (const ctl_option *o = common_options; o->name; o++) {
+                takes |= o->value && strcmp(argv[i] + 2, o->name) == 0;
+            }
+            i += takes;
+            continue;
+        }
+        words[count++] = argv[i];
+    }
+    return words[0] ? find_command(words[0], words[1]) : NULL;
+}
+
+static const ctl_option *find_option(const ctl_option *options, const char *name, size_t len)
+{
+    for (; options && options->name; options++) {
+        if (strlen(options->name) == len && memcmp(options->name, name, len) == 0) {
+            return options;
+        }
+    }
+    return NULL;
+}
+
+static int take_option(ctl_call *ctl, command_line *line, const char *name, size_t len, const char *value)
+{
+    char *key = apr_pstrndup(ctl->pool, name, len);
+    if (strcmp(key, "json") == 0) {
+        ctl->json = 1;
+    } else if (strcmp(key, "help") == 0) {
+        line->help = 1;
+    } else if (strcmp(key, "version") == 0) {
+        line->version = 1;
+    } else if (strcmp(key, "config") == 0) {
+        line->config_file = value;
+    } else if (find_option(common_options, key, len)) {
+        worker_option *o = apr_pcalloc(ctl->pool, sizeof *o);
+        *o = (worker_option){key, value, line->overrides};
+        line->overrides = o;
+    } else {
+        for (int i = 0; ctl->command->options[i].name; i++) {
+            if (strcmp(ctl->command->options[i].name, key) == 0) {
+                ctl->values[i] = value;
+            }
+        }
+    }
+    return CTL_DONE;
+}
+
+static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
+{
+    int literal = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (!literal && strcmp(word, "--") == 0) {
+            literal = 1;
+            continue;
+        }
+        if (literal || word[0] != '-' || !word[1]) {
+            if (line->word_count == CTL_MAX_ARGUMENTS + 2) {
+                return ctl_usage(ctl, "too many arguments");
+            }
+            line->words[line->word_count++] = word;
+            continue;
+        }
+        const char *equals = strchr(word, '=');
+        size_t len = word[1] == '-' ? (equals ? (size_t)(equals - word) : strlen(word)) - 2 : 0;
+        const ctl_option *option = word[1] == '-' ? find_option(common_options, word + 2, len) : NULL;
+        if (!option && word[1] == '-' && ctl->command) {
+            option = find_option(ctl->command->options, word + 2, len);
+        }
+        if (!option) {
+            return ctl_usage(ctl, "unknown option %s", word);
+        }
+        const char *value = "";
+        if (option->value) {
+            value = equals ? equals + 1 : (i + 1 < argc ? argv[++i] : NULL);
+            if (!value || !value[0]) {
+                return ctl_usage(ctl, "--%s wants %s", option->name, option->value);
+            }
+        } else if (equals) {
+            return ctl_usage(ctl, "--%s takes no value", option->name);
+        }
+        int taken = take_option(ctl, line, option->name, len, value);
+        if (taken) {
+            return taken;
+        }
+    }
+    return CTL_DONE;
+}
+
+static const char *person(apr_pool_t *pool)
+{
+    struct passwd entry, *found = NULL;
+    char buffer[4096];
+    if (getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) == 0 && found) {
+        return apr_pstrdup(pool, found->pw_name);
+    }
+    return ida_printf(pool, "uid %ld", (long)getuid());
+}
+
+static int run(ctl_call *ctl, int argc, char *const *argv)
+{
+    command_line line = {0};
+    ctl->command = command_of(argc, argv);
+    int status = parse(ctl, argc, argv, &line);
+    if (status) {
+        return status;
+    }
+    const char *noun = line.word_count ? line.words[0] : NULL;
+    if (line.version) {
+        ctl_say(ctl, "idadminctl %s", IDA_VERSION);
+        return CTL_DONE;
+    }
+    if (line.help) {
+        return print_help(noun && noun_known(noun) ? noun : NULL, ctl->command);
+    }
+    if (!ctl->command) {
+        return noun ? ctl_usage(ctl, noun_known(noun) ? "%s wants one of its commands" : "there is no command %s", noun) : ctl_usage(ctl, "a command is wanted");
+    }
+    int skipped = ctl->command->verb ? 2 : 1;
+    ctl->argument_count = line.word_count - skipped;
+    for (int i = 0; i < ctl->argument_count && i < CTL_MAX_ARGUMENTS; i++) {
+        ctl->arguments[i] = line.words[i + skipped];
+    }
+    if (ctl->argument_count < ctl->command->min || ctl->argument_count > ctl->command->max) {
+        return ctl_usage(ctl, ctl->command->arguments[0] ? "the arguments are: %s" : "there are no arguments%s", ctl->command->arguments);
+    }
+    ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides, &ctl->config);
+    return kind ? ctl_result(ctl, kind) : ctl->command->run(ctl);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (apr_initialize() != APR_SUCCESS) {
+        fputs("idadminctl: APR cannot be initialised\n", stderr);
+        return CTL_FAILED;
+    }
+    atexit(apr_terminate);
+    ctl_call ctl = {0};
+    apr_pool_create(&ctl.pool, NULL);
+    ida_env_default(&ctl.env);
+    ida_zone_init(ctl.pool);
+    ctl.c = ida_ctx_make(&ctl.env, ctl.pool);
+    ctl.actor = person(ctl.pool);
+    int status = run(&ctl, argc, argv);
+    if (fflush(stdout) || ferror(stdout)) {
+        fputs("idadminctl: standard output cannot be written\n", stderr);
+        return CTL_FAILED;
+    }
+    return status;
+}
