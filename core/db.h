@@ -43,6 +43,9 @@ typedef struct db_result {
 const char *db_text(const db_result *r, int row, int column); /* NULL for NULL */
 int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
 
+/* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does not connect. */
+const char *db_dsn_fault(const char *dsn);
+
 /* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its schema is missing,
  * older or newer than this program knows; the message names the command to run. `pool` owns the connection (a cleanup closes it). */
 ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
@@ -80,9 +83,30 @@ ida_kind db_notify(db *d, ida_ctx *c, const char *channel);
 /* Waits up to ms for a notification on the channel listened to; returns early when one came. SQLite: sleeps. */
 void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
 
-/* SQLite: checkpoint under the gate (worker only), *wal_bytes left afterwards; PostgreSQL: nothing. */
+/* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and cuts it when it grew large (worker only);
+ * PostgreSQL: nothing. */
 ida_kind db_checkpoint(db *d, ida_ctx *c);
 
-/* Turns on the behaviour for transaction poolers (no named statements) or off; a DSN parameter `idadmin_pooler=1` sets it too. */
+/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no LISTEN, settings
+ * by SET LOCAL. */
+
+/* -- schema upgrade (store_schema.c) ------------------------------------------------------------------------------------------------------ */
+
+/* SQLite files; on PostgreSQL the first schema of the search path, `cache`, `audit`. */
+typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;
+
+const char *db_file_name(db_file file); /* "main", "cache", "audit" */
+db_role db_file_role(db_file file);     /* whose connections write it */
+const struct ida_migration *db_migrations(const db *d);
+/* Number of the newest migration of a file that this program knows for the engine. */
+int db_known_version(const db *d, db_file file);
+
+/* A write transaction that no other upgrade shares. Ended by db_commit or db_rollback. */
+ida_kind db_schema_begin(db *d, ida_ctx *c);
+/* Number of the newest migration applied; 0: none. Refuses a file that belongs to another program. */
+ida_kind db_schema_version(db *d, ida_ctx *c, db_file file, int *version);
+ida_kind db_schema_set_version(db *d, ida_ctx *c, db_file file, int version);
+/* Drops everything the file holds: for the cache. */
+ida_kind db_schema_wipe(db *d, ida_ctx *c, db_file file);
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef IDA_STORE_H
 #define IDA_STORE_H
 
+#include <jansson.h>
+
 #include "core/context.h"
 #include "core/db.h"
 
@@ -11,8 +13,11 @@ typedef struct store {
     db *db;
     const char *dsn;
     db_role role;
-    apr_pool_t *pool;       /* own root of this connection; cleared on reconnect */
-    int64_t retry_at;       /* monotonic ms before which a lost store is not tried again (one attempt a second) */
+    apr_pool_t *pool;         /* own root of this connection; cleared on reconnect */
+    struct store_place *place; /* what the process knows of this DSN and role: away since when, next attempt */
+    int in_snapshot;          /* store_snapshot's work is running */
+    unsigned char cursor_key[32];
+    int has_cursor_key;
 } store;
 
 /* Default DSN of this build. */
@@ -26,17 +31,19 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
 store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
-/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a second. */
+/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a process and
+ * second, everybody else is refused at once. */
 ida_kind store_connect(store *s, ida_ctx *c);
 void store_disconnect(store *s);
 
 /* One read statement, repeated once on a new connection when the connection proved dead. For store_*.c. */
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
-/* One writing statement as a transaction of its own, or inside the one that is open. For store_*.c. */
+/* One writing statement inside the transaction that is open, else by store_transaction. For store_*.c. */
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
 
 /* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back. Repeated as a whole (fresh context state, at most 5 s)
- * when the engine asks for it, so `work` must not have effects outside the store and its baton must be re-settable. */
+ * when the engine asks for it, so `work` must not have effects outside the store and its baton must be re-settable. Inside an open transaction
+ * `work` joins that one. A connection lost during the commit leaves open whether it took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
 typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
 
@@ -45,8 +52,7 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 
 /* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text for each migration carried out (json array of
  * strings). Refuses a schema newer than it knows. */
-struct json_t;
-ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, struct json_t *steps);
+ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
 /* Newest migration number this program knows. */
 int store_schema_version(void);
 

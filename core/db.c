@@ -1,0 +1,319 @@
+/* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version, the building of
+ * results. Must not know a database library. */
+#include <apr_strings.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/db_driver.h"
+
+static const db_driver *const drivers[] = {&db_sqlite};
+
+static const struct {
+    const char *name;
+    db_role role;
+} files[DB_FILE_COUNT] = {
+    [DB_MAIN] = {"main", DB_REQUEST},
+    [DB_CACHE] = {"cache", DB_SYNC},
+    [DB_AUDIT] = {"audit", DB_INGEST},
+};
+
+int64_t db_clock(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void db_sleep(int ms)
+{
+    struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&ts, NULL);
+}
+
+const char *db_text(const db_result *r, int row, int column)
+{
+    return row >= 0 && row < r->rows && column >= 0 && column < r->columns ? r->values[row * r->columns + column].text : NULL;
+}
+
+int64_t db_int(const db_result *r, int row, int column)
+{
+    return row >= 0 && row < r->rows && column >= 0 && column < r->columns ? r->values[row * r->columns + column].number : 0;
+}
+
+db_value *db_rows_add(db_rows *rows)
+{
+    db_result *r = rows->result;
+    int used = r->rows * r->columns;
+    if (used + r->columns > rows->capacity) {
+        int capacity = rows->capacity ? rows->capacity * 2 : r->columns * 4;
+        db_value *values = apr_palloc(rows->pool, (apr_size_t)capacity * sizeof *values);
+        if (used) {
+            memcpy(values, rows->values, (size_t)used * sizeof *values);
+        }
+        rows->values = values;
+        rows->capacity = capacity;
+        r->values = values;
+    }
+    r->rows++;
+    return rows->values + used;
+}
+
+const char *db_dsn_fault(const char *dsn)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        size_t len = strlen(drivers[i]->prefix);
+        if (dsn && strncmp(dsn, drivers[i]->prefix, len) == 0) {
+            return drivers[i]->dsn_fault(dsn + len);
+        }
+    }
+    return "must be sqlite3:PATH or pgsql:<libpq parameters>";
+}
+
+const char *db_file_name(db_file file)
+{
+    return files[file].name;
+}
+
+db_role db_file_role(db_file file)
+{
+    return files[file].role;
+}
+
+const ida_migration *db_migrations(const db *d)
+{
+    return d->driver->migrations;
+}
+
+int db_known_version(const db *d, db_file file)
+{
+    int known = 0;
+    for (const ida_migration *m = d->driver->migrations; m->number; m++) {
+        if (strcmp(m->file, files[file].name) == 0 && m->number > known) {
+            known = m->number;
+        }
+    }
+    return known;
+}
+
+static ida_kind check_schema(db *d, ida_ctx *c)
+{
+    for (int file = 0; file < DB_FILE_COUNT; file++) {
+        if (!(d->driver->files[d->role] & DB_SEES(file))) {
+            continue;
+        }
+        int version = 0, known = db_known_version(d, file);
+        ida_kind kind = d->driver->schema_version(d, c, file, &version);
+        if (kind) {
+            return kind;
+        }
+        if (version == known) {
+            continue;
+        }
+        c->retry_after = 1;
+        if (version > known && file != DB_CACHE) {
+            return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                            "The %s schema of the store %s%s is number %d, newer than this program, which knows up to %d: "
+                            "install the newer version here too.",
+                            files[file].name, d->driver->prefix, d->rest, version, known);
+        }
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s schema of the store %s%s is %s (number %d, wanted %d): run idadminctl schema upgrade.",
+                        files[file].name, d->driver->prefix, d->rest, version ? "of another version" : "missing", version, known);
+    }
+    return IDA_OK;
+}
+
+static ida_kind open_with(db **out, const char *dsn, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
+{
+    *out = NULL;
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        size_t len = strlen(drivers[i]->prefix);
+        if (strncmp(dsn, drivers[i]->prefix, len) == 0) {
+            ida_kind kind = drivers[i]->open(out, dsn + len, role, unchecked, c, pool);
+            if (!kind && !unchecked && (kind = check_schema(*out, c)) != IDA_OK) {
+                db_close(*out);
+                *out = NULL;
+            }
+            return kind;
+        }
+    }
+    c->retry_after = 1;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store's name (DSN) %s", db_dsn_fault(dsn));
+}
+
+ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool)
+{
+    return open_with(out, dsn, role, 0, c, pool);
+}
+
+ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool)
+{
+    return open_with(out, dsn, role, 1, c, pool);
+}
+
+void db_close(db *d)
+{
+    d->driver->close(d);
+}
+
+int db_is_postgresql(const db *d)
+{
+    return d->driver != &db_sqlite;
+}
+
+int db_is_broken(const db *d)
+{
+    return d->broken;
+}
+
+int db_in_transaction(const db *d)
+{
+    return d->in_write;
+}
+
+int db_must_repeat(const db *d)
+{
+    return d->must_repeat;
+}
+
+/* A fault of ours in the use of this interface. */
+static ida_kind misuse(db *d, ida_ctx *c, const char *what, const char *problem)
+{
+    ida_log(d->env, IDA_LOG_ERROR, "IDA0100", "store: %s: %s", what, problem);
+    return ida_fail(c, IDA_INTERNAL_ERROR, "The store was asked in a wrong way (%s).", what);
+}
+
+static ida_kind unusable(ida_ctx *c)
+{
+    c->retry_after = 1;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
+}
+
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+{
+    const db_statement_text *text = &db_statements[statement];
+    db_result none;
+    if (!result) {
+        result = &none;
+    }
+    memset(result, 0, sizeof *result);
+    if (d->broken) {
+        return unusable(c);
+    }
+    if (strlen(text->kinds) != count) {
+        return misuse(d, c, text->name, "wrong number of arguments");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (args[i].kind != text->kinds[i]) {
+            return misuse(d, c, text->name, "wrong kind of argument");
+        }
+    }
+    if (d->poisoned) {
+        return misuse(d, c, text->name, "run in a transaction that a failed statement had already lost");
+    }
+    return d->driver->run(d, c, statement, args, count, result);
+}
+
+ida_kind db_begin(db *d, ida_ctx *c)
+{
+    if (d->broken) {
+        return unusable(c);
+    }
+    if (d->in_write || d->in_read) {
+        return misuse(d, c, "begin", "a transaction is open already");
+    }
+    d->must_repeat = d->poisoned = 0;
+    ida_kind kind = d->driver->begin(d, c);
+    d->in_write = kind == IDA_OK;
+    return kind;
+}
+
+ida_kind db_commit(db *d, ida_ctx *c)
+{
+    if (!d->in_write) {
+        return misuse(d, c, "commit", "no transaction is open");
+    }
+    ida_kind kind = d->poisoned ? misuse(d, c, "commit", "a failed statement had already lost the transaction")
+                    : d->broken ? unusable(c)
+                                : d->driver->commit(d, c);
+    if (kind) {
+        db_rollback(d);
+    }
+    d->in_write = d->poisoned = 0;
+    return kind;
+}
+
+void db_rollback(db *d)
+{
+    if (d->in_write) {
+        d->driver->rollback(d);
+        d->in_write = d->poisoned = 0;
+    }
+}
+
+ida_kind db_begin_read(db *d, ida_ctx *c)
+{
+    if (d->broken) {
+        return unusable(c);
+    }
+    if (d->in_write || d->in_read) {
+        return misuse(d, c, "begin read", "a transaction is open already");
+    }
+    d->must_repeat = d->poisoned = 0;
+    ida_kind kind = d->driver->begin_read(d, c);
+    d->in_read = kind == IDA_OK;
+    return kind;
+}
+
+void db_end_read(db *d)
+{
+    if (d->in_read) {
+        d->driver->end_read(d);
+        d->in_read = d->poisoned = 0;
+    }
+}
+
+ida_kind db_script(db *d, ida_ctx *c, const char *sql)
+{
+    return d->broken ? unusable(c) : d->driver->script(d, c, sql);
+}
+
+ida_kind db_notify(db *d, ida_ctx *c, const char *channel)
+{
+    return d->broken ? unusable(c) : d->driver->notify(d, c, channel);
+}
+
+void db_wait(db *d, ida_ctx *c, const char *channel, int ms)
+{
+    if (d->broken) {
+        db_sleep(ms);
+    } else {
+        d->driver->wait(d, c, channel, ms);
+    }
+}
+
+ida_kind db_checkpoint(db *d, ida_ctx *c)
+{
+    return d->broken ? unusable(c) : d->driver->checkpoint(d, c);
+}
+
+ida_kind db_schema_begin(db *d, ida_ctx *c)
+{
+    ida_kind kind = d->broken ? unusable(c) : d->driver->schema_begin(d, c);
+    d->in_write = kind == IDA_OK;
+    return kind;
+}
+
+ida_kind db_schema_version(db *d, ida_ctx *c, db_file file, int *version)
+{
+    return d->driver->schema_version(d, c, file, version);
+}
+
+ida_kind db_schema_set_version(db *d, ida_ctx *c, db_file file, int version)
+{
+    return d->driver->schema_set_version(d, c, file, version);
+}
+
+ida_kind db_schema_wipe(db *d, ida_ctx *c, db_file file)
+{
+    return d->driver->schema_wipe(d, c, file);
+}

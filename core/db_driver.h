@@ -1,0 +1,66 @@
+/* What db.c and the two drivers share: the head of every connection, the table of a driver's functions, the builder of results. Nobody else
+ * includes this. */
+#ifndef IDA_DB_DRIVER_H
+#define IDA_DB_DRIVER_H
+
+#include "core/db.h"
+#include "core/migrations.h"
+
+/* How long a write waits for its turn, and a busy engine is tried again. */
+#define DB_PATIENCE_MS 5000
+
+typedef struct db_driver {
+    const char *prefix; /* of the DSN */
+    const ida_migration *migrations;
+    const char *(*dsn_fault)(const char *rest);
+    /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN behind the prefix. */
+    ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
+    void (*close)(db *d);
+    ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+    ida_kind (*begin)(db *d, ida_ctx *c);
+    ida_kind (*commit)(db *d, ida_ctx *c);
+    void (*rollback)(db *d);
+    ida_kind (*begin_read)(db *d, ida_ctx *c);
+    void (*end_read)(db *d);
+    ida_kind (*script)(db *d, ida_ctx *c, const char *sql);
+    ida_kind (*notify)(db *d, ida_ctx *c, const char *channel);
+    void (*wait)(db *d, ida_ctx *c, const char *channel, int ms);
+    ida_kind (*checkpoint)(db *d, ida_ctx *c);
+    ida_kind (*schema_begin)(db *d, ida_ctx *c);
+    ida_kind (*schema_version)(db *d, ida_ctx *c, db_file file, int *version);
+    ida_kind (*schema_set_version)(db *d, ida_ctx *c, db_file file, int version);
+    ida_kind (*schema_wipe)(db *d, ida_ctx *c, db_file file);
+    unsigned files[DB_ROLE_COUNT]; /* bit mask of the db_file a connection of that role sees */
+} db_driver;
+
+#define DB_SEES(file) (1u << (file))
+
+/* Head of a driver's own structure. */
+struct db {
+    const db_driver *driver;
+    apr_pool_t *pool;
+    const ida_env *env;
+    const char *rest; /* DSN behind the prefix, without passwords: for messages */
+    db_role role;
+    int in_write, in_read; /* a transaction is open */
+    int broken;            /* not to be used again */
+    int must_repeat;       /* the transaction failed in a way that a second try may heal */
+    int poisoned;          /* a statement failed, the engine refuses all more of this transaction */
+};
+
+extern const db_driver db_sqlite, db_postgresql;
+
+/* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock may stop. */
+int64_t db_clock(void);
+void db_sleep(int ms);
+
+/* Appends `columns` values to a result that grows in the context's pool; returns the row to fill in. */
+typedef struct db_rows {
+    db_result *result;
+    apr_pool_t *pool;
+    db_value *values;
+    int capacity;
+} db_rows;
+db_value *db_rows_add(db_rows *rows);
+
+#endif

@@ -1,0 +1,639 @@
+/* Owns libsqlite3: three files, three roles, the write gate around every write. Must not know what the statements mean. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/db_driver.h"
+#include "core/db_gate.h"
+
+#define BUSY_MS 10                   /* net for strangers who write without the gate */
+#define APPLICATION_ID 0x49444131    /* "IDA1" in the header of every file */
+#define PAGE_BYTES 4096
+#define LOG_FRAMES_MAX (64 * 1024 * 1024 / PAGE_BYTES) /* above: whoever writes checkpoints, worker or not */
+#define LOG_FRAMES_STEP 1024         /* growth before a checkpoint that readers held up is tried again */
+#define LOG_WORTH_BYTES (1024 * 1024)      /* below, the worker's checkpoint does nothing */
+#define LOG_CUT_BYTES (16 * 1024 * 1024)   /* above, the worker cuts the file */
+
+typedef struct sqlite_db {
+    db head;
+    sqlite3 *handle;
+    db_gate gate;
+    const char *path;   /* of the file this role writes */
+    const char *schema; /* its name in SQL */
+    int frames;         /* in its log after the last commit of this connection */
+    int frames_limit;   /* above which this connection checkpoints */
+    sqlite3_stmt *prepared[STMT_COUNT];
+} sqlite_db;
+
+/* -- failures ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int is_busy(int rc)
+{
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
+}
+
+static int is_conflict(int rc)
+{
+    return rc == SQLITE_CONSTRAINT_UNIQUE || rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_FOREIGNKEY ||
+           rc == SQLITE_CONSTRAINT_ROWID;
+}
+
+/* Primary codes that speak of the machine or the file, not of our statement. */
+static int is_environment(int rc)
+{
+    static const int codes[] = {SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_PROTOCOL, SQLITE_NOMEM, SQLITE_PERM};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if ((rc & 0xff) == codes[i]) {
+            return 1;
+        }
+    }
+    return (rc & 0xff) == SQLITE_READONLY && rc != SQLITE_READONLY; /* plain: a role that writes what is not its own */
+}
+
+static ida_kind busy(sqlite_db *s, ida_ctx *c, const char *what)
+{
+    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what, s->path, DB_PATIENCE_MS / 1000);
+    c->retry_after = 1;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy. Try again in a moment.");
+}
+
+static ida_kind fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
+{
+    if (is_busy(rc)) {
+        s->head.must_repeat = s->head.in_write || rc == SQLITE_BUSY_SNAPSHOT;
+        return busy(s, c, what);
+    }
+    if (is_conflict(rc)) {
+        return ida_fail(c, IDA_CONFLICT, "A row of that identity exists already, or one that it refers to does not.");
+    }
+    s->head.broken = (rc & 0xff) != SQLITE_CONSTRAINT;
+    if (is_environment(rc)) {
+        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what, sqlite3_errmsg(s->handle), rc);
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be used at the moment; the error log of the server has the reason.");
+    }
+    ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what, sqlite3_errmsg(s->handle), rc);
+    return ida_fail(c, IDA_INTERNAL_ERROR, "The store refused a statement of ours (%s).", what);
+}
+
+static ida_kind take_gate(sqlite_db *s, ida_ctx *c, const char *what)
+{
+    int error = db_gate_take(&s->gate, DB_PATIENCE_MS);
+    if (error == ETIMEDOUT) {
+        return busy(s, c, what);
+    }
+    if (error) {
+        s->head.broken = 1;
+        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104", "store: the write gate %s.gate cannot be locked: %s", s->path, strerror(error));
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be written at the moment; the error log of the server has the reason.");
+    }
+    return IDA_OK;
+}
+
+/* -- checkpoints ------------------------------------------------------------------------------------------------------------------------- */
+
+static int note_frames(void *baton, sqlite3 *handle, const char *schema, int frames)
+{
+    sqlite_db *s = baton;
+    (void)handle;
+    if (strcmp(schema, s->schema) == 0) {
+        s->frames = frames;
+    }
+    return SQLITE_OK;
+}
+
+/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and a gate holder meets nobody. */
+static void relieve_log(sqlite_db *s)
+{
+    if (s->frames < LOG_FRAMES_MAX) {
+        s->frames_limit = LOG_FRAMES_MAX;
+    } else if (s->frames >= s->frames_limit) {
+        ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %d MB: does idadmin-worker run?", s->path,
+                s->frames / (1024 * 1024 / PAGE_BYTES));
+        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        s->frames_limit = s->frames + LOG_FRAMES_STEP;
+    }
+}
+
+static ida_kind checkpoint(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    struct stat st;
+    if (stat(apr_pstrcat(c->pool, s->path, "-wal", NULL), &st) != 0 || st.st_size < LOG_WORTH_BYTES) {
+        return IDA_OK;
+    }
+    ida_kind kind = take_gate(s, c, "checkpoint");
+    if (kind) {
+        return kind;
+    }
+    int in_log = 0, written = 0;
+    int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log, &written);
+    if (rc == SQLITE_OK && in_log == written && st.st_size >= LOG_CUT_BYTES) {
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    }
+    db_gate_leave(&s->gate);
+    return rc == SQLITE_OK || is_busy(rc) ? IDA_OK : fault(s, c, "checkpoint", rc); /* busy: a reader stands in the way, the next round gets it */
+}
+
+/* -- statements -------------------------------------------------------------------------------------------------------------------------- */
+
+static int exec(sqlite_db *s, const char *sql)
+{
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    int rc;
+    do {
+        rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
+    } while (is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    return rc;
+}
+
+static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
+{
+    int rc = SQLITE_OK;
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    while (!s->prepared[statement]) {
+        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1, SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
+        if (!is_busy(rc) || db_clock() >= deadline) {
+            break;
+        }
+    }
+    *out = s->prepared[statement];
+    return *out || rc != SQLITE_OK ? rc : SQLITE_MISUSE; /* MISUSE: an empty text */
+}
+
+static int bind_all(sqlite3_stmt *stmt, const db_arg *args, size_t count)
+{
+    if ((size_t)sqlite3_bind_parameter_count(stmt) != count) {
+        return SQLITE_RANGE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rc = args[i].kind == 'i' ? sqlite3_bind_int64(stmt, (int)i + 1, args[i].number)
+                                     : sqlite3_bind_text(stmt, (int)i + 1, args[i].text, -1, SQLITE_STATIC);
+        if (rc != SQLITE_OK) {
+            return rc;
+        }
+    }
+    return SQLITE_OK;
+}
+
+/* Runs to the end and copies all rows. */
+static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
+{
+    db_rows rows = {result, pool, NULL, 0};
+    int rc;
+    result->rows = 0;
+    result->columns = sqlite3_column_count(stmt);
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        db_value *value = db_rows_add(&rows);
+        for (int i = 0; i < result->columns; i++, value++) {
+            int type = sqlite3_column_type(stmt, i);
+            value->number = type == SQLITE_INTEGER ? sqlite3_column_int64(stmt, i) : 0;
+            const char *text = type == SQLITE_NULL ? NULL : (const char *)sqlite3_column_text(stmt, i);
+            if (!text && type != SQLITE_NULL) {
+                return SQLITE_NOMEM;
+            }
+            value->text = text ? apr_pstrmemdup(pool, text, (apr_size_t)sqlite3_column_bytes(stmt, i)) : NULL;
+        }
+    }
+    return rc;
+}
+
+static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    const char *name = db_statements[statement].name;
+    sqlite3_stmt *stmt;
+    int rc = prepare(s, statement, &stmt);
+    if (rc != SQLITE_OK) {
+        return fault(s, c, name, rc);
+    }
+    int writes = !sqlite3_stmt_readonly(stmt), gate = writes && !d->in_write;
+    ida_kind kind = gate ? take_gate(s, c, name) : IDA_OK;
+    if (kind) {
+        return kind;
+    }
+    if ((rc = bind_all(stmt, args, count)) == SQLITE_OK) {
+        int64_t deadline = db_clock() + DB_PATIENCE_MS;
+        do {
+            rc = step_all(stmt, result, c->pool);
+            if (rc != SQLITE_DONE) {
+                sqlite3_reset(stmt);
+            }
+        } while (is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    }
+    if (rc == SQLITE_DONE && writes) {
+        result->changes = sqlite3_changes64(s->handle);
+    }
+    /* Before the reset: it keeps the error's text. */
+    kind = rc == SQLITE_DONE ? IDA_OK : fault(s, c, name, rc);
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    if (gate) {
+        if (!kind) {
+            relieve_log(s);
+        }
+        db_gate_leave(&s->gate);
+    }
+    return kind;
+}
+
+static ida_kind script(db *d, ida_ctx *c, const char *sql)
+{
+    int rc = exec((sqlite_db *)d, sql);
+    return rc == SQLITE_OK ? IDA_OK : fault((sqlite_db *)d, c, "script", rc);
+}
+
+/* -- transactions ------------------------------------------------------------------------------------------------------------------------ */
+
+static ida_kind begin(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    ida_kind kind = take_gate(s, c, "begin");
+    if (kind) {
+        return kind;
+    }
+    int rc = exec(s, "BEGIN IMMEDIATE");
+    if (rc != SQLITE_OK) {
+        kind = fault(s, c, "begin", rc);
+        db_gate_leave(&s->gate);
+    }
+    return kind;
+}
+
+static ida_kind commit(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    int rc = exec(s, "COMMIT");
+    if (rc != SQLITE_OK) {
+        return fault(s, c, "commit", rc); /* the caller rolls back */
+    }
+    relieve_log(s);
+    db_gate_leave(&s->gate);
+    return IDA_OK;
+}
+
+static void rollback(db *d)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    if (!sqlite3_get_autocommit(s->handle) && exec(s, "ROLLBACK") != SQLITE_OK) {
+        d->broken = 1;
+    }
+    db_gate_leave(&s->gate);
+}
+
+static ida_kind begin_read(db *d, ida_ctx *c)
+{
+    int rc = exec((sqlite_db *)d, "BEGIN");
+    return rc == SQLITE_OK ? IDA_OK : fault((sqlite_db *)d, c, "begin read", rc);
+}
+
+static void end_read(db *d)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    if (!sqlite3_get_autocommit(s->handle) && exec(s, "ROLLBACK") != SQLITE_OK) {
+        d->broken = 1;
+    }
+}
+
+static ida_kind no_notify(db *d, ida_ctx *c, const char *channel)
+{
+    (void)d, (void)c, (void)channel;
+    return IDA_OK;
+}
+
+static void only_sleep(db *d, ida_ctx *c, const char *channel, int ms)
+{
+    (void)d, (void)c, (void)channel;
+    db_sleep(ms);
+}
+
+/* -- schema ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* First column of the first row as a number. */
+static int number_of(sqlite_db *s, const char *sql, int *number)
+{
+    sqlite3_stmt *stmt;
+    int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) {
+        *number = sqlite3_column_int(stmt, 0);
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    const char *schema = db_file_name(file);
+    int application = 0, tables = 0;
+    *version = 0;
+    int rc = number_of(s, apr_psprintf(c->pool, "PRAGMA %s.user_version", schema), version);
+    if (rc == SQLITE_OK) {
+        rc = number_of(s, apr_psprintf(c->pool, "PRAGMA %s.application_id", schema), &application);
+    }
+    if (rc == SQLITE_OK && application != APPLICATION_ID) {
+        rc = number_of(s, apr_psprintf(c->pool, "SELECT count(*) FROM %s.sqlite_schema", schema), &tables);
+    }
+    if (rc != SQLITE_OK) {
+        return fault(s, c, "schema version", rc);
+    }
+    if (application != APPLICATION_ID && (tables || *version)) {
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s file of the store %s belongs to another program: give the store a path of its own.",
+                        schema, d->rest);
+    }
+    return IDA_OK;
+}
+
+static ida_kind schema_set_version(db *d, ida_ctx *c, db_file file, int version)
+{
+    const char *schema = db_file_name(file);
+    return script(d, c, apr_psprintf(c->pool, "PRAGMA %s.user_version = %d; PRAGMA %s.application_id = %d", schema, version, schema, APPLICATION_ID));
+}
+
+static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    const char *schema = db_file_name(file);
+    sqlite3_stmt *stmt;
+    char *drops = apr_pstrdup(c->pool, "");
+    char *sql = apr_psprintf(c->pool, "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' ESCAPE '\\'", schema);
+    int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+            char *drop = sqlite3_mprintf("DROP TABLE %s.\"%w\";", schema, sqlite3_column_text(stmt, 0));
+            drops = apr_pstrcat(c->pool, drops, drop, NULL);
+            sqlite3_free(drop);
+        }
+        sqlite3_finalize(stmt);
+    }
+    return rc == SQLITE_DONE ? script(d, c, drops) : fault(s, c, "schema wipe", rc);
+}
+
+/* -- opening ----------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *dsn_fault(const char *rest)
+{
+    return !*rest || strcmp(rest, ":memory:") == 0 || rest[strlen(rest) - 1] == '/' ? "must name a file behind sqlite3:" : NULL;
+}
+
+/* "idadmin.db" -> "idadmin-cache.db". */
+static char *path_of(apr_pool_t *pool, const char *path, db_file file)
+{
+    if (file == DB_MAIN) {
+        return apr_pstrdup(pool, path);
+    }
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+    return apr_psprintf(pool, "%.*s-%s%s", (int)stem, path, db_file_name(file), path + stem);
+}
+
+static char *uri_of(apr_pool_t *pool, const char *path, const char *mode)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char *uri = apr_palloc(pool, strlen(path) * 3 + 32), *to = uri;
+    strcpy(to, *path == '/' ? "file://" : "file:"); /* an empty authority: a path that begins with // is none */
+    to += strlen(to);
+    for (; *path; path++) {
+        unsigned char ch = (unsigned char)*path;
+        if (strchr("?#%", ch)) {
+            *to++ = '%';
+            *to++ = hex[ch >> 4];
+            *to++ = hex[ch & 15];
+        } else {
+            *to++ = (char)ch;
+        }
+    }
+    strcpy(to, "?mode=");
+    strcat(to, mode);
+    return uri;
+}
+
+/* Owner, group and modes that files of the store get: the directory's, so that httpd and worker may run as different users of one group. */
+typedef struct placement {
+    uid_t owner;
+    gid_t group;
+    mode_t mode;
+} placement;
+
+static ida_kind placement_of(placement *place, const char *path, ida_ctx *c)
+{
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    const char *directory = !slash ? "." : slash == path ? "/" : apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path));
+    if (stat(directory, &st) != 0) {
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Create it, owned by the user of httpd and worker.",
+                        directory, strerror(errno));
+    }
+    place->owner = geteuid() == 0 ? st.st_uid : (uid_t)-1;
+    place->group = st.st_gid;
+    place->mode = (st.st_mode & S_IWGRP) ? 0660 : 0640;
+    return IDA_OK;
+}
+
+/* SQLite would create the file with the umask alone; its log and shared memory copy the file's mode, owner and group. */
+static ida_kind create_file(const char *path, const placement *place, ida_ctx *c)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EEXIST) {
+        return IDA_OK;
+    }
+    if (fd < 0 || (fchown(fd, place->owner, place->group) != 0 && errno != EPERM) || fchmod(fd, place->mode) != 0) {
+        int error = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be created: %s.", path, strerror(error));
+    }
+    close(fd);
+    return IDA_OK;
+}
+
+static ida_kind check_file(const char *path, int may_write, ida_ctx *c)
+{
+    if (access(path, may_write ? R_OK | W_OK : R_OK) == 0) {
+        return IDA_OK;
+    }
+    c->retry_after = 1;
+    if (errno == ENOENT) {
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: run idadminctl schema upgrade.", path);
+    }
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. httpd and worker need the same user or group.",
+                    path, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
+}
+
+static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)
+{
+    const char *schema = db_file_name(file);
+    return exec(s, apr_psprintf(pool, "PRAGMA %s.cache_size = -2048; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s", schema, schema, schema,
+                                !own               ? "NORMAL"
+                                : file == DB_MAIN ? "FULL"
+                                                  : "NORMAL"));
+}
+
+static int attach(sqlite_db *s, const char *uri, const char *schema)
+{
+    char *sql = sqlite3_mprintf("ATTACH %Q AS %s", uri, schema);
+    int rc = sql ? exec(s, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return rc;
+}
+
+static apr_status_t close_cleanup(void *baton)
+{
+    sqlite_db *s = baton;
+    for (int i = 0; i < STMT_COUNT; i++) {
+        sqlite3_finalize(s->prepared[i]);
+        s->prepared[i] = NULL;
+    }
+    sqlite3_close_v2(s->handle);
+    s->handle = NULL;
+    db_gate_close(&s->gate);
+    s->head.broken = 1;
+    return APR_SUCCESS;
+}
+
+static void close_now(db *d)
+{
+    apr_pool_cleanup_run(d->pool, d, close_cleanup);
+}
+
+/* Attached by those who do not own a file, which must not even be able to write it. */
+static ida_kind attach_others(sqlite_db *s, ida_ctx *c, apr_pool_t *pool, db_file own)
+{
+    for (int file = 0; file < DB_FILE_COUNT; file++) {
+        if (file == (int)own || !(s->head.driver->files[s->head.role] & DB_SEES(file))) {
+            continue;
+        }
+        const char *path = path_of(pool, s->head.rest, file);
+        ida_kind kind = check_file(path, 0, c);
+        if (kind) {
+            return kind;
+        }
+        int rc = attach(s, uri_of(pool, path, "ro"), db_file_name(file));
+        if (rc == SQLITE_OK) {
+            rc = set_up(s, pool, file, 0);
+        }
+        if (rc != SQLITE_OK) {
+            return fault(s, c, apr_psprintf(pool, "opening of %s", path), rc);
+        }
+    }
+    return IDA_OK;
+}
+
+/* Write-ahead logging is a property of the file: set once, by schema upgrade. */
+static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
+{
+    ida_kind kind = take_gate(s, c, "journal mode");
+    if (!kind) {
+        int rc = exec(s, apr_psprintf(c->pool, "PRAGMA %s.journal_mode = WAL", s->schema));
+        kind = rc == SQLITE_OK ? IDA_OK : fault(s, c, "journal mode", rc);
+        db_gate_leave(&s->gate);
+    }
+    return kind;
+}
+
+static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
+{
+    static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY";
+    static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
+    db_file own = own_file[role];
+    placement place;
+
+    sqlite_db *s = apr_pcalloc(pool, sizeof *s);
+    s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};
+    s->gate.fd = -1;
+    s->path = path_of(pool, rest, own);
+    s->schema = db_file_name(own);
+    s->frames_limit = LOG_FRAMES_MAX;
+
+    ida_kind kind = placement_of(&place, s->path, c);
+    if (!kind && unchecked) {
+        kind = create_file(s->path, &place, c);
+    }
+    if (!kind) {
+        kind = check_file(s->path, 1, c);
+    }
+    if (kind) {
+        return kind;
+    }
+    apr_pool_cleanup_register(pool, s, close_cleanup, apr_pool_cleanup_null);
+    int rc = sqlite3_open_v2(own == DB_MAIN ? uri_of(pool, s->path, "rw") : ":memory:", &s->handle,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_busy_timeout(s->handle, BUSY_MS);
+        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* that one would go past the gate */
+        rc = exec(s, common);
+    }
+    if (rc == SQLITE_OK && own != DB_MAIN) {
+        rc = attach(s, uri_of(pool, s->path, "rw"), s->schema);
+    }
+    if (rc == SQLITE_OK) {
+        rc = set_up(s, pool, own, 1);
+    }
+    if (rc != SQLITE_OK) {
+        kind = fault(s, c, "opening", rc);
+        goto failed;
+    }
+    sqlite3_wal_autocheckpoint(s->handle, 0);
+    sqlite3_wal_hook(s->handle, note_frames, s);
+
+    const char *gate = apr_pstrcat(pool, s->path, ".gate", NULL);
+    int error = db_gate_open(&s->gate, gate, 0660, place.owner, place.group);
+    if (error) {
+        c->retry_after = 1;
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s. httpd and worker need the same user or group.",
+                        gate, strerror(error));
+        goto failed;
+    }
+    kind = unchecked ? make_wal(s, c) : attach_others(s, c, pool, own);
+    if (kind) {
+        goto failed;
+    }
+    *out = &s->head;
+    return IDA_OK;
+
+failed:
+    close_now(&s->head);
+    return kind;
+}
+
+const db_driver db_sqlite = {
+    .prefix = "sqlite3:",
+    .migrations = ida_migrations_sqlite,
+    .dsn_fault = dsn_fault,
+    .open = open_sqlite,
+    .close = close_now,
+    .run = run,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .begin_read = begin_read,
+    .end_read = end_read,
+    .script = script,
+    .notify = no_notify,
+    .wait = only_sleep,
+    .checkpoint = checkpoint,
+    .schema_begin = begin,
+    .schema_version = schema_version,
+    .schema_set_version = schema_set_version,
+    .schema_wipe = schema_wipe,
+    .files = {[DB_REQUEST] = DB_SEES(DB_MAIN) | DB_SEES(DB_CACHE) | DB_SEES(DB_AUDIT),
+              [DB_SYNC] = DB_SEES(DB_CACHE),
+              [DB_INGEST] = DB_SEES(DB_AUDIT)},
+};

@@ -1,0 +1,151 @@
+/* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is made anew instead. Must not know an engine. */
+#include <jansson.h>
+#include <string.h>
+
+#include "core/migrations.h"
+#include "core/store.h"
+#include "core/text.h"
+
+int store_schema_version(void)
+{
+    int newest = 0;
+    for (const ida_migration *m = ida_migrations_sqlite; m->number; m++) {
+        newest = m->number > newest ? m->number : newest;
+    }
+    return newest;
+}
+
+static void tell(json_t *steps, const char *text)
+{
+    if (steps) {
+        json_array_append_new(steps, json_string(text));
+    }
+}
+
+static const ida_migration *next_migration(const db *d, db_file file, int version)
+{
+    const ida_migration *m = db_migrations(d);
+    while (m->number && (m->number <= version || strcmp(m->file, db_file_name(file)) != 0)) {
+        m++;
+    }
+    return m->number ? m : NULL;
+}
+
+static ida_kind refuse_newer(const db *d, ida_ctx *c, db_file file, int version)
+{
+    int known = db_known_version(d, file);
+    return version <= known ? IDA_OK
+                            : ida_fail(c, IDA_CONFLICT, "The %s schema of the store is number %d, newer than this program, which knows up to %d: "
+                                       "install the newer version.", db_file_name(file), version, known);
+}
+
+static ida_kind apply(db *d, ida_ctx *c, db_file file, const ida_migration *m, json_t *steps)
+{
+    ida_kind kind = db_script(d, c, m->sql);
+    if (!kind) {
+        kind = db_schema_set_version(d, c, file, m->number);
+    }
+    if (kind) {
+        return ida_fail(c, kind, "The migration %s of the %s schema failed and changed nothing: %s", m->name, db_file_name(file), c->message);
+    }
+    tell(steps, ida_printf(c->pool, "%s: %s applied", db_file_name(file), m->name));
+    return IDA_OK;
+}
+
+/* One transaction: the next migration, or for a cache of another version the whole of it. *more: there is another one. */
+static ida_kind advance(db *d, ida_ctx *c, db_file file, json_t *steps, int *more)
+{
+    int version = 0;
+    *more = 0;
+    ida_kind kind = db_schema_begin(d, c);
+    if (kind || (kind = db_schema_version(d, c, file, &version)) != IDA_OK) {
+        goto leave;
+    }
+    if (file == DB_CACHE && version && version != db_known_version(d, file)) {
+        if ((kind = db_schema_wipe(d, c, file)) != IDA_OK) {
+            goto leave;
+        }
+        tell(steps, ida_printf(c->pool, "cache: emptied (was number %d); the next sync fills it", version));
+        version = 0;
+    }
+    if ((kind = refuse_newer(d, c, file, version)) != IDA_OK) {
+        goto leave;
+    }
+    for (const ida_migration *m; !kind && (m = next_migration(d, file, version)) != NULL;) {
+        kind = apply(d, c, file, m, steps);
+        version = m->number;
+        if (file != DB_CACHE) {
+            *more = next_migration(d, file, version) != NULL;
+            break;
+        }
+    }
+leave:
+    if (db_in_transaction(d)) {
+        if (kind) {
+            db_rollback(d);
+        } else {
+            kind = db_commit(d, c);
+        }
+    }
+    return kind;
+}
+
+static ida_kind upgrade_file(db *d, ida_ctx *c, db_file file, json_t *steps)
+{
+    int more = 1;
+    ida_kind kind = IDA_OK;
+    while (!kind && more) {
+        kind = advance(d, c, file, steps, &more);
+    }
+    return kind;
+}
+
+/* Nothing is touched when a file that is not the cache was made by a newer program. */
+static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
+{
+    static const db_file kept[] = {DB_MAIN, DB_AUDIT};
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof kept / sizeof *kept; i++) {
+        db *d;
+        int version = 0;
+        if ((kind = db_open_unchecked(&d, dsn, db_file_role(kept[i]), c, pool)) == IDA_OK) {
+            kind = db_schema_version(d, c, kept[i], &version);
+            if (!kind) {
+                kind = refuse_newer(d, c, kept[i], version);
+            }
+            db_close(d);
+        }
+    }
+    return kind;
+}
+
+static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)
+{
+    unsigned char key[32];
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    ida_random(c->env, key, sizeof key);
+    return store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("cursor_key"), DB_T(ida_hex(c->pool, key, sizeof key))), NULL);
+}
+
+ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)
+{
+    apr_pool_t *pool;
+    const char *rule = store_dsn_fault(dsn);
+    if (rule) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The store's name (DSN) %s.", rule);
+    }
+    apr_pool_create(&pool, c->pool);
+    ida_kind kind = check_not_newer(dsn, c, pool);
+    for (int file = 0; !kind && file < DB_FILE_COUNT; file++) {
+        db *d;
+        if ((kind = db_open_unchecked(&d, dsn, db_file_role(file), c, pool)) == IDA_OK) {
+            kind = upgrade_file(d, c, file, steps);
+            db_close(d);
+        }
+    }
+    if (!kind) {
+        kind = make_settings(dsn, c, pool);
+    }
+    apr_pool_destroy(pool);
+    return kind;
+}
