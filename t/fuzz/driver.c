@@ -137,7 +137,7 @@ static size_t repeat_part(uint8_t *bytes, size_t size)
     return size + length;
 }
 
-static size_t splice(uint8_t *bytes, size_t size)
+static size_t join_other(uint8_t *bytes, size_t size)
 {
     const input *other = &corpus[random_below(corpus_count)];
     size_t keep = random_below(size + 1), from = random_below(other->size + 1), length = other->size - from;
@@ -148,7 +148,7 @@ static size_t splice(uint8_t *bytes, size_t size)
     return keep + length;
 }
 
-static size_t (*const mutations[])(uint8_t *, size_t) = {flip, replace, replace, remove_part, repeat_part, splice};
+static size_t (*const mutations[])(uint8_t *, size_t) = {flip, replace, replace, remove_part, repeat_part, join_other};
 
 int main(int argc, char **argv)
 {
