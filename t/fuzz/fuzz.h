@@ -1,0 +1,48 @@
+/* What fuzz targets share: one environment with a fixed clock and a fresh context for each input. */
+#ifndef T_FUZZ_FUZZ_H
+#define T_FUZZ_FUZZ_H
+
+#include <apr_general.h>
+#include <apr_pools.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int64_t fuzz_clock(void *baton)
+{
+    (void)baton;
+    return 1795253400000; /* 2026-11-21T09:30:00Z */
+}
+
+static void fuzz_quiet(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton;
+    (void)level;
+    (void)id;
+    (void)message;
+}
+
+/* Context of this input; the one before is gone. */
+static ida_ctx *fuzz_context(void)
+{
+    static apr_pool_t *pool;
+    static ida_env env;
+    if (!pool) {
+        apr_initialize();
+        apr_pool_create(&pool, NULL);
+        ida_env_default(&env);
+        env.now = fuzz_clock;
+        env.log = fuzz_quiet;
+    }
+    apr_pool_clear(pool);
+    return ida_ctx_make(&env, pool);
+}
+
+/* A property that must hold for every input. */
+#define FUZZ_HOLDS(property) do { if (!(property)) { abort(); } } while (0)
+
+#endif
