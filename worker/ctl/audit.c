@@ -1,0 +1,207 @@
+/* idadminctl audit: the system log of a tenant, and the spool of a node that died. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_audit.h"
+#include "core/store_tenant.h"
+#include "core/text.h"
+#include "core/zone.h"
+#include "worker/ctl/ctl.h"
+#include "worker/ingest.h"
+
+#define PAGE 200
+
+static json_t *row_json(const ida_audit_row *row)
+{
+    const ida_audit *r = &row->record;
+    json_t *object = json_object();
+    json_object_set_new(object, "id", json_integer(row->seq));
+    ida_json_put_time(object, "at", r->at);
+    ida_json_put(object, "category", r->category);
+    ida_json_put_or_null(object, "actor", r->actor);
+    ida_json_put_or_null(object, "label", r->label);
+    ida_json_put_or_null(object, "action", r->action);
+    ida_json_put_or_null(object, "target", r->target);
+    ida_json_put_or_null(object, "endpoint", r->endpoint);
+    json_t *parameters = r->parameters ? json_loads(r->parameters, JSON_DECODE_ANY, NULL) : NULL;
+    json_object_set_new(object, "parameters", parameters ? parameters : json_null());
+    ida_json_put(object, "outcome", r->outcome);
+    ida_json_put_or_null(object, "detail", r->detail);
+    if (row->erased) {
+        json_object_set_new(object, "erased", json_true());
+    }
+    return object;
+}
+
+/* "YYYY-MM-DD" or "YYYY-MM-DDTHH:MM:SSZ" in UTC. */
+static int parse_instant(const char *text, int64_t *at)
+{
+    int y, mo, d, h = 0, mi = 0, s = 0, used = 0, cy, cm, cd;
+    if (sscanf(text, "%4d-%2d-%2d%n", &y, &mo, &d, &used) != 3 || used != 10) {
+        return 0;
+    }
+    if (text[10] && (sscanf(text + 10, "T%2d:%2d:%2d%n", &h, &mi, &s, &used) != 3 || used != 9 || strcmp(text + 19, "Z") != 0)) {
+        return 0;
+    }
+    ida_civil_from_days(ida_days_from_civil(y, mo, d), &cy, &cm, &cd);
+    if (mo < 1 || mo > 12 || cy != y || cm != mo || cd != d || h < 0 || h > 23 || mi < 0 || mi > 59 || s < 0 || s > 59) {
+        return 0;
+    }
+    *at = ((ida_days_from_civil(y, mo, d) * 24 + h) * 60 + mi) * 60000 + (int64_t)s * 1000;
+    return *at > 0;
+}
+
+static int read_filter(ctl_call *ctl, store_audit_filter *filter)
+{
+    const char *from = ctl_value(ctl, "from"), *to = ctl_value(ctl, "to"), *category = ctl_value(ctl, "category");
+    *filter = (store_audit_filter){.actor = ctl_value(ctl, "actor"), .category = category, .limit = PAGE};
+    if (category && strcmp(category, "api") != 0 && strcmp(category, "workflow") != 0 && strcmp(category, "portal") != 0) {
+        return ctl_usage(ctl, "--category must be api, workflow or portal");
+    }
+    if ((from && !parse_instant(from, &filter->from)) || (to && !parse_instant(to, &filter->to))) {
+        return ctl_usage(ctl, "--from and --to must be YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC)");
+    }
+    return CTL_DONE;
+}
+
+static int list(ctl_call *ctl)
+{
+    static const ctl_column columns[] = {{"ID", "id"}, {"AT", "at"}, {"CATEGORY", "category"}, {"ACTOR", "actor"}, {"ACTION", "action"}, {"TARGET", "target"},
+                                         {"OUTCOME", "outcome"}, {"DETAIL", "detail"}, {NULL, NULL}};
+    store_audit_filter filter;
+    int usage = read_filter(ctl, &filter);
+    if (usage) {
+        return usage;
+    }
+    const char *limit = ctl_value(ctl, "limit"), *before = ctl_value(ctl, "before");
+    filter.limit = limit ? atoi(limit) : 50;
+    filter.before_seq = before ? atoll(before) : 0;
+    if (filter.limit < 1 || filter.limit > PAGE || filter.before_seq < 0) {
+        return ctl_usage(ctl, "--limit must be 1 to %d, --before an id of an earlier list", PAGE);
+    }
+    store *s = ctl_store(ctl, DB_REQUEST);
+    const ida_audit_row *rows = NULL;
+    int count = 0;
+    int64_t total = 0;
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    if (!kind) {
+        kind = store_audit_list(s, ctl->c, ctl->arguments[0], &filter, &rows, &count, &total);
+    }
+    if (!kind) {
+        json_t *document = ida_json_keep(ctl->pool, json_array());
+        for (int i = 0; i < count; i++) {
+            json_array_append_new(document, row_json(&rows[i]));
+        }
+        if (!ctl_json(ctl, document)) {
+            ctl_table(ctl, document, columns, "There is no such record.");
+            if (count == filter.limit && total > count) {
+                ctl_say(ctl, "%d of %lld; --before %lld goes on.", count, (long long)total, (long long)rows[count - 1].seq);
+            }
+        }
+    }
+    return ctl_result(ctl, kind);
+}
+
+/* Prints while it reads: a log of years does not fit in memory. With --json the lines become one array. */
+static int export(ctl_call *ctl)
+{
+    store_audit_filter filter;
+    int usage = read_filter(ctl, &filter);
+    if (usage) {
+        return usage;
+    }
+    store *s = ctl_store(ctl, DB_REQUEST);
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    const char *separator = ctl->json ? "[\n" : "";
+    int count = PAGE;
+    apr_pool_t *outer = ctl->pool, *pool;
+    apr_pool_create(&pool, outer);
+    while (!kind && count == PAGE) {
+        ida_ctx *c = ida_ctx_make(&ctl->env, pool);
+        const ida_audit_row *rows;
+        int64_t total;
+        kind = store_audit_list(s, c, ctl->arguments[0], &filter, &rows, &count, &total);
+        if (kind) {
+            ida_fail(ctl->c, kind, "%s", c->message);
+        }
+        for (int i = 0; !kind && i < count; i++) {
+            json_t *object = row_json(&rows[i]);
+            char *text = json_dumps(object, JSON_COMPACT);
+            printf("%s%s", separator, text);
+            separator = ctl->json ? ",\n" : "\n";
+            free(text);
+            json_decref(object);
+            filter.before_seq = rows[i].seq;
+        }
+        apr_pool_clear(pool);
+    }
+    if (!kind) {
+        puts(ctl->json ? (separator[0] == '[' ? "[]" : "\n]") : "");
+    }
+    return ctl_result(ctl, kind);
+}
+
+static int verify(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_REQUEST);
+    int64_t broken = 0, count = 0;
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    if (!kind) {
+        kind = store_audit_verify(s, ctl->c, ctl->arguments[0], &broken, &count);
+    }
+    if (!kind) {
+        json_t *document = json_pack("{s:b, s:I, s:o}", "whole", broken == 0, "records", (json_int_t)count, "brokenAt",
+                                     broken ? json_integer(broken) : json_null());
+        if (broken) {
+            ida_json_put(document, "reason", ctl->c->message);
+        }
+        if (!ctl_json(ctl, document) && !broken) {
+            ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0], (long long)count);
+        }
+        json_decref(document);
+        if (broken) {
+            fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n", ctl->arguments[0], (long long)broken,
+                    ctl->c->message ? ctl->c->message : "it does not fit the record before it");
+            return CTL_FAILED;
+        }
+    }
+    return ctl_result(ctl, kind);
+}
+
+static int ingest(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_INGEST);
+    ingest_summary summary;
+    ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
+    if (!kind) {
+        json_t *document = json_pack("{s:I, s:I, s:i, s:i}", "records", (json_int_t)summary.records, "torn", (json_int_t)summary.torn, "segmentsRemoved",
+                                     summary.removed, "segmentsHeld", summary.held);
+        if (!ctl_json(ctl, document)) {
+            ctl_say(ctl, "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.", (long long)summary.records,
+                    (long long)summary.torn, summary.removed, summary.held);
+        }
+        json_decref(document);
+    }
+    return ctl_result(ctl, kind);
+}
+
+#define FILTER_OPTIONS                                                             \
+    {"actor", "NAME", "records of one API user, person, or of the worker"},        \
+    {"category", "WORD", "api, workflow or portal"},                               \
+    {"from", "TIME", "YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC), inclusive"},       \
+    {"to", "TIME", "the same, exclusive"}
+
+const ctl_command ctl_audit_commands[] = {
+    {"audit", "list", "ID", 1, 1, "List a tenant's audit records, newest first.", NULL,
+     {FILTER_OPTIONS, {"limit", "N", "1 to 200, default 50"}, {"before", "N", "go on after this id of an earlier list"}, {NULL, NULL, NULL}}, list},
+    {"audit", "verify", "ID", 1, 1, "Check that the chain of a tenant's audit records is whole.", NULL, {{NULL, NULL, NULL}}, verify},
+    {"audit", "export", "ID", 1, 1, "Print all audit records of a tenant, newest first, one JSON object a line.", NULL,
+     {FILTER_OPTIONS, {NULL, NULL, NULL}}, export},
+    {"audit", "ingest", "DIR", 1, 1, "Read the audit spool of a dead node into the store.",
+     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were read whole are removed. Repeatable: a record is taken once.",
+     {{NULL, NULL, NULL}}, ingest},
+    {0},
+};

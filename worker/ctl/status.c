@@ -1,0 +1,109 @@
+/* idadminctl status: what an administrator looks at first. */
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_directory.h"
+#include "core/store_task.h"
+#include "core/store_tenant.h"
+#include "core/store_user.h"
+#include "worker/ctl/ctl.h"
+
+static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
+{
+    const store_worker *workers;
+    int count;
+    ida_kind kind = store_worker_list(s, ctl->c, &workers, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host", workers[i].host, "pid", (json_int_t)workers[i].pid, "version",
+                                workers[i].version, "threads", (json_int_t)workers[i].threads);
+        ida_json_put_time(row, "startedAt", workers[i].started_at);
+        ida_json_put_time(row, "seenAt", workers[i].seen_at);
+        json_array_append_new(out, row);
+    }
+    return kind;
+}
+
+static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_directory_kind directory, json_t *out)
+{
+    store_sync_info info = {0};
+    store_directory state;
+    ida_kind kind = store_sync_info_get(s, ctl->c, tenant, directory, &info);
+    if (!kind) {
+        kind = store_directory_get(s, ctl->c, tenant, directory, &state);
+    }
+    if (!kind) {
+        json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "companyId", tenant, "directory", ida_directory_name(directory), "users", (json_int_t)info.users,
+                                "groups", (json_int_t)info.groups);
+        ida_json_put_time(row, "syncedAt", info.completed_at);
+        ida_json_put_or_null(row, "syncStopped", info.stopped);
+        ida_json_put_or_null(row, "syncError", info.error);
+        ida_json_put_or_null(row, "held", state.hold_reason);
+        ida_json_put_time(row, "heldSince", state.hold_reason ? state.hold_since : 0);
+        ida_json_put_time(row, "nextProbeAt", state.hold_reason ? state.hold_until : 0);
+        const char *problem = state.hold_reason ? state.hold_reason : info.stopped ? info.stopped : info.error;
+        ida_json_put_or_null(row, "problem", problem);
+        json_array_append_new(out, row);
+    }
+    return kind;
+}
+
+static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *out)
+{
+    json_t *row = json_pack("{s:s}", "companyId", tenant);
+    ida_kind kind = IDA_OK;
+    for (int state = IDA_QUEUED; !kind && state <= IDA_CANCELLED; state++) {
+        const char *word = ida_task_state_text((ida_task_state)state);
+        store_task_filter filter = {.state = word, .limit = 1};
+        ida_task *tasks;
+        int count;
+        int64_t total = 0;
+        kind = store_task_list(s, ctl->c, tenant, &filter, &tasks, &count, &total);
+        json_object_set_new(row, word, json_integer(total));
+    }
+    json_array_append_new(out, row);
+    return kind;
+}
+
+static int status(ctl_call *ctl)
+{
+    static const ctl_column worker_columns[] = {{"WORKER", "id"}, {"HOST", "host"}, {"PID", "pid"}, {"VERSION", "version"}, {"THREADS", "threads"}, {"SEEN", "seenAt"}, {NULL, NULL}};
+    static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"}, {"DIRECTORY", "directory"}, {"SYNCED", "syncedAt"}, {"USERS", "users"},
+                                                   {"GROUPS", "groups"}, {"PROBLEM", "problem"}, {NULL, NULL}};
+    static const ctl_column task_columns[] = {{"COMPANY ID", "companyId"}, {"QUEUED", "queued"}, {"RUNNING", "running"}, {"DONE", "done"}, {"FAILED", "failed"},
+                                              {"ATTENTION", "attention"}, {"CANCELLED", "cancelled"}, {NULL, NULL}};
+    store *s = ctl_store(ctl, DB_REQUEST);
+    json_t *workers = ida_json_keep(ctl->pool, json_array()), *directories = ida_json_keep(ctl->pool, json_array()), *tasks = ida_json_keep(ctl->pool, json_array());
+    const store_tenant_id *ids = NULL;
+    int count = 0;
+    ida_kind kind = workers_json(ctl, s, workers);
+    if (!kind) {
+        kind = store_tenant_ids(s, ctl->c, &ids, &count);
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        ida_tenant *tenant;
+        kind = store_tenant_get(s, ctl->c, ids[i].id, &tenant, NULL, NULL);
+        for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+            kind = tenant->has_directory[d] ? directory_json(ctl, s, ids[i].id, (ida_directory_kind)d, directories) : IDA_OK;
+        }
+        if (!kind) {
+            kind = tasks_json(ctl, s, ids[i].id, tasks);
+        }
+    }
+    if (!kind) {
+        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O}", "version", IDA_VERSION, "schema", store_schema_version(), "workers", workers,
+                                                              "directories", directories, "tasks", tasks));
+        if (!ctl_json(ctl, document)) {
+            ctl_table(ctl, workers, worker_columns, "No worker was seen.");
+            ctl_say(ctl, "%s", "");
+            ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
+            ctl_say(ctl, "%s", "");
+            ctl_table(ctl, tasks, task_columns, "There is no task.");
+        }
+    }
+    return ctl_result(ctl, kind);
+}
+
+const ctl_command ctl_status_commands[] = {
+    {"status", NULL, "", 0, 0, "Workers, directories and their syncs, tasks by state.", NULL, {{NULL, NULL, NULL}}, status},
+    {0},
+};

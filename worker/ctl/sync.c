@@ -1,0 +1,154 @@
+/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the answer. */
+#include <apr_time.h>
+
+#include "core/json.h"
+#include "core/store_audit.h"
+#include "core/store_directory.h"
+#include "core/store_tenant.h"
+#include "core/store_user.h"
+#include "core/text.h"
+#include "worker/ctl/request.h"
+
+#define POLL_US 100000
+#define WORKER_ALIVE_MS 60000
+
+typedef struct request_work {
+    ctl_call *ctl;
+    const ida_tenant *tenant;
+    sync_request *request;
+} request_work;
+
+static ida_kind request_in(store *s, ida_ctx *c, void *baton)
+{
+    const request_work *work = baton;
+    sync_request *request = work->request;
+    for (int i = 0; i < IDA_DIR_COUNT; i++) {
+        store_directory state;
+        request->asked[i] = work->tenant->has_directory[i];
+        if (!request->asked[i]) {
+            continue;
+        }
+        ida_kind kind = store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i, request->accept_deletions, request->reset);
+        if (!kind) {
+            kind = store_directory_get(s, c, work->tenant->id, (ida_directory_kind)i, &state);
+        }
+        if (kind) {
+            return kind;
+        }
+        request->requested_at[i] = state.sync_requested_at;
+    }
+    ida_audit *record = ctl_audit(work->ctl, work->tenant->id, request->action, work->tenant->id);
+    if (request->accept_deletions) {
+        record->parameters = "{\"acceptDeletions\":true}";
+    }
+    return store_audit_add(s, c, record);
+}
+
+ida_kind ctl_sync_request(ctl_call *ctl, store *s, const char *tenant, sync_request *request)
+{
+    ida_tenant *parsed;
+    ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
+    if (!kind) {
+        kind = store_tenant_get(s, ctl->c, tenant, &parsed, NULL, NULL);
+    }
+    request_work work = {ctl, parsed, request};
+    return kind ? kind : store_transaction(s, ctl->c, request_in, &work);
+}
+
+static ida_kind worker_alive(ctl_call *ctl, store *s)
+{
+    const store_worker *workers;
+    int count;
+    ida_kind kind = store_worker_list(s, ctl->c, &workers, &count);
+    if (kind) {
+        return kind;
+    }
+    int64_t now = ida_now(&ctl->env);
+    for (int i = 0; i < count; i++) {
+        if (now - workers[i].seen_at < WORKER_ALIVE_MS) {
+            return IDA_OK;
+        }
+    }
+    return ida_fail(ctl->c, IDA_SERVICE_UNAVAILABLE,
+                    "The request is kept, but no idadmin-worker was seen in the last %d seconds to carry it out; start one.", WORKER_ALIVE_MS / 1000);
+}
+
+/* The request is answered when the worker has taken its stamp away; what came of it stands in the sync's own state. */
+static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, int64_t requested_at, int64_t until, json_t *row)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, ctl->pool);
+    store_directory state;
+    store_sync_info info = {0};
+    ida_kind kind;
+    while (1) {
+        ida_ctx *c = ida_ctx_make(&ctl->env, pool);
+        kind = store_directory_get(s, c, ctl->arguments[0], directory, &state);
+        if (!kind && state.sync_requested_at != requested_at) {
+            break;
+        }
+        if (kind || ida_monotonic(&ctl->env) > until) {
+            return ida_fail(ctl->c, kind ? kind : IDA_SERVICE_UNAVAILABLE, "%s", kind ? c->message : "The worker has not answered in time; the request is kept.");
+        }
+        apr_pool_clear(pool);
+        apr_sleep(POLL_US);
+    }
+    kind = store_sync_info_get(s, ctl->c, ctl->arguments[0], directory, &info);
+    if (kind) {
+        return kind;
+    }
+    ida_json_put_time(row, "completedAt", info.completed_at);
+    json_object_set_new(row, "users", json_integer(info.users));
+    json_object_set_new(row, "groups", json_integer(info.groups));
+    const char *why = info.stopped ? info.stopped : info.error ? info.error : NULL;
+    ida_json_put(row, "error", why);
+    return why ? ida_fail(ctl->c, IDA_CONFLICT, "%s: %s", ida_directory_name(directory), why) : IDA_OK;
+}
+
+static int sync_now(ctl_call *ctl)
+{
+    static const ctl_column columns[] = {{"DIRECTORY", "directory"}, {"COMPLETED", "completedAt"}, {"USERS", "users"}, {"GROUPS", "groups"}, {NULL, NULL}};
+    int wait = ctl_value(ctl, "wait") != NULL;
+    const char *timeout = ctl_value(ctl, "timeout");
+    int64_t patience = timeout ? worker_duration_parse(timeout) : 600000;
+    if (patience < 0) {
+        return ctl_usage(ctl, "--timeout must be a time such as 90s or 10m");
+    }
+    sync_request request = {.accept_deletions = ctl_value(ctl, "accept-deletions") != NULL, .action = "sync.request"};
+    store *s = ctl_store(ctl, DB_REQUEST);
+    ida_kind kind = ctl_sync_request(ctl, s, ctl->arguments[0], &request);
+    if (!kind && wait) {
+        kind = worker_alive(ctl, s);
+    }
+    int64_t until = ida_monotonic(&ctl->env) + patience;
+    json_t *rows = ida_json_keep(ctl->pool, json_array());
+    for (int i = 0; !kind && i < IDA_DIR_COUNT; i++) {
+        if (request.asked[i]) {
+            json_t *row = json_object();
+            json_array_append_new(rows, row);
+            ida_json_put(row, "directory", ida_directory_name((ida_directory_kind)i));
+            kind = wait ? wait_for(ctl, s, (ida_directory_kind)i, request.requested_at[i], until, row) : IDA_OK;
+        }
+    }
+    if (!kind) {
+        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:s, s:O}", "companyId", ctl->arguments[0], "result", wait ? "synced" : "requested", "directories", rows));
+        if (!ctl_json(ctl, document)) {
+            if (wait) {
+                ctl_table(ctl, rows, columns, "");
+            } else {
+                ctl_say(ctl, "The worker was asked to sync %s; --wait waits for it.", ctl->arguments[0]);
+            }
+        }
+    }
+    return ctl_result(ctl, kind);
+}
+
+const ctl_command ctl_sync_commands[] = {
+    {"sync", NULL, "ID", 1, 1, "Ask the worker to sync a tenant's directories now.",
+     "A sync that the deletion guard stopped stays stopped until it is asked for with --accept-deletions.",
+     {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
+      {"timeout", "TIME", "how long to wait, default 10m"},
+      {"accept-deletions", NULL, "let this sync delete what the directory no longer shows, however much it is"},
+      {NULL, NULL, NULL}}, sync_now},
+    {0},
+};

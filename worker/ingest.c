@@ -1,0 +1,204 @@
+/* Owns the way of audit records from the node's spool and the store's outbox into the chained record. Knows the spool's contract (core/spool.h),
+ * not what the records tell of. */
+#include "worker/ingest.h"
+
+#include <apr_strings.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/spool.h"
+#include "core/store_audit.h"
+
+#define CHUNK (256 * 1024) /* bytes read and committed at once */
+#define BATCH_MAX 2048     /* records of one transaction */
+#define OUTBOX_BATCH 500
+
+typedef struct pass {
+    store *audit;
+    ida_ctx *c;
+    apr_pool_t *pool; /* of the segment in hand; cleared after each chunk */
+    const char *directory, *spool;
+    int all;
+    ingest_summary *summary;
+} pass;
+
+/* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing whole was there. */
+static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t position, int final, int64_t *read_to)
+{
+    ida_ctx *c = ida_ctx_make(p->c->env, p->pool);
+    char *bytes = apr_palloc(p->pool, CHUNK);
+    ssize_t got;
+    *read_to = position;
+    do {
+        got = pread(fd, bytes, CHUNK, (off_t)position);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        return ida_fail(p->c, IDA_INTERNAL_ERROR, "%s/%s cannot be read: %s", p->directory, segment, strerror(errno));
+    }
+    if (got == 0) {
+        return IDA_OK;
+    }
+    /* Only a chunk that reaches the end of a sealed segment may call an unended record torn. */
+    ida_spool_scan scan = {.bytes = bytes, .len = (size_t)got, .final = final && got < CHUNK};
+    ida_audit **records = apr_palloc(p->pool, sizeof *records * BATCH_MAX);
+    int count = 0;
+    int64_t unreadable = 0;
+    const char *json;
+    size_t len;
+    while (count < BATCH_MAX && ida_spool_next(&scan, &json, &len)) {
+        ida_audit *record = ida_audit_decode(p->pool, json, len);
+        if (record) {
+            records[count++] = record;
+        } else {
+            unreadable++;
+        }
+    }
+    if (scan.at == 0) {
+        return IDA_OK;
+    }
+    int64_t torn = scan.torn + unreadable;
+    ida_kind kind = store_audit_spool_batch(p->audit, c, p->spool, segment, position + (int64_t)scan.at, torn, records, count);
+    if (kind) {
+        return ida_fail(p->c, kind, "%s/%s: %s", p->directory, segment, c->message ? c->message : ida_kind_text(kind));
+    }
+    if (torn) {
+        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600", "%lld torn or unreadable audit records were skipped in %s/%s before byte %lld", (long long)torn, p->directory,
+                segment, (long long)(position + (int64_t)scan.at));
+    }
+    p->summary->records += count;
+    p->summary->torn += torn;
+    *read_to = position + (int64_t)scan.at;
+    return IDA_OK;
+}
+
+static ida_kind read_on(pass *p, const char *segment, int fd, int64_t *position, int final)
+{
+    int64_t read_to = *position;
+    ida_kind kind;
+    do {
+        *position = read_to;
+        kind = take_chunk(p, segment, fd, *position, final, &read_to);
+        apr_pool_clear(p->pool);
+    } while (!kind && read_to > *position);
+    return kind;
+}
+
+static ida_kind take_segment(pass *p, const char *segment)
+{
+    char *path = apr_pstrcat(p->c->pool, p->directory, "/", segment, NULL);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return errno == ENOENT ? IDA_OK : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be opened: %s", path, strerror(errno));
+    }
+    int64_t position = 0;
+    struct stat st;
+    ida_kind kind = fstat(fd, &st) == 0 ? store_audit_spool_position(p->audit, p->c, p->spool, segment, &position)
+                                        : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s: %s", path, strerror(errno));
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(p->c);
+        kind = IDA_OK;
+    }
+    if (!kind && position > st.st_size) {
+        position = 0; /* another file of the same name (core/spool.h "Segment"); records taken before are known by their rid */
+    }
+    if (!kind) {
+        kind = read_on(p, segment, fd, &position, 0);
+    }
+    if (!kind && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
+        int sealed = ida_spool_seal(fd);
+        if (sealed < 0) {
+            kind = ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be locked: %s", path, strerror(errno));
+        } else if (!sealed) {
+            p->summary->held++;
+        } else {
+            kind = read_on(p, segment, fd, &position, 1);
+            if (!kind) {
+                kind = store_audit_spool_forget(p->audit, p->c, p->spool, segment);
+            }
+            if (!kind && unlink(path) != 0 && errno != ENOENT) {
+                kind = ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be removed: %s", path, strerror(errno));
+            }
+            p->summary->removed += !kind;
+        }
+    }
+    close(fd);
+    return kind;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static ida_kind list_segments(pass *p, const char ***names, int *count)
+{
+    DIR *dir = opendir(p->directory);
+    if (!dir) {
+        return ida_fail(p->c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", p->directory, strerror(errno));
+    }
+    apr_array_header_t *found = apr_array_make(p->c->pool, 16, sizeof(const char *));
+    const struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        if (ida_spool_minute(entry->d_name) >= 0) {
+            *(const char **)apr_array_push(found) = apr_pstrdup(p->c->pool, entry->d_name);
+        }
+    }
+    closedir(dir);
+    qsort(found->elts, (size_t)found->nelts, sizeof(const char *), by_name);
+    *names = (const char **)found->elts;
+    *count = found->nelts;
+    return IDA_OK;
+}
+
+/* Two nodes may both have /var/lib/idadmin/spool: the identity of a spool is host and real path. */
+static const char *identity(apr_pool_t *pool, const char *directory)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    char *real = realpath(directory, NULL);
+    const char *name = apr_pstrcat(pool, host, ":", real ? real : directory, NULL);
+    free(real);
+    return name;
+}
+
+ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, ingest_summary *summary)
+{
+    *summary = (ingest_summary){0};
+    struct stat st;
+    if (stat(directory, &st) != 0) {
+        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", directory, strerror(errno));
+    }
+    int lock = ida_spool_reader_lock(directory);
+    if (lock < 0) {
+        return errno == EWOULDBLOCK ? ida_fail(c, IDA_CONFLICT, "%s is being read by another process; nothing was done", directory)
+                                    : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, IDA_SPOOL_READER_LOCK, strerror(errno));
+    }
+    pass p = {.audit = audit, .c = c, .directory = directory, .spool = identity(c->pool, directory), .all = all, .summary = summary};
+    apr_pool_create(&p.pool, c->pool);
+    const char **names;
+    int count = 0;
+    ida_kind kind = list_segments(&p, &names, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        kind = take_segment(&p, names[i]);
+    }
+    apr_pool_destroy(p.pool);
+    close(lock);
+    return kind;
+}
+
+ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton), void *baton, int64_t *moved)
+{
+    *moved = 0;
+    int count = OUTBOX_BATCH;
+    ida_kind kind = IDA_OK;
+    while (!kind && count == OUTBOX_BATCH && !stopping(baton)) {
+        kind = store_audit_drain_outbox(main, audit, c, OUTBOX_BATCH, &count);
+        *moved += kind ? 0 : count;
+    }
+    return kind;
+}
