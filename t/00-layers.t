@@ -95,6 +95,14 @@ subtest 'directives' => sub {
     is_deeply([sort keys %readme], [sort keys %known], 'README.md names exactly these');
 };
 
+subtest 'settings of idadmin.conf' => sub {
+    my %known = map { $_ => 1 } code('worker/config.c') =~ /\{"(\w+)", set_\w+,/g;
+    cmp_ok(scalar keys %known, '>=', 7, 'the table has entries');
+    my %sample = map { $_ => 1 } $text{'conf/idadmin-worker.conf'} =~ /^#?(\w+) = /mg;
+    is_deeply([sort keys %sample], [sort keys %known], 'conf/idadmin-worker.conf shows exactly these');
+    is_deeply([grep { ($text{'README.md'} // '') !~ /\b$_\b/ } sort keys %known], [], 'README.md names each');
+};
+
 subtest 'both schemas have the same tables and columns' => sub {
     if (my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
         plan(skip_all => $reason);

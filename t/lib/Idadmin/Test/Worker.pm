@@ -15,7 +15,7 @@ sub new {
 
 sub command {
     my ($self, @more) = @_;
-    return [Idadmin::Test::program('idadmin-worker'), '--store', $self->{store}, '--spool', $self->{spool},
+    return [Idadmin::Test::program('idadmin-worker'), '--config', '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
         ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] }, @more];
 }
 
