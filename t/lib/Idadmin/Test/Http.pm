@@ -60,12 +60,13 @@ sub request {
     $text .= "\r\n" . ($body // '');
 
     my $start  = Time::HiRes::time();
-    my $reused = $self->{socket} ? 1 : 0;
+    # A kept connection that the server has closed meanwhile (keep-alive timeout, restart) is replaced. One that breaks after
+    # the request was sent is not: the server may have done the work. Reads alone are sent again then.
+    my $reused = $self->{socket} && !$self->_closed;
     $self->connect if !$reused;
-    my $answer;
-    # A kept connection may have been closed meanwhile (keep-alive timeout, restart): then, and only then, once more on a new one.
-    if (!$self->send_raw($text, 1) or !($answer = $self->read_answer($method, 1))) {
-        die "connection closed without an answer to $method $target\n" if !$reused;
+    my $answer = $self->send_raw($text, 1) ? $self->read_answer($method, 1) : undef;
+    if (!$answer) {
+        die "connection closed without an answer to $method $target\n" if !$reused || $method !~ /^(?:GET|HEAD|OPTIONS)$/;
         $self->connect->send_raw($text, 1);
         $answer = $self->read_answer($method);
     }
@@ -91,6 +92,13 @@ sub send_raw {
         last if $at < length $bytes && IO::Select->new($self->{socket})->can_read(0);
     }
     return 1;
+}
+
+# Has the server ended this idle connection?
+sub _closed {
+    my ($self) = @_;
+    return 0 if length $self->{buffer} || !IO::Select->new($self->{socket})->can_read(0);
+    return !sysread $self->{socket}, $self->{buffer}, 65536, 0;
 }
 
 sub _more {
