@@ -6,7 +6,7 @@
 
 #include "core/db_driver.h"
 
-static const db_driver *const drivers[] = {&db_sqlite};
+static const db_driver *const drivers[] = {&db_sqlite, &db_postgresql};
 
 static const struct {
     const char *name;
@@ -157,7 +157,7 @@ void db_close(db *d)
 
 int db_is_postgresql(const db *d)
 {
-    return d->driver != &db_sqlite;
+    return d->driver == &db_postgresql;
 }
 
 int db_is_broken(const db *d)

@@ -1,45 +1,120 @@
-/* Stores for unit tests: a SQLite one in a temporary directory, and a PostgreSQL database when $IDADMIN_TEST_PGSQL names a server (a DSN
- * "pgsql:..." whose user may create databases) or t/unit/with-pg.sh starts one. Included after setup.h. */
+/* Stores for unit tests, included after setup.h: a SQLite one in a temporary directory and a PostgreSQL database of its own. The server is the one
+ * that $IDADMIN_TEST_PGSQL names ("pgsql:host=... dbname=postgres", keyword form, its user may create databases), else one that with-pg.sh starts.
+ *     for (int i = 0; i < store_engines(); i++) { const char *dsn = store_engine(i, &name); ... } */
 #ifndef T_UNIT_STORE_SETUP_H
 #define T_UNIT_STORE_SETUP_H
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static char store_dir[64];
+#include "core/store.h"
 
-static void store_remove_dir(void)
+static struct {
+    char dir[64], server[256], script[256]; /* dir: SQLite files; server: directory of a PostgreSQL we started, or "" */
+    const char *base;                        /* libpq parameters of the server */
+    pid_t owner;
+    int databases;
+} unit_store;
+
+/* with-pg.sh stands beside this header. */
+static const char *unit_script(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", store_dir);
-    if (system(command) != 0) {
-        fprintf(stderr, "# could not remove %s\n", store_dir);
-    }
+    const char *src = getenv("IDADMIN_SRC");
+    return src ? apr_pstrcat(pool, src, "/t/unit/with-pg.sh", NULL)
+               : apr_pstrcat(pool, apr_pstrmemdup(pool, __FILE__, (apr_size_t)(strrchr(__FILE__, '/') - __FILE__)), "/with-pg.sh", NULL);
 }
 
-static const char *store_sqlite_dsn(void)
+static void unit_store_clean(void)
 {
-    if (!*store_dir) {
-        strcpy(store_dir, "/tmp/idadmin-unit-XXXXXX");
-        if (!mkdtemp(store_dir)) {
-            abort();
+    char command[600];
+    if (getpid() != unit_store.owner) {
+        return; /* a forked child: the parent cleans */
+    }
+    if (*unit_store.dir) {
+        snprintf(command, sizeof command, "rm -rf %s", unit_store.dir);
+        if (system(command) != 0) {
+            fprintf(stderr, "# could not remove %s\n", unit_store.dir);
         }
-        atexit(store_remove_dir);
     }
-    return apr_pstrcat(pool, "sqlite3:", store_dir, "/idadmin.db", NULL);
+    if (*unit_store.server) {
+        snprintf(command, sizeof command, "%s stop %s", unit_store.script, unit_store.server);
+        if (system(command) != 0) {
+            fprintf(stderr, "# could not stop %s\n", unit_store.server);
+        }
+    }
 }
 
+static const char *unit_start_server(void)
+{
+    FILE *in = popen(apr_pstrcat(pool, unit_script(), " start", NULL), "r");
+    if (!in || !fgets(unit_store.server, sizeof unit_store.server, in)) {
+        unit_store.server[0] = '\0';
+    }
+    if (in) {
+        pclose(in);
+    }
+    unit_store.server[strcspn(unit_store.server, "\n")] = '\0';
+    return *unit_store.server ? apr_psprintf(pool, "host=%s user=idadmin dbname=postgres", unit_store.server) : NULL;
+}
+
+static void unit_store_prepare(void)
+{
+    if (*unit_store.dir) {
+        return;
+    }
+    const char *given = getenv("IDADMIN_TEST_PGSQL");
+    unit_store.owner = getpid();
+    strcpy(unit_store.dir, "/tmp/idadmin-unit-XXXXXX");
+    if (!mkdtemp(unit_store.dir)) {
+        abort();
+    }
+    snprintf(unit_store.script, sizeof unit_store.script, "%s", unit_script());
+    atexit(unit_store_clean); /* runs before APR's pools go: registered later than apr_terminate */
+    unit_store.base = given && strncmp(given, "pgsql:", 6) == 0 ? given + 6 : unit_start_server();
+}
+
+/* 1 or 2; without a PostgreSQL server the reason is on standard error and the tests say so. */
 __attribute__((unused)) static int store_engines(void)
 {
-    return 1;
+    unit_store_prepare();
+    if (!unit_store.base) {
+        ok(1, "PostgreSQL # SKIP no PostgreSQL server: set IDADMIN_TEST_PGSQL or install one");
+    }
+    return unit_store.base ? 2 : 1;
 }
 
+/* DSN of a new, empty store of engine i. */
 __attribute__((unused)) static const char *store_engine(int i, const char **name)
 {
-    (void)i;
-    *name = "SQLite";
-    return store_sqlite_dsn();
+    unit_store_prepare();
+    unit_store.databases++;
+    if (i == 0) {
+        *name = "SQLite";
+        return apr_psprintf(pool, "sqlite3:%s/store%d.db", unit_store.dir, unit_store.databases);
+    }
+    *name = "PostgreSQL";
+    const char *database = apr_psprintf(pool, "idadmin_unit_%ld_%d", (long)getpid(), unit_store.databases);
+    PGconn *conn = PQconnectdb(unit_store.base);
+    PGresult *result = PQexec(conn, apr_psprintf(pool, "CREATE DATABASE %s TEMPLATE template0", database));
+    ok(PQresultStatus(result) == PGRES_COMMAND_OK, "PostgreSQL: a database %s", PQerrorMessage(conn));
+    PQclear(result);
+    PQfinish(conn);
+    return apr_psprintf(pool, "pgsql:%s dbname=%s", unit_store.base, database);
+}
+
+/* The same with its schema. */
+__attribute__((unused)) static const char *store_upgraded(int i, const char **name)
+{
+    const char *dsn = store_engine(i, name);
+    ida_ctx *c = ida_ctx_make(&env, pool);
+    is_int(store_schema_upgrade(dsn, c, NULL), IDA_OK, "schema upgrade");
+    if (c->message) {
+        printf("# %s\n", c->message);
+    }
+    return dsn;
 }
 
 #endif

@@ -1,0 +1,54 @@
+#!/bin/sh
+# usage: with-pg.sh start | with-pg.sh stop DIR
+# A PostgreSQL server of its own for unit tests: a new cluster in a temporary directory, reached through a socket there and no network.
+# `start` prints the directory, which is also the value for libpq's host; exit 77 and a reason on standard error when there is no PostgreSQL.
+set -eu
+action=${1:-}
+
+find_bin() {
+    for dir in ${IDADMIN_PG_BIN:-} /usr/lib/postgresql/*/bin /usr/local/pgsql/bin /usr/pgsql-*/bin; do
+        [ -x "$dir/initdb" ] && [ -x "$dir/pg_ctl" ] && bin=$dir
+    done
+    [ -n "${bin:-}" ] || { echo 'no PostgreSQL server is installed (initdb, pg_ctl)' >&2; exit 77; }
+}
+
+# PostgreSQL refuses to run as root.
+as_owner() {
+    if [ "$(id -u)" = 0 ]; then
+        (cd / && exec setpriv --reuid=postgres --regid=postgres --clear-groups "$@")
+    else
+        "$@"
+    fi
+}
+
+find_bin
+case $action in
+start)
+    dir=$(mktemp -d /tmp/idadmin-pg-XXXXXX)
+    chmod 755 "$dir"
+    if [ "$(id -u)" = 0 ]; then
+        id postgres >/dev/null 2>&1 || { rm -rf "$dir"; echo 'running as root without a user postgres' >&2; exit 77; }
+        chown postgres "$dir"
+    fi
+    {
+        as_owner "$bin/initdb" -D "$dir/data" -U idadmin -A trust -E UTF8 --locale=C.UTF-8 --no-sync
+        cat >>"$dir/data/postgresql.conf" <<-CONF
+			listen_addresses = ''
+			unix_socket_directories = '$dir'
+			max_connections = 60
+			shared_buffers = 32MB
+		CONF
+        as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start
+    } >"$dir.out" 2>&1 </dev/null || { cat "$dir.out" >&2; rm -rf "$dir" "$dir.out"; exit 1; }
+    rm -f "$dir.out"
+    echo "$dir"
+    ;;
+stop)
+    as_owner "$bin/pg_ctl" -D "$2/data" -m immediate -w stop >/dev/null 2>&1 || true
+    rm -rf "$2"
+    ;;
+*)
+    echo 'usage: with-pg.sh start | with-pg.sh stop DIR' >&2
+    exit 2
+    ;;
+esac
