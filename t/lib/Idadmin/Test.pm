@@ -258,6 +258,7 @@ sub _become {
 # Daemons by process id; whoever is left at the end of the script is stopped, also after die and signals.
 our %daemons;
 our $owner = $$;
+umask 0022;    # servers under other users read what tests write
 
 # daemon(\@argv, log => FILE, user =>, env =>, stop_signal => 'TERM') -> pid
 sub daemon {
