@@ -21,24 +21,32 @@ ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_direc
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows, int *count); /* all that are held */
 
 /* Holds (or holds on) a directory: reason, since (first time), until, failures + 1. */
-ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason, int64_t until);
+ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
+                              int64_t until);
 /* The directory answered again. *was_held tells whether there was a hold. */
 ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int *was_held);
 /* Marks the 15-minute alarm as raised: 1 in *raised for exactly one worker. */
-ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t seen_alarm_at, int *raised);
+ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t seen_alarm_at,
+                               int *raised);
 
 /* idadminctl sync / cache reset. */
-ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int accept_deletions, int reset);
+ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int accept_deletions,
+                            int reset);
 /* The worker takes what was asked (sync_requested_at as seen): clears it if unchanged. */
 ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t requested_at);
 
-/* One sync per directory over all workers: lease by heartbeat like tasks. *fence on success; IDA_CONFLICT while another worker's heartbeat may live (the caller
- * watches (owner, fence, heartbeat) by its own monotonic clock and passes what it has seen still for a whole lease as `still`; NULL when none). */
-ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *owner, const store_directory *still, int64_t *fence);
+/* One sync per directory over all workers: lease by heartbeat like tasks. *fence on success; IDA_CONFLICT while another worker's
+ * heartbeat may live (the caller watches (owner, fence, heartbeat) by its own monotonic clock and passes what it has seen still
+ * for a whole lease as `still`; NULL when none). */
+ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *owner,
+                          const store_directory *still, int64_t *fence);
 ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence);
 ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence);
 
-typedef struct store_worker { const char *id, *host, *version; int64_t pid, threads, started_at, seen_at; } store_worker;
+typedef struct store_worker {
+    const char *id, *host, *version;
+    int64_t pid, threads, started_at, seen_at;
+} store_worker;
 ida_kind store_worker_seen(store *s, ida_ctx *c, const store_worker *worker);
 ida_kind store_worker_gone(store *s, ida_ctx *c, const char *id);
 ida_kind store_worker_list(store *s, ida_ctx *c, const store_worker **rows, int *count);

@@ -1,57 +1,84 @@
-/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a run carries the fencing number; a write that finds
- * another number answers IDA_CONFLICT and the run must stop at once, without touching the directory again. */
+/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a run carries the fencing
+ * number; a write that finds another number answers IDA_CONFLICT and the run must stop at once, without touching the directory
+ * again. */
 #ifndef IDA_STORE_QUEUE_H
 #define IDA_STORE_QUEUE_H
 
 #include "core/store_task.h"
 
-/* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not locked and whose directory is not held (of a held one
- * whose hold_until has passed, a single probe: the claim pushes hold_until by probe_ms in the same transaction). In one transaction: state running,
- * fence + 1, owner, lease_until = now + lease_ms, started_at if first, user_lock row. Brake: the first claim of an offboarding beyond
- * tenant.brake within the hour goes to `attention` instead (audited; *braked = 1, *task tells which) . IDA_NOT_FOUND: nothing to do. */
-ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked);
+/* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by store_queue_change) before its first
+ * create call, and takes it out again only when it looked and saw that no account came of it. While it is there, or createAccount
+ * is done, already or unknown, the account may exist: cancelling or failing the task gives back neither its seat nor its names.
+ * Other members of progress are the run's own. */
 
-/* Earliest next_at of claimable work (0: none known), so that the worker sleeps to the due instant. */
+/* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not locked and whose directory is
+ * not held (of a held one whose hold_until has passed, a single probe: the claim pushes hold_until by probe_ms in the same
+ * transaction). In one transaction: state running, fence + 1, owner, lease_until = now + lease_ms, started_at if first, user_lock
+ * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to `attention` instead (audited; *braked
+ * = 1, *task tells which). A task also waits while its person has another queued one that goes first by (due time, id), even when
+ * that one waits for its next try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps. */
+ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+                           ida_task **task, int *braked);
+
+/* Earliest instant after now at which work may become claimable: a task is due, a hold may be probed (0: none known). What is due
+ * already and was not claimed waits for something else; the 250 ms poll finds it. */
 ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at);
 
-/* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours any more. Uses a connection of its own. */
+/* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours any more. Uses a connection of
+ * its own. */
 ida_kind store_queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms);
 
 /* Running tasks with owner, fence and heartbeat, for takers that watch them by their own monotonic clock; at most `max`. */
-typedef struct store_running { const char *tenant, *task_id, *owner; int64_t fence, heartbeat, lease_until; } store_running;
+typedef struct store_running {
+    const char *tenant, *task_id, *owner;
+    int64_t fence, heartbeat, lease_until;
+} store_running;
 ida_kind store_queue_running(store *s, ida_ctx *c, int max, const store_running **rows, int *count);
 
-/* Takes over a running task whose (fence, heartbeat) is still what was watched: fence + 1, new owner. IDA_NOT_FOUND when it moved on. */
-ida_kind store_queue_take_over(store *s, ida_ctx *c, const store_running *seen, const char *owner, int64_t now, int64_t lease_ms, ida_task **task);
+/* Takes over a running task whose (fence, heartbeat) is still what was watched: fence + 1, new owner. Counts as a try (attempts +
+ * 1), so that a task that kills its worker ends. IDA_NOT_FOUND when it moved on. */
+ida_kind store_queue_take_over(store *s, ida_ctx *c, const store_running *seen, const char *owner, int64_t now, int64_t lease_ms,
+                               ida_task **task);
 
 /* --- outcomes, all under the fence; each is one transaction with its audit record when `audit` is not NULL --- */
 
 struct ida_audit;
 
 /* Records a step. Also persists `progress` when not NULL. */
-ida_kind store_queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress, const struct ida_audit *audit);
+ida_kind store_queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
+                          const struct ida_audit *audit);
 
-/* Persists values a step must have on disk before its first directory call: new candidate names (with reservations of the new ones; old ones are freed),
- * marker, progress, object_id. NULL members stay. */
-typedef struct store_task_change { const char *upn, *mail, *display_name, *marker, *progress, *object_id, *warnings; } store_task_change;
+/* Persists values a step must have on disk before its first directory call: new candidate names (with reservations of the new
+ * ones; old ones are freed), marker, progress, object_id. NULL members stay. IDA_UNPROCESSABLE when a new address was reserved by
+ * another task meanwhile: choose again (store_address_choose in the same store_transaction after store_tenant_lock avoids that).
+ * `task` itself is not changed: read it again. */
+typedef struct store_task_change {
+    const char *upn, *mail, *display_name, *marker, *progress, *object_id, *warnings;
+} store_task_change;
 ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const store_task_change *change);
 
 /* After the account is in the cache: step done, seat and reservations given back, in one transaction. */
-ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, const struct ida_audit *audit);
+ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id,
+                                  const struct ida_audit *audit);
 
-/* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock freed; for `failed` of a creation whose account was not
- * and cannot have been made: seat and reservations freed. */
-ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error, const char *warnings,
-                            const struct ida_audit *audit);
+/* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock freed; for `failed` of a
+ * creation whose account was not and cannot have been made, and for `done`: seat and reservations freed. */
+ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
+                            const char *warnings, const struct ida_audit *audit);
 
 /* running -> queued: next_at, error as reason, attempts + 1 when counts; user_lock freed. */
-ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts, const struct ida_audit *audit);
+ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
+                           const struct ida_audit *audit);
 
 /* Tasks with wall_fixed = 1 still queued whose instant may have to be resolved again (zone data changed): pages by id. */
 ida_kind store_queue_walls(store *s, ida_ctx *c, const char *after_id, int max, ida_task **tasks, int *count);
+
+/* Gives due times that follow from the same wall time under new zone rules; next_at follows when the task was not tried yet.
+ * IDA_CONFLICT when the task is not queued with old_due any more. */
 ida_kind store_queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due);
 
-/* Removes finished tasks (with steps and runs) older than `before`. */
+/* Removes finished tasks (with steps and runs, and what they may still hold) that ended before `before`, oldest first, at most
+ * `max`. */
 ida_kind store_queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
 
 #endif

@@ -1,43 +1,53 @@
-/* The queue as callers see it: queueing (seats, names, tasks in one transaction), reading, cancelling, moving. What the worker does with tasks is
- * in store_queue.h. */
+/* The queue as callers see it: queueing (seats, names, tasks in one transaction), reading, cancelling, moving. What the worker
+ * does with tasks is in store_queue.h. */
 #ifndef IDA_STORE_TASK_H
 #define IDA_STORE_TASK_H
 
 #include "core/store.h"
 #include "core/task.h"
 
+/* Workers that wait for work listen here (db_wait). */
+#define STORE_QUEUE_CHANNEL "idadmin_queue"
+
 /* --- inside store_transaction, after store_tenant_lock --- */
 
-/* Seats in use: enabled members of the cache + seats held by tasks - running seat holders whose account the cache counts already. One statement,
- * so that a write-through between two looks is not counted twice. */
+/* Seats in use: enabled members of the cache + seats held by tasks - running seat holders whose account the cache counts already.
+ * One statement, so that a write-through between two looks is not counted twice. */
 ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used);
 
-/* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address or reservation of another task; the address itself
- * in *address. `task_id` may be NULL; its own reservations do not count. Asks for numbered candidates in batches, not one statement each. */
-ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain, const char *task_id, char **address);
+/* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address or reservation of another
+ * task; the address itself in *address. `task_id` may be NULL; its own reservations do not count. Asks for numbered candidates in
+ * batches, not one statement each. */
+ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
+                              const char *task_id, char **address);
 
 /* 1 in *taken when the (folded here) address is in use or reserved by another task. */
 ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken);
 ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id);
 
-/* Inserts the task with its steps (task->id set by the caller, ida_new_id), counts its seat in tenant.seats_held, notifies workers. */
+/* Inserts the task with its steps (task->id set by the caller, ida_new_id), counts its seat in tenant.seats_held, notifies
+ * workers. next_at 0: due_at; created_at 0: now. Before the reservations, which point to it. */
 ida_kind store_task_insert(store *s, ida_ctx *c, const ida_task *task);
 
-/* The queued task of `type` for a person (folded UPN), or the running one; IDA_NOT_FOUND. For a second DELETE and "creation still queued". */
+/* The queued task of `type` for a person (folded UPN), or the running one; IDA_NOT_FOUND. For a second DELETE and "creation still
+ * queued". */
 ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task);
 
-/* Gives a queued task another due time (and, when not NULL, another payload). IDA_CONFLICT when it is not queued any more. */
-ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time, const char *zone, int64_t due_at,
-                         const char *payload);
+/* Gives a queued task another due time (and, when not NULL, another payload). IDA_CONFLICT when it is not queued any more. This
+ * and the next three are transactions of their own when none is open, and take the tenant's lock themselves. */
+ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
+                         const char *zone, int64_t due_at, const char *payload);
 
-/* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made or may have been (a createAccount step with outcome
- * done, already or unknown, or a marker already sent). IDA_CONFLICT with the state in the message for running, done, cancelled; IDA_NOT_FOUND. */
+/* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made or may have been (a
+ * createAccount step with outcome done, already or unknown, or progress.createSent: store_queue.h). IDA_CONFLICT with the state
+ * in the message for running, done, cancelled; IDA_NOT_FOUND. */
 ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
-/* failed, attention -> queued, next_at now, attempts 0. Takes the seat again for a creation that gave it back (IDA_FORBIDDEN when none is left).
- * IDA_CONFLICT for other states. */
+/* failed, attention -> queued, next_at now, attempts 0. A creation that gave them back takes its seat (IDA_FORBIDDEN when none is
+ * left) and its names again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is judged by it
+ * anew. IDA_CONFLICT for other states. */
 ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
-/* attention by the brake -> queued with released = 1. */
+/* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others. */
 ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id);
 
 /* --- reading --- */
@@ -53,7 +63,8 @@ typedef struct store_task_filter {
 } store_task_filter;
 
 /* Newest first, without payloads, with steps. *total counts all that the filter takes. */
-ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_task_filter *filter, ida_task **tasks, int *count, int64_t *total);
+ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_task_filter *filter, ida_task **tasks, int *count,
+                         int64_t *total);
 
 /* Number of offboardings of the tenant first started within the hour before `now` and not released (brake). */
 ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count);

@@ -7,22 +7,35 @@
 #include "core/context.h"
 #include "core/tenant.h"
 
-typedef enum ida_task_type { IDA_USER_CREATE, IDA_USER_UPDATE, IDA_USER_DELETE, IDA_ACCESS_GRANT, IDA_ACCESS_REVOKE } ida_task_type;
+typedef enum ida_task_type {
+    IDA_USER_CREATE,
+    IDA_USER_UPDATE,
+    IDA_USER_DELETE,
+    IDA_ACCESS_GRANT,
+    IDA_ACCESS_REVOKE
+} ida_task_type;
 typedef enum ida_task_state { IDA_QUEUED, IDA_RUNNING, IDA_DONE, IDA_FAILED, IDA_ATTENTION, IDA_CANCELLED } ida_task_state;
-typedef enum ida_outcome { IDA_STEP_NONE, IDA_STEP_DONE, IDA_STEP_ALREADY, IDA_STEP_SKIPPED, IDA_STEP_FAILED, IDA_STEP_UNKNOWN } ida_outcome;
+typedef enum ida_outcome {
+    IDA_STEP_NONE,
+    IDA_STEP_DONE,
+    IDA_STEP_ALREADY,
+    IDA_STEP_SKIPPED,
+    IDA_STEP_FAILED,
+    IDA_STEP_UNKNOWN
+} ida_outcome;
 
 const char *ida_task_type_text(ida_task_type type);    /* "userCreate" ... */
 int ida_task_type_parse(const char *text);             /* -1 unknown */
 const char *ida_task_state_text(ida_task_state state); /* "queued" ... */
 int ida_task_state_parse(const char *text);
-const char *ida_outcome_text(ida_outcome outcome);     /* "done" ...; NULL for none */
-int ida_outcome_parse(const char *text);               /* NULL text: IDA_STEP_NONE */
+const char *ida_outcome_text(ida_outcome outcome); /* "done" ...; NULL for none */
+int ida_outcome_parse(const char *text);           /* NULL text: IDA_STEP_NONE */
 
 typedef struct ida_step {
-    int position;         /* from 1 */
-    const char *name;     /* createAccount, "<workflow>/<position> <type>" ... */
+    int position;     /* from 1 */
+    const char *name; /* createAccount, "<workflow>/<position> <type>" ... */
     ida_outcome outcome;
-    const char *detail;   /* NULL when none */
+    const char *detail; /* NULL when none */
     int64_t at;
 } ida_step;
 
@@ -31,12 +44,12 @@ typedef struct ida_task {
     ida_task_type type;
     ida_task_state state;
     ida_directory_kind directory;
-    const char *person;   /* folded UPN */
+    const char *person; /* folded UPN */
     const char *object_id, *upn, *mail, *display_name;
     const char *wall_date, *wall_time, *zone;
     int wall_fixed;
     int64_t due_at, next_at, created_at, started_at, finished_at, attempts;
-    int64_t fence;        /* of the present or last lease */
+    int64_t fence; /* of the present or last lease */
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
@@ -45,7 +58,7 @@ typedef struct ida_task {
     const char *progress; /* JSON text */
     const char *warnings; /* JSON array text */
     const char *error;
-    const char *hold;     /* reason while the task's directory is held, else NULL (joined at read) */
+    const char *hold; /* reason while the task's directory is held, else NULL (joined at read) */
     const char *username, *label;
     ida_step *steps;
     int step_count;
@@ -54,8 +67,8 @@ typedef struct ida_task {
 /* The public form (design 5). New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
-/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows with the matching trigger
- * as "<workflow>/<position> <type>", and `verify` last for an offboarding. NULL-terminated, in pool. */
+/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows with the
+ * matching trigger as "<workflow>/<position> <type>", and `verify` last for an offboarding. NULL-terminated, in pool. */
 const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type);
 
 #endif

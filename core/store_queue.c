@@ -1,0 +1,182 @@
+/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before an offboarding's first run.
+ * Must not know what a run does. Order of locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
+#include "core/store_queue.h"
+
+#include "core/store_audit.h"
+#include "core/store_task_inner.h"
+#include "core/store_tenant.h"
+
+#define HEAD 32           /* due tasks looked at before asking directory by directory */
+#define CANDIDATES_MAX 16 /* tried before looking again */
+#define ROUNDS 8
+
+typedef struct candidate {
+    const char *id, *tenant, *directory;
+    int first_offboarding; /* the brake has a say: only grows less likely while we wait for the tenant's lock */
+} candidate;
+
+typedef struct claim {
+    const char *owner;
+    int64_t now, lease_ms, probe_ms;
+    candidate candidates[CANDIDATES_MAX];
+    int count;
+    const candidate *one; /* being tried */
+    ida_task *task;       /* out */
+    int braked;           /* out */
+} claim;
+
+static void add_candidate(claim *cl, const db_result *r, int row)
+{
+    if (!db_int(r, row, 6) || cl->count == CANDIDATES_MAX) {
+        return;
+    }
+    int offboarding = ida_task_type_parse(db_text(r, row, 3)) == IDA_USER_DELETE;
+    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2),
+                                              offboarding && !db_int(r, row, 4) && !db_int(r, row, 5)};
+}
+
+/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at again under locks. */
+static ida_kind find(store *s, ida_ctx *c, claim *cl)
+{
+    db_result r;
+    cl->count = 0;
+    ida_kind kind = store_read(s, c, STMT_queue_head, DB_ARGS(DB_I(cl->now), DB_I(HEAD)), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        add_candidate(cl, &r, row);
+    }
+    if (kind || cl->count || r.rows < HEAD) {
+        return kind;
+    }
+    kind = store_read(s, c, STMT_queue_spread, DB_ARGS(DB_I(cl->now), DB_I(CANDIDATES_MAX)), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        add_candidate(cl, &r, row);
+    }
+    return kind;
+}
+
+/* 1 in *stop when the tenant's brake says so. Locks the tenant when it has a brake, so that the count stays true until the
+ * commit. */
+static ida_kind brake_says_stop(store *s, ida_ctx *c, const claim *cl, const candidate *one, int64_t *limit, int *stop)
+{
+    ida_tenant *tenant;
+    int64_t started;
+    *stop = 0;
+    ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL, NULL);
+    if (kind || !tenant->brake_per_hour) {
+        return kind;
+    }
+    *limit = tenant->brake_per_hour;
+    kind = store_tenant_lock(s, c, one->tenant);
+    kind = kind ? kind : store_task_offboardings_started(s, c, one->tenant, cl->now, &started);
+    *stop = !kind && started >= tenant->brake_per_hour;
+    return kind;
+}
+
+static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, int64_t limit)
+{
+    const char *why =
+        ida_printf(c->pool,
+                   "Held by the brake: %lld offboardings were started within the last hour, as many as brake.offboardingsPerHour "
+                   "allows. Release this task, or cancel it.",
+                   (long long)limit);
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_queue_brake, DB_ARGS(DB_T(one->id), DB_T(why)), &r);
+    if (kind || !r.changes) {
+        return kind;
+    }
+    kind = store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    if (!kind) {
+        ida_audit *record = ida_audit_make(c, one->tenant, "workflow");
+        record->actor = "worker";
+        record->action = "task.attention";
+        record->target = cl->task->upn;
+        record->outcome = "ok";
+        record->detail = why;
+        cl->braked = 1;
+        kind = store_audit_add(s, c, record);
+    }
+    return kind;
+}
+
+/* Takes the person and the row; *taken stays 0 when somebody else was faster or another task of the person goes first. */
+static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, int *taken)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    const char *person = db_text(&r, 0, 0);
+    kind = store_write(s, c, STMT_queue_person_lock, DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
+    if (kind || !r.changes) {
+        return kind;
+    }
+    kind = store_write(s, c, STMT_queue_take,
+                       DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(cl->now + cl->lease_ms), DB_I(cl->now)), &r);
+    if (!kind && !r.changes) {
+        return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
+    }
+    *taken = !kind;
+    return kind;
+}
+
+/* One candidate, one transaction: a lock taken in vain is gone before the next is asked for. */
+static ida_kind try_one(store *s, ida_ctx *c, void *baton)
+{
+    claim *cl = baton;
+    const candidate *one = cl->one;
+    db_result hold;
+    int64_t limit = 0;
+    int stop = 0, taken = 0;
+    cl->task = NULL;
+    cl->braked = 0;
+    ida_kind kind = one->first_offboarding ? brake_says_stop(s, c, cl, one, &limit, &stop) : IDA_OK;
+    if (kind || stop) {
+        return kind ? kind : pull_brake(s, c, cl, one, limit);
+    }
+    kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)), &hold);
+    if (kind || (hold.rows && db_int(&hold, 0, 0) > cl->now)) {
+        return kind;
+    }
+    kind = take(s, c, cl, one, &taken);
+    if (!kind && taken && hold.rows) {
+        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(cl->now + cl->probe_ms)),
+                           NULL);
+    }
+    return kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+}
+
+ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+                           ida_task **task, int *braked)
+{
+    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
+    *task = NULL;
+    *braked = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        ida_kind kind = find(s, c, &cl);
+        for (int i = 0; !kind && !cl.task && i < cl.count; i++) {
+            cl.one = &cl.candidates[i];
+            kind = store_transaction(s, c, try_one, &cl);
+        }
+        if (kind) {
+            return kind;
+        }
+        if (cl.task) {
+            *task = cl.task;
+            *braked = cl.braked;
+            return IDA_OK;
+        }
+        if (!cl.count) {
+            break;
+        }
+    }
+    return ida_fail(c, IDA_NOT_FOUND, "No task is due.");
+}
+
+ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), &r);
+    *next_at = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}

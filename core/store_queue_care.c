@@ -1,0 +1,63 @@
+/* Owns the care of the queue over months: due times under new zone rules, removal of what is long over. */
+#include "core/store_queue.h"
+#include "core/store_task_inner.h"
+#include "core/store_tenant.h"
+
+ida_kind store_queue_walls(store *s, ida_ctx *c, const char *after_id, int max, ida_task **tasks, int *count)
+{
+    db_result r;
+    *count = 0;
+    ida_kind kind = store_read(s, c, STMT_queue_walls, DB_ARGS(DB_T(after_id ? after_id : ""), DB_I(max)), &r);
+    if (kind) {
+        return kind;
+    }
+    *tasks = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof **tasks);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        kind = store_task_of_row(c, &r, row, &(*tasks)[row]);
+    }
+    *count = kind ? 0 : r.rows;
+    return kind;
+}
+
+ida_kind store_queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_queue_set_due, DB_ARGS(DB_T(task_id), DB_I(old_due), DB_I(new_due)), &r);
+    return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task_id);
+}
+
+typedef struct retention {
+    const char *tenant;
+    int64_t before;
+    int max, removed;
+} retention;
+
+static ida_kind remove_task(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    ida_kind kind = store_task_give_back_seat(s, c, tenant, id);
+    kind = kind ? kind : store_task_free_names(s, c, id);
+    kind = kind ? kind : store_write(s, c, STMT_queue_delete_runs, DB_ARGS(DB_T(id)), NULL);
+    return kind ? kind : store_write(s, c, STMT_queue_delete, DB_ARGS(DB_T(id)), NULL);
+}
+
+static ida_kind retain(store *s, ida_ctx *c, void *baton)
+{
+    retention *t = baton;
+    db_result r;
+    t->removed = 0;
+    ida_kind kind = store_tenant_lock(s, c, t->tenant);
+    kind = kind ? kind : store_read(s, c, STMT_queue_retain, DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        kind = remove_task(s, c, t->tenant, db_text(&r, row, 0));
+        t->removed += !kind;
+    }
+    return kind;
+}
+
+ida_kind store_queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+{
+    retention t = {.tenant = tenant, .before = before, .max = max};
+    ida_kind kind = store_transaction(s, c, retain, &t);
+    *removed = kind ? 0 : t.removed;
+    return kind;
+}

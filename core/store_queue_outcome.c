@@ -1,0 +1,190 @@
+/* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is under the fencing number;
+ * nothing of a run whose lease is lost gets through. On PostgreSQL the tenant's row is locked before the task's wherever a seat
+ * may change. */
+#include <string.h>
+
+#include "core/store_audit.h"
+#include "core/store_queue.h"
+#include "core/store_task_inner.h"
+#include "core/store_tenant.h"
+#include "core/text.h"
+
+typedef struct outcome {
+    const ida_task *task;
+    const ida_step *step;
+    const store_task_change *change;
+    const char *progress, *object_id, *error, *warnings;
+    ida_task_state state;
+    int64_t next_at;
+    int counts;
+    const ida_audit *audit;
+} outcome;
+
+/* A write under the fence: IDA_CONFLICT when it touched no row. */
+static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement, const db_arg *args, size_t count)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, statement, args, count, &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id, (long long)task->fence);
+}
+
+static ida_kind audited(store *s, ida_ctx *c, const outcome *o)
+{
+    return o->audit ? store_audit_add(s, c, o->audit) : IDA_OK;
+}
+
+static ida_kind put_step(store *s, ida_ctx *c, void *baton)
+{
+    const outcome *o = baton;
+    ida_kind kind =
+        fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->progress)));
+    kind = kind ? kind : store_task_put_step(s, c, o->task->id, o->step);
+    return kind ? kind : audited(s, c, o);
+}
+
+ida_kind store_queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
+                          const struct ida_audit *audit)
+{
+    outcome o = {.task = task, .step = step, .progress = progress, .audit = audit};
+    return store_transaction(s, c, put_step, &o);
+}
+
+/* The person is the folded UPN, so a new UPN moves the lock on the person too. */
+static ida_kind move_person(store *s, ida_ctx *c, const ida_task *old, const char *person)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_queue_person_lock, DB_ARGS(DB_T(old->tenant), DB_T(person), DB_T(old->id)), &r);
+    if (!kind && !r.changes) {
+        return ida_fail(c, IDA_CONFLICT, "Another task of %s is running.", person);
+    }
+    return kind ? kind
+                : store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(old->tenant), DB_T(old->person), DB_T(old->id)), NULL);
+}
+
+/* Reserves what the task is called from now on and lets go of the rest. */
+static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const store_task_change *change)
+{
+    const char *upn = ida_fold_address(c->pool, change->upn ? change->upn : old->upn);
+    const char *given = change->mail ? change->mail : old->mail;
+    const char *mail = given ? ida_fold_address(c->pool, given) : upn;
+    ida_kind kind = store_address_reserve(s, c, old->tenant, upn, old->id);
+    if (!kind && strcmp(upn, mail) != 0) {
+        kind = store_address_reserve(s, c, old->tenant, mail, old->id);
+    }
+    if (kind == IDA_CONFLICT) {
+        return ida_fail(c, IDA_UNPROCESSABLE, "%s", c->message);
+    }
+    kind = kind ? kind : store_write(s, c, STMT_address_free_but, DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
+    return kind || strcmp(upn, old->person) == 0 ? kind : move_person(s, c, old, upn);
+}
+
+static ida_kind put_change(store *s, ida_ctx *c, void *baton)
+{
+    const outcome *o = baton;
+    const store_task_change *ch = o->change;
+    const char *person = ch->upn ? ida_fold_address(c->pool, ch->upn) : NULL;
+    ida_task *old;
+    ida_kind kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
+    if (!kind && (ch->upn || ch->mail)) {
+        kind = store_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
+        kind = kind ? kind : change_names(s, c, old, ch);
+    }
+    return kind ? kind
+                : fenced(s, c, o->task, STMT_queue_change,
+                         DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(ch->upn), DB_T(person), DB_T(ch->mail),
+                                 DB_T(ch->display_name), DB_T(ch->marker), DB_T(ch->progress), DB_T(ch->object_id),
+                                 DB_T(ch->warnings)));
+}
+
+ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const store_task_change *change)
+{
+    outcome o = {.task = task, .change = change};
+    return store_transaction(s, c, put_change, &o);
+}
+
+static ida_kind give_back(store *s, ida_ctx *c, const ida_task *task)
+{
+    ida_kind kind = store_task_give_back_seat(s, c, task->tenant, task->id);
+    return kind ? kind : store_task_free_names(s, c, task->id);
+}
+
+static ida_kind account_made(store *s, ida_ctx *c, void *baton)
+{
+    const outcome *o = baton;
+    ida_kind kind = store_tenant_lock(s, c, o->task->tenant);
+    kind = kind ? kind
+                : fenced(s, c, o->task, STMT_queue_made, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
+    kind = kind ? kind : store_task_put_step(s, c, o->task->id, o->step);
+    kind = kind ? kind : give_back(s, c, o->task);
+    return kind ? kind : audited(s, c, o);
+}
+
+ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id,
+                                  const struct ida_audit *audit)
+{
+    outcome o = {.task = task, .step = step, .object_id = object_id, .audit = audit};
+    return store_transaction(s, c, account_made, &o);
+}
+
+/* Under the fence, so the row and its steps are as the run left them. */
+static ida_kind settle_creation(store *s, ida_ctx *c, const outcome *o)
+{
+    ida_task *now;
+    ida_kind kind = store_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
+    if (kind || o->state == IDA_ATTENTION || (o->state == IDA_FAILED && store_task_account_possible(c, now))) {
+        return kind;
+    }
+    return give_back(s, c, now);
+}
+
+static ida_kind free_person(store *s, ida_ctx *c, const ida_task *task)
+{
+    ida_task *now;
+    ida_kind kind = store_task_get(s, c, task->tenant, task->id, 0, &now);
+    return kind ? kind
+                : store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
+}
+
+static ida_kind finish(store *s, ida_ctx *c, void *baton)
+{
+    const outcome *o = baton;
+    const ida_task *t = o->task;
+    int creation = t->type == IDA_USER_CREATE;
+    int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
+    ida_kind kind = creation ? store_tenant_lock(s, c, t->tenant) : IDA_OK;
+    kind = kind ? kind
+                : fenced(s, c, t, STMT_queue_finish,
+                         DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
+                                 DB_T(o->warnings), DB_I(finished_at)));
+    kind = kind ? kind : free_person(s, c, t);
+    if (!kind && creation) {
+        kind = settle_creation(s, c, o);
+    }
+    return kind ? kind : audited(s, c, o);
+}
+
+ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
+                            const char *warnings, const struct ida_audit *audit)
+{
+    outcome o = {.task = task, .state = state, .error = error, .warnings = warnings, .audit = audit};
+    return store_transaction(s, c, finish, &o);
+}
+
+static ida_kind again(store *s, ida_ctx *c, void *baton)
+{
+    const outcome *o = baton;
+    ida_kind kind =
+        fenced(s, c, o->task, STMT_queue_again,
+               DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at), DB_T(o->error), DB_I(o->counts != 0)));
+    kind = kind ? kind : free_person(s, c, o->task);
+    return kind ? kind : audited(s, c, o);
+}
+
+ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
+                           const struct ida_audit *audit)
+{
+    outcome o = {.task = task, .next_at = next_at, .error = reason, .counts = counts, .audit = audit};
+    return store_transaction(s, c, again, &o);
+}

@@ -1,0 +1,184 @@
+/* Owns the transitions that callers ask for: moved, cancelled, retried, released. Must not know who asks. */
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_task_inner.h"
+#include "core/store_tenant.h"
+
+int store_task_account_possible(ida_ctx *c, const ida_task *task)
+{
+    for (int i = 0; i < task->step_count; i++) {
+        ida_outcome outcome = task->steps[i].outcome;
+        if (strcmp(task->steps[i].name, "createAccount") == 0 &&
+            (outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_UNKNOWN)) {
+            return 1;
+        }
+    }
+    return json_is_true(json_object_get(ida_json_load(c->pool, task->progress), "createSent"));
+}
+
+typedef struct transition {
+    const char *tenant, *id;
+    const char *date, *time, *zone, *payload; /* move */
+    int64_t due_at;
+    int release;
+} transition;
+
+/* Locks tenant and task, in this order, and reads the task as it is now. */
+static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_payload, ida_task **task)
+{
+    db_result r;
+    ida_kind kind = store_tenant_lock(s, c, t->tenant);
+    if (!kind) {
+        kind = store_read(s, c, STMT_task_lock, DB_ARGS(DB_T(t->tenant), DB_T(t->id)), &r);
+    }
+    if (kind) {
+        return kind;
+    }
+    return r.rows ? store_task_get(s, c, t->tenant, t->id, with_payload, task) : store_task_missing(c, t->id);
+}
+
+/* What to say when a transition comes too late, by the state the task has. */
+static ida_kind too_late(ida_ctx *c, const ida_task *task, const char *what)
+{
+    static const char *const reasons[] = {
+        [IDA_QUEUED] = "it is queued",
+        [IDA_RUNNING] = "it is running",
+        [IDA_DONE] = "it is done",
+        [IDA_FAILED] = "it has failed",
+        [IDA_ATTENTION] = "it waits for attention",
+        [IDA_CANCELLED] = "it was cancelled before",
+    };
+    return ida_fail(c, IDA_CONFLICT, "Task %s cannot be %s: %s (state %s).", task->id, what, reasons[task->state],
+                    ida_task_state_text(task->state));
+}
+
+static ida_kind move(store *s, ida_ctx *c, void *baton)
+{
+    const transition *t = baton;
+    ida_task *task;
+    ida_kind kind = lock_task(s, c, t, 0, &task);
+    if (kind) {
+        return kind;
+    }
+    if (task->state != IDA_QUEUED) {
+        return too_late(c, task, "moved");
+    }
+    kind = store_write(s, c, STMT_task_move, DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)),
+                       NULL);
+    if (!kind && t->payload) {
+        kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)), NULL);
+    }
+    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+}
+
+ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
+                         const char *zone, int64_t due_at, const char *payload)
+{
+    transition t = {.tenant = tenant, .id = id, .date = date, .time = time, .zone = zone, .due_at = due_at, .payload = payload};
+    return store_transaction(s, c, move, &t);
+}
+
+static ida_kind cancel(store *s, ida_ctx *c, void *baton)
+{
+    const transition *t = baton;
+    ida_task *task;
+    ida_kind kind = lock_task(s, c, t, 0, &task);
+    if (kind) {
+        return kind;
+    }
+    if (task->state == IDA_RUNNING || task->state == IDA_DONE || task->state == IDA_CANCELLED) {
+        return too_late(c, task, "cancelled");
+    }
+    kind = store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))), NULL);
+    if (!kind && !store_task_account_possible(c, task)) {
+        kind = store_task_give_back_seat(s, c, t->tenant, t->id);
+        kind = kind ? kind : store_task_free_names(s, c, t->id);
+    }
+    return kind;
+}
+
+ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    transition t = {.tenant = tenant, .id = id};
+    return store_transaction(s, c, cancel, &t);
+}
+
+static ida_kind reserve_again(store *s, ida_ctx *c, const ida_task *task, const char *address)
+{
+    int taken = 0;
+    ida_kind kind = address ? store_address_taken(s, c, task->tenant, address, task->id, &taken) : IDA_OK;
+    return kind || !address || taken ? kind : store_address_reserve(s, c, task->tenant, address, task->id);
+}
+
+/* A failed creation gave seat and names back: it takes them as a new one would. */
+static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
+{
+    ida_tenant *tenant;
+    int64_t used;
+    ida_kind kind = IDA_OK;
+    if (!task->seat && store_task_wants_seat(c, task)) {
+        kind = store_tenant_get(s, c, task->tenant, &tenant, NULL, NULL);
+        kind = kind ? kind : store_seats_used(s, c, task->tenant, &used);
+        if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
+            kind = ida_fail(c, IDA_FORBIDDEN,
+                            "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included.",
+                            (long long)used, (long long)tenant->seat_limit);
+        }
+        kind = kind ? kind : store_task_take_seat(s, c, task->tenant, task->id);
+    }
+    kind = kind ? kind : reserve_again(s, c, task, task->upn);
+    return kind ? kind : reserve_again(s, c, task, task->mail);
+}
+
+static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
+{
+    ida_kind kind = store_write(s, c, STMT_task_requeue, DB_ARGS(DB_T(task->id), DB_I(ida_now(c->env)), DB_I(released)), NULL);
+    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+}
+
+static ida_kind retry(store *s, ida_ctx *c, void *baton)
+{
+    ida_task *task;
+    ida_kind kind = lock_task(s, c, baton, 1, &task);
+    if (kind) {
+        return kind;
+    }
+    if (task->state != IDA_FAILED && task->state != IDA_ATTENTION) {
+        return too_late(c, task, "tried again");
+    }
+    if (task->type == IDA_USER_CREATE && !store_task_account_possible(c, task)) {
+        kind = take_again(s, c, task);
+    }
+    return kind ? kind : requeue(s, c, task, 0);
+}
+
+ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    transition t = {.tenant = tenant, .id = id};
+    return store_transaction(s, c, retry, &t);
+}
+
+static ida_kind release(store *s, ida_ctx *c, void *baton)
+{
+    ida_task *task;
+    ida_kind kind = lock_task(s, c, baton, 0, &task);
+    if (kind) {
+        return kind;
+    }
+    if (task->state != IDA_ATTENTION) {
+        return too_late(c, task, "released");
+    }
+    if (task->started_at) {
+        return ida_fail(c, IDA_CONFLICT,
+                        "Task %s is not held by the brake: its outcome is unknown. Look at its steps, then retry or cancel it.",
+                        task->id);
+    }
+    return requeue(s, c, task, 1);
+}
+
+ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    transition t = {.tenant = tenant, .id = id};
+    return store_transaction(s, c, release, &t);
+}

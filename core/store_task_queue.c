@@ -1,0 +1,148 @@
+/* Owns what happens when a task is queued: seats, names, the row and its steps, all inside the caller's transaction under the
+ * tenant's lock. Must not know what a payload means, but for the one member that decides whether a creation takes a seat. */
+#include <string.h>
+
+#include "core/json.h"
+#include "core/naming.h"
+#include "core/store_task_inner.h"
+#include "core/text.h"
+
+/* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above any company. */
+#define CANDIDATES_MAX 1000000
+
+ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), &r);
+    *used = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}
+
+static ida_kind seat(store *s, ida_ctx *c, db_statement statement, const char *tenant, const char *task_id, int by)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, statement, DB_ARGS(DB_T(task_id)), &r);
+    if (!kind && r.changes) {
+        kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(by)), NULL);
+    }
+    return kind;
+}
+
+ida_kind store_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
+{
+    return seat(s, c, STMT_seat_take, tenant, task_id, 1);
+}
+
+ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
+{
+    return seat(s, c, STMT_seat_give_back, tenant, task_id, -1);
+}
+
+ida_kind store_task_free_names(store *s, ida_ctx *c, const char *task_id)
+{
+    return store_write(s, c, STMT_address_free, DB_ARGS(DB_T(task_id)), NULL);
+}
+
+int store_task_wants_seat(ida_ctx *c, const ida_task *task)
+{
+    return task->type == IDA_USER_CREATE &&
+           !json_is_false(json_object_get(ida_json_load(c->pool, task->payload), "accountEnabled"));
+}
+
+/* Position of the first free one among candidates first .. first + size - 1; -1: all are taken. */
+static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain, const char *task_id,
+                           int first, int size, int *position)
+{
+    json_t *candidates = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < size; i++) {
+        const char *candidate = ida_naming_candidate(c->pool, local, domain, first + i);
+        json_array_append_new(candidates, json_string(ida_fold_address(c->pool, candidate)));
+    }
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_address_first_free,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
+    *position = !kind && r.rows ? (int)db_int(&r, 0, 0) : -1;
+    return kind;
+}
+
+ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
+                              const char *task_id, char **address)
+{
+    /* Most names are free or nearly so; for the others larger batches keep the number of statements small. */
+    for (int first = 1, size = 4; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
+        int position;
+        ida_kind kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
+        if (kind) {
+            return kind;
+        }
+        if (position >= 0) {
+            *address = ida_naming_candidate(c->pool, local, domain, first + position);
+            return IDA_OK;
+        }
+    }
+    return ida_fail(c, IDA_CONFLICT, "Every address %s@%s with a number up to %d is taken.", local, domain, CANDIDATES_MAX);
+}
+
+ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
+{
+    json_t *one = ida_json_keep(c->pool, json_array());
+    json_array_append_new(one, json_string(ida_fold_address(c->pool, address)));
+    db_result r;
+    ida_kind kind =
+        store_read(s, c, STMT_address_first_free, DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, one)), DB_T(task_id)), &r);
+    *taken = !kind && r.rows == 0;
+    return kind;
+}
+
+ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id)
+{
+    const char *folded = ida_fold_address(c->pool, address);
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_address_reserve, DB_ARGS(DB_T(tenant), DB_T(folded), DB_T(task_id)), &r);
+    if (kind || r.changes) {
+        return kind;
+    }
+    kind = store_read(s, c, STMT_address_holder, DB_ARGS(DB_T(tenant), DB_T(folded)), &r);
+    if (!kind && (!r.rows || strcmp(db_text(&r, 0, 0), task_id) != 0)) {
+        kind = ida_fail(c, IDA_CONFLICT, "The address %s is reserved by another task.", address);
+    }
+    return kind;
+}
+
+ida_kind store_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)
+{
+    return store_write(s, c, STMT_task_step_put,
+                       DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name), DB_T(ida_outcome_text(step->outcome)),
+                               DB_T(step->detail), DB_I(step->at)),
+                       NULL);
+}
+
+static ida_kind insert(store *s, ida_ctx *c, void *baton)
+{
+    const ida_task *t = baton;
+    ida_kind kind =
+        store_write(s, c, STMT_task_insert,
+                    DB_ARGS(DB_T(t->id), DB_T(t->tenant), DB_T(ida_task_type_text(t->type)), DB_T(ida_task_state_text(t->state)),
+                            DB_T(ida_directory_name(t->directory)), DB_T(t->person), DB_T(t->object_id), DB_T(t->upn),
+                            DB_T(t->mail), DB_T(t->display_name), DB_T(t->wall_date), DB_T(t->wall_time), DB_I(t->wall_fixed),
+                            DB_I(t->due_at), DB_I(t->next_at ? t->next_at : t->due_at),
+                            DB_I(t->created_at ? t->created_at : ida_now(c->env)), DB_I(t->seat), DB_I(t->released),
+                            DB_T(t->zone), DB_T(t->marker), DB_T(t->progress ? t->progress : "{}"),
+                            DB_T(t->warnings ? t->warnings : "[]"), DB_T(t->username), DB_T(t->label ? t->label : "")),
+                    NULL);
+    if (!kind) {
+        kind = store_write(s, c, STMT_task_payload_insert, DB_ARGS(DB_T(t->id), DB_T(t->payload ? t->payload : "{}")), NULL);
+    }
+    for (int i = 0; !kind && i < t->step_count; i++) {
+        kind = store_task_put_step(s, c, t->id, &t->steps[i]);
+    }
+    if (!kind && t->seat) {
+        kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
+    }
+    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+}
+
+ida_kind store_task_insert(store *s, ida_ctx *c, const ida_task *task)
+{
+    return store_transaction(s, c, insert, (void *)(uintptr_t)task);
+}

@@ -1,0 +1,260 @@
+/* Owns tasks as they are read: rows, steps, lists. Changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_task_inner.h"
+
+#define STEP_BATCH 256 /* tasks whose steps are asked for at once */
+
+ida_kind store_task_missing(ida_ctx *c, const char *id)
+{
+    return ida_fail(c, IDA_NOT_FOUND, "There is no task %s.", id);
+}
+
+enum {
+    COL_ID,
+    COL_TENANT,
+    COL_TYPE,
+    COL_STATE,
+    COL_DIRECTORY,
+    COL_PERSON,
+    COL_OBJECT_ID,
+    COL_UPN,
+    COL_MAIL,
+    COL_DISPLAY_NAME,
+    COL_WALL_DATE,
+    COL_WALL_TIME,
+    COL_ZONE,
+    COL_WALL_FIXED,
+    COL_DUE_AT,
+    COL_NEXT_AT,
+    COL_CREATED_AT,
+    COL_STARTED_AT,
+    COL_FINISHED_AT,
+    COL_ATTEMPTS,
+    COL_FENCE,
+    COL_LEASE_OWNER,
+    COL_LEASE_UNTIL,
+    COL_HEARTBEAT,
+    COL_SEAT,
+    COL_RELEASED,
+    COL_MARKER,
+    COL_PROGRESS,
+    COL_WARNINGS,
+    COL_ERROR,
+    COL_USERNAME,
+    COL_LABEL,
+    COL_HOLD
+};
+
+ida_kind store_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task)
+{
+    int type = ida_task_type_parse(db_text(r, row, COL_TYPE)), state = ida_task_state_parse(db_text(r, row, COL_STATE));
+    int directory = ida_directory_parse(db_text(r, row, COL_DIRECTORY));
+    if (type < 0 || state < 0 || directory < 0) {
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0020",
+                "task %s has a type, state or directory that this program does not know: %s, %s, %s", db_text(r, row, COL_ID),
+                db_text(r, row, COL_TYPE), db_text(r, row, COL_STATE), db_text(r, row, COL_DIRECTORY));
+        return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
+    }
+    *task = (ida_task){.id = db_text(r, row, COL_ID),
+                       .tenant = db_text(r, row, COL_TENANT),
+                       .type = (ida_task_type)type,
+                       .state = (ida_task_state)state,
+                       .directory = (ida_directory_kind)directory,
+                       .person = db_text(r, row, COL_PERSON),
+                       .object_id = db_text(r, row, COL_OBJECT_ID),
+                       .upn = db_text(r, row, COL_UPN),
+                       .mail = db_text(r, row, COL_MAIL),
+                       .display_name = db_text(r, row, COL_DISPLAY_NAME),
+                       .wall_date = db_text(r, row, COL_WALL_DATE),
+                       .wall_time = db_text(r, row, COL_WALL_TIME),
+                       .zone = db_text(r, row, COL_ZONE),
+                       .wall_fixed = (int)db_int(r, row, COL_WALL_FIXED),
+                       .due_at = db_int(r, row, COL_DUE_AT),
+                       .next_at = db_int(r, row, COL_NEXT_AT),
+                       .created_at = db_int(r, row, COL_CREATED_AT),
+                       .started_at = db_int(r, row, COL_STARTED_AT),
+                       .finished_at = db_int(r, row, COL_FINISHED_AT),
+                       .attempts = db_int(r, row, COL_ATTEMPTS),
+                       .fence = db_int(r, row, COL_FENCE),
+                       .lease_owner = db_text(r, row, COL_LEASE_OWNER),
+                       .lease_until = db_int(r, row, COL_LEASE_UNTIL),
+                       .heartbeat = db_int(r, row, COL_HEARTBEAT),
+                       .seat = (int)db_int(r, row, COL_SEAT),
+                       .released = (int)db_int(r, row, COL_RELEASED),
+                       .marker = db_text(r, row, COL_MARKER),
+                       .progress = db_text(r, row, COL_PROGRESS),
+                       .warnings = db_text(r, row, COL_WARNINGS),
+                       .error = db_text(r, row, COL_ERROR),
+                       .username = db_text(r, row, COL_USERNAME),
+                       .label = db_text(r, row, COL_LABEL),
+                       .hold = db_text(r, row, COL_HOLD)};
+    return IDA_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(ida_task *const *)a)->id, (*(ida_task *const *)b)->id);
+}
+
+static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_result *r, int row, int *capacity)
+{
+    ida_task probe = {.id = db_text(r, row, 0)}, *wanted = &probe;
+    ida_task **found = bsearch(&wanted, tasks, (size_t)count, sizeof *tasks, by_id);
+    int outcome = ida_outcome_parse(db_text(r, row, 3));
+    if (!found || outcome < 0) {
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0021", "a step of task %s has the unknown outcome \"%s\"", probe.id,
+                db_text(r, row, 3));
+        return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
+    }
+    ida_task *task = *found;
+    int *room = &capacity[found - tasks];
+    if (task->step_count == *room) {
+        *room = *room ? *room * 2 : 8;
+        ida_step *more = apr_palloc(c->pool, (apr_size_t)*room * sizeof *more);
+        if (task->step_count) {
+            memcpy(more, task->steps, (size_t)task->step_count * sizeof *more);
+        }
+        task->steps = more;
+    }
+    task->steps[task->step_count++] = (ida_step){.position = (int)db_int(r, row, 1),
+                                                 .name = db_text(r, row, 2),
+                                                 .outcome = (ida_outcome)outcome,
+                                                 .detail = db_text(r, row, 4),
+                                                 .at = db_int(r, row, 5)};
+    return IDA_OK;
+}
+
+static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
+{
+    ida_task *sorted[STEP_BATCH];
+    int capacity[STEP_BATCH] = {0};
+    json_t *ids = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(ids, json_string(tasks[i].id));
+        sorted[i] = &tasks[i];
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, by_id);
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        kind = add_step(c, sorted, count, &r, row, capacity);
+    }
+    return kind;
+}
+
+ida_kind store_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
+{
+    ida_kind kind = IDA_OK;
+    for (int at = 0; !kind && at < count; at += STEP_BATCH) {
+        kind = load_batch(s, c, tasks + at, count - at < STEP_BATCH ? count - at : STEP_BATCH);
+    }
+    return kind;
+}
+
+static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payload, ida_task **out)
+{
+    ida_task *task = apr_palloc(c->pool, sizeof *task);
+    ida_kind kind = store_task_of_row(c, r, 0, task);
+    if (!kind) {
+        kind = store_task_load_steps(s, c, task, 1);
+    }
+    if (!kind && with_payload) {
+        db_result payload;
+        kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &payload);
+        task->payload = !kind && payload.rows ? db_text(&payload, 0, 0) : NULL;
+    }
+    *out = kind ? NULL : task;
+    return kind;
+}
+
+ida_kind store_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload, ida_task **task)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_get, DB_ARGS(DB_T(tenant), DB_T(id)), &r);
+    if (kind) {
+        return kind;
+    }
+    return r.rows ? one_task(s, c, &r, with_payload, task) : store_task_missing(c, id);
+}
+
+ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_open, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(ida_task_type_text(type))), &r);
+    if (kind) {
+        return kind;
+    }
+    return r.rows ? one_task(s, c, &r, 0, task)
+                  : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.", ida_task_type_text(type), person);
+}
+
+typedef struct listing {
+    const char *tenant;
+    const store_task_filter *filter;
+    ida_task *tasks;
+    int count;
+    int64_t total;
+} listing;
+
+/* Page and total by the narrowest index: person, else state, else all of the tenant. */
+static ida_kind list_rows(store *s, ida_ctx *c, const listing *l, db_result *page, db_result *total)
+{
+    const store_task_filter *f = l->filter;
+    const char *before = f->before_id ? f->before_id : "~"; /* above every ID */
+    ida_kind kind;
+    if (f->person) {
+        kind = store_read(s, c, STMT_task_list_person,
+                          DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type), DB_T(before), DB_I(f->limit)),
+                          page);
+        return kind ? kind
+                    : store_read(s, c, STMT_task_count_person,
+                                 DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type)), total);
+    }
+    if (f->state) {
+        kind = store_read(s, c, STMT_task_list_state,
+                          DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
+        return kind ? kind
+                    : store_read(s, c, STMT_task_count_state, DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type)), total);
+    }
+    kind = store_read(s, c, STMT_task_list, DB_ARGS(DB_T(l->tenant), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
+    return kind ? kind : store_read(s, c, STMT_task_count, DB_ARGS(DB_T(l->tenant), DB_T(f->type)), total);
+}
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    listing *l = baton;
+    db_result page, total;
+    ida_kind kind = list_rows(s, c, l, &page, &total);
+    if (kind) {
+        return kind;
+    }
+    l->count = page.rows;
+    l->total = db_int(&total, 0, 0);
+    l->tasks = apr_palloc(c->pool, (apr_size_t)(page.rows + 1) * sizeof *l->tasks);
+    for (int row = 0; !kind && row < page.rows; row++) {
+        kind = store_task_of_row(c, &page, row, &l->tasks[row]);
+    }
+    return kind ? kind : store_task_load_steps(s, c, l->tasks, l->count);
+}
+
+ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_task_filter *filter, ida_task **tasks, int *count,
+                         int64_t *total)
+{
+    listing l = {.tenant = tenant, .filter = filter};
+    ida_kind kind = store_snapshot(s, c, list, &l);
+    *tasks = l.tasks;
+    *count = kind ? 0 : l.count;
+    *total = l.total;
+    return kind;
+}
+
+ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_offboardings_started, DB_ARGS(DB_T(tenant), DB_I(now - INT64_C(3600000))), &r);
+    *count = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}
