@@ -1,0 +1,334 @@
+/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads charge keys on one shared block with short ticks and
+ * random pauses between the atomic steps; processes are killed all the time; every admission is logged with the times before and after it. A checker then
+ * looks for one admission too many inside one window. */
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void pause_at_random(void);
+static __thread int pausing;
+#define IDA_LIMITER_STEP() pause_at_random()
+
+#include "core/ratelimit.c"
+#include "core/ratelimit_ledger.c"
+#include "core/ratelimit_table.c"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "t/unit/setup.h"
+
+static __thread unsigned seed;
+
+static void pause_at_random(void)
+{
+    if (!pausing) {
+        return;
+    }
+    int dice = rand_r(&seed) % 512;
+    if (dice == 0) {
+        usleep((useconds_t)(rand_r(&seed) % 30000)); /* three ticks */
+    } else if (dice < 20) {
+        sched_yield();
+    }
+}
+
+static void *shared_memory(size_t size)
+{
+    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
+static const unsigned char hash_key[16] = "0123456789abcde";
+
+static ida_limiter *limiter(unsigned slots, uint64_t tick_ns)
+{
+    size_t size = ida_limiter_size(slots);
+    void *block = shared_memory(size);
+    ida_limiter_format(block, size, slots, hash_key);
+    return ida_limiter_attach(pool, block, size, tick_ns);
+}
+
+static ida_charge charged(ida_limiter *l, ida_limit_kind kind, const char *name, unsigned limit, unsigned period_s)
+{
+    ida_rate rate = {limit, period_s, 0};
+    ida_charge answer;
+    ida_limiter_charge(l, kind, name, &rate, &answer);
+    return answer;
+}
+
+static ida_charge peeked(ida_limiter *l, const char *name, unsigned limit, unsigned period_s)
+{
+    ida_rate rate = {limit, period_s, 0};
+    ida_charge answer;
+    ida_limiter_peek(l, IDA_LIMIT_KEY, name, &rate, &answer);
+    return answer;
+}
+
+static int admissions(ida_limiter *l, ida_limit_kind kind, const char *name, unsigned limit, unsigned period_s, int tries)
+{
+    int n = 0;
+    for (int i = 0; i < tries; i++) {
+        n += charged(l, kind, name, limit, period_s).admitted;
+    }
+    return n;
+}
+
+static void edges(void)
+{
+    ida_limiter *l = limiter(1024, 0);
+    ida_charge a = peeked(l, "contoso:hr", 120, 60);
+    ok(a.admitted && a.remaining == 120, "before the first request all 120 are left");
+    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    ok(a.admitted && a.remaining == 119 && a.retry_after_s >= 60 && a.retry_after_s <= 61, "the first leaves 119, the window is empty after a minute");
+    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60, 118), 118, "119 are admitted");
+    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    ok(a.admitted && a.remaining == 0, "the 120th is admitted and leaves none");
+    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    ok(!a.admitted && a.remaining == 0 && a.retry_after_s >= 58 && a.retry_after_s <= 61, "the 121st is refused, with the seconds to wait (%u)", a.retry_after_s);
+    a = peeked(l, "contoso:hr", 120, 60);
+    ok(!a.admitted && a.retry_after_s >= 58, "a look says the same");
+    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 121, 60, 10), 1, "a raised limit holds at once");
+    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 119, 60, 10), 0, "so does a lowered one");
+    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 120, 120, 200), 120, "another period starts anew");
+    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:payroll", 120, 60, 200), 120, "another key has its own");
+    is_int(admissions(l, IDA_LIMIT_COMPANY, "contoso:hr", 120, 60, 200), 120, "so has another kind of the same name");
+    is_int(admissions(l, IDA_LIMIT_KEY, "one", 1, 3600, 5), 1, "one an hour");
+    ida_rate off = {0, 0, 1}, unset = {0, 0, 0};
+    ida_limiter_charge(l, IDA_LIMIT_KEY, "contoso:hr", &off, &a);
+    ok(a.admitted && a.remaining == UINT_MAX, "off admits");
+    ida_limiter_charge(l, IDA_LIMIT_KEY, "contoso:hr", &unset, &a);
+    ok(a.admitted, "so does a rate that is not set");
+
+    size_t size = ida_limiter_size(100);
+    void *block = shared_memory(size);
+    ok(ida_limiter_attach(pool, block, size, 0) == NULL, "no handle on a block that was not formatted");
+    ida_limiter_format(block, size, 100, hash_key);
+    is_int(ida_limiter_slots(block, size), 128, "slots are rounded up to a power of two");
+    ok(ida_limiter_attach(pool, block, size - 1, 0) == NULL, "nor on one of another size");
+    is_int(ida_limiter_slots(block, 8), 0, "nor on a few bytes");
+}
+
+#define TICK_NS 10000000u
+#define WINDOW_NS (60 * (uint64_t)TICK_NS)
+
+static uint64_t now_ns(void)
+{
+    ledger_clock boot = {0, 1};
+    return ledger_now(&boot);
+}
+
+static void over_time(void)
+{
+    ida_limiter *l = limiter(64, TICK_NS);
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 50, "50 at once");
+    usleep(400000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 0, "none after 40 of 60 ticks");
+    usleep(240000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 50, "50 again after the window");
+    usleep(300000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 20), 20, "20 of another");
+    usleep(300000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 60), 30, "30 more half a window later");
+    ida_charge a = charged(l, IDA_LIMIT_KEY, "late", 10, 60);
+    ok(!a.admitted && a.retry_after_s == 1, "with a limit lowered far below, the wait is that for the later ones");
+    usleep(330000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 60), 20, "the first 20 are free again, the 30 not yet");
+}
+
+static void floods(void)
+{
+    ida_limiter *l = limiter(64, TICK_NS);
+    char name[32];
+    is_int(admissions(l, IDA_LIMIT_KEY, "key", 5, 60, 9), 5, "a key uses its 5");
+    int refused = 0, shared = 0;
+    uint64_t begin = now_ns();
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof name, "2001:db8:%x::", (unsigned)i);
+        ida_charge a = charged(l, i % 2 ? IDA_LIMIT_ADDRESS : IDA_LIMIT_FAILURES, name, 10, 60);
+        refused += !a.admitted;
+        shared += a.shared;
+    }
+    int soon = now_ns() - begin < WINDOW_NS / 2;
+    ok(shared > 2000 && ida_limiter_overflows(l) == (uint64_t)shared, "3000 addresses overflow a table of 64: %d shared, all counted", shared);
+    ok(refused > 0, "and the shared records have the same limit (%d refused)", refused);
+    ok(!soon || !charged(l, IDA_LIMIT_KEY, "key", 5, 60).admitted, "but the key is still known, and refused");
+    usleep(700000);
+    int admitted = 0, own = 0;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "good %d", i);
+        ida_charge a = charged(l, IDA_LIMIT_ADDRESS, name, 10, 60);
+        admitted += a.admitted;
+        own += !a.shared;
+    }
+    ok(admitted == 20 && own == 20, "when the flood is over everybody has a record of his own again");
+}
+
+/* --- the property --- */
+
+#define NAMES_MAX 256
+#define LOG_MAX 200000
+
+typedef struct event {
+    uint64_t before, after;
+    uint32_t name;
+} event;
+
+typedef struct storm {
+    ida_limiter *limiter[2]; /* even names: ticks of 10 ms, odd ones: 7 ms */
+    int names, processes, threads, pauses;
+    unsigned limit;
+    uint64_t end_ns;
+    _Atomic uint32_t *logged;
+    _Atomic uint32_t *shared;
+    event *log;
+} storm;
+
+static const uint64_t tick_of[2] = {10000000, 7000000};
+static storm *weather;
+
+static void *attack(void *baton)
+{
+    storm *s = weather;
+    seed = (unsigned)now_ns() ^ (unsigned)(intptr_t)baton * 7919u ^ (unsigned)getpid() << 8;
+    pausing = s->pauses;
+    while (now_ns() < s->end_ns) {
+        uint32_t name = (uint32_t)rand_r(&seed) % (uint32_t)s->names;
+        char text[16];
+        snprintf(text, sizeof text, "key %u", (unsigned)name);
+        ida_rate rate = {s->limit, name % 2 ? 42 : 60, 0};
+        ida_charge a;
+        uint64_t before = now_ns();
+        ida_limiter_charge(s->limiter[name % 2], IDA_LIMIT_KEY, text, &rate, &a);
+        uint64_t after = now_ns();
+        if (a.shared) {
+            atomic_fetch_add(s->shared, 1);
+        }
+        if (!a.admitted) {
+            if (rand_r(&seed) % 8 == 0) {
+                usleep(500);
+            }
+            continue;
+        }
+        uint32_t at = atomic_fetch_add(s->logged, 1);
+        if (at < LOG_MAX) {
+            s->log[at] = (event){before, after, name};
+        }
+    }
+    return NULL;
+}
+
+static pid_t start(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t threads[16];
+        for (int i = 0; i < weather->threads; i++) {
+            pthread_create(&threads[i], NULL, attack, (void *)(intptr_t)i);
+        }
+        for (int i = 0; i < weather->threads; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        _exit(0);
+    }
+    return pid;
+}
+
+static int by_name_and_time(const void *a, const void *b)
+{
+    const event *x = a, *y = b;
+    if (x->name != y->name) {
+        return x->name < y->name ? -1 : 1;
+    }
+    return x->before < y->before ? -1 : x->before > y->before;
+}
+
+/* Names with more than `limit` admissions that surely lie inside one window; *most: the largest such number seen. */
+static int violations(event *log, uint32_t count, unsigned limit, unsigned *most)
+{
+    int bad = 0;
+    *most = 0;
+    qsort(log, count, sizeof *log, by_name_and_time);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t end = log[i].before + 60 * tick_of[log[i].name % 2];
+        unsigned inside = 0;
+        for (uint32_t j = i; j < count && log[j].name == log[i].name && log[j].before < end; j++) {
+            inside += log[j].after < end;
+        }
+        *most = inside > *most ? inside : *most;
+        bad += inside > limit;
+    }
+    return bad;
+}
+
+/* `kill_us`: mean time between two kills, 0 for none. */
+static void run_storm(const char *what, unsigned slots, int names, int processes, int threads, unsigned limit, int milliseconds, int kill_us,
+                      int must_share)
+{
+    storm s = {.names = names, .processes = processes, .threads = threads, .pauses = kill_us != 0, .limit = limit};
+    ida_limiter *first = limiter(slots, tick_of[0]);
+    s.limiter[0] = first;
+    s.limiter[1] = ida_limiter_attach(pool, first->head, first->head->size, tick_of[1]);
+    s.logged = shared_memory(4096);
+    s.shared = s.logged + 1;
+    s.log = shared_memory(LOG_MAX * sizeof *s.log);
+    s.end_ns = now_ns() + (uint64_t)milliseconds * 1000000u;
+    weather = &s;
+    pid_t pids[16];
+    int kills = 0, failed = 0, status;
+    for (int i = 0; i < processes; i++) {
+        pids[i] = start();
+    }
+    seed = 1;
+    while (kill_us && now_ns() < s.end_ns) {
+        usleep((useconds_t)(rand_r(&seed) % (2 * kill_us)));
+        int victim = rand_r(&seed) % processes;
+        kill(pids[victim], SIGKILL);
+        waitpid(pids[victim], &status, 0);
+        kills++;
+        pids[victim] = start();
+    }
+    for (int i = 0; i < processes; i++) {
+        waitpid(pids[i], &status, 0);
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    }
+    uint32_t count = atomic_load(s.logged);
+    unsigned most;
+    ok(count < LOG_MAX && failed == 0, "%s: every process ended well, the log was large enough (%u admissions, %d kills)", what, (unsigned)count, kills);
+    count = count < LOG_MAX ? count : LOG_MAX;
+    is_int(violations(s.log, count, limit, &most), 0, "never more than the limit in any window");
+    if (!kill_us) {
+        is_int(most, limit, "and the limit is really reached");
+    } else {
+        ok(most > limit / 2, "and most of it is reached although killed charges are wasted (%u of %u)", most, limit);
+    }
+    if (must_share) {
+        ok(atomic_load(s.shared) > 0, "shared records were in use (%u times)", (unsigned)atomic_load(s.shared));
+    }
+    munmap(s.log, LOG_MAX * sizeof *s.log);
+}
+
+/* The checker itself must see a window of one too many. */
+static void checker(void)
+{
+    event log[4] = {{0, 10, 0}, {100, 110, 0}, {500000000, 500000010, 0}, {599999980, 599999990, 0}};
+    unsigned most;
+    is_int(violations(log, 4, 3, &most), 1, "the checker finds 4 admissions in a window of 3");
+    log[3].after = 600000000;
+    is_int(violations(log, 4, 3, &most), 0, "and not when the fourth may lie outside");
+}
+
+int main(void)
+{
+    setup();
+    edges();
+    over_time();
+    floods();
+    checker();
+    run_storm("one key", 1024, 2, 4, 4, 120, 1500, 0, 0);
+    run_storm("one key, killed", 1024, 2, 4, 4, 120, 2500, 12000, 0);
+    run_storm("many keys in a small table", 64, 250, 4, 4, 5, 2500, 0, 1);
+    run_storm("many keys in a small table, killed", 64, 90, 4, 4, 8, 4000, 12000, 1);
+    return done();
+}
