@@ -1,0 +1,466 @@
+/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders. Must not know where in the document a
+ * value stands. */
+#include "core/tenant_value.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/credentials.h"
+#include "core/naming.h"
+#include "core/rate.h"
+#include "core/tenant.h"
+#include "core/text.h"
+#include "core/zone.h"
+
+#define DOMAIN_MAX 100 /* leaves 12 characters for the local part of an address of 113 */
+#define PATH_LEN_MAX 4095
+#define DAY_S 86400
+
+static int is_digit(char ch)
+{
+    return ch >= '0' && ch <= '9';
+}
+
+static int is_letter(char ch)
+{
+    return (ch | 0x20) >= 'a' && (ch | 0x20) <= 'z';
+}
+
+static int has_control(const char *text, int line_ends)
+{
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+        if ((ch < 0x20 && !(line_ends && (ch == '\n' || ch == '\t' || ch == '\r'))) || ch == 0x7F) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++) {
+        if (strcmp(text, *words) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1-9 digits at the start of text; -1 when there are none. */
+static int64_t leading_number(const char *text, size_t *digits)
+{
+    int64_t value = 0;
+    *digits = 0;
+    while (is_digit(text[*digits])) {
+        if (*digits == 9) {
+            return -1;
+        }
+        value = value * 10 + (text[(*digits)++] - '0');
+    }
+    return *digits ? value : -1;
+}
+
+int64_t ida_duration_parse(const char *text)
+{
+    size_t digits;
+    int64_t value = text ? leading_number(text, &digits) : -1;
+    if (value < 1 || !text[digits] || text[digits + 1]) {
+        return 0;
+    }
+    int64_t unit = text[digits] == 's' ? 1 : text[digits] == 'm' ? 60 : text[digits] == 'h' ? 3600 : 0;
+    return value * unit <= DAY_S ? value * unit * 1000 : 0;
+}
+
+int ida_guard_parse(const json_t *value, int *percent, int64_t *count)
+{
+    *percent = 0;
+    *count = 0;
+    if (json_is_integer(value)) {
+        *count = json_integer_value(value);
+        return *count >= 1;
+    }
+    const char *text = json_string_value(value);
+    size_t digits;
+    int64_t number = text ? leading_number(text, &digits) : -1;
+    if (number < 1 || strcmp(text + digits, "%") != 0 || number > 100) {
+        return 0;
+    }
+    *percent = (int)number;
+    return 1;
+}
+
+const char *ida_rule_name(ida_ctx *c, const json_t *value)
+{
+    const char *text = json_string_value(value), *trimmed = ida_present(c->pool, text);
+    if (!trimmed || strcmp(trimmed, text) != 0) {
+        return "must not be blank or begin or end with a blank";
+    }
+    return ida_utf16_length(text) > 256 ? "must be at most 256 characters" : has_control(text, 0) ? "must not hold control characters" : NULL;
+}
+
+const char *ida_rule_company(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return ida_name_valid(json_string_value(value)) ? NULL : "must be 1 to 64 characters of A-Z a-z 0-9 . _ -";
+}
+
+const char *ida_rule_zone(ida_ctx *c, const json_t *value)
+{
+    ida_ctx *own = ida_ctx_make(c->env, c->pool);
+    const ida_zone *zone;
+    return ida_zone_read(own, c->pool, json_string_value(value), &zone) ? own->message : NULL;
+}
+
+const char *ida_rule_local_format(ida_ctx *c, const json_t *value)
+{
+    return ida_naming_format_fault(c->pool, json_string_value(value), 1);
+}
+
+const char *ida_rule_display_format(ida_ctx *c, const json_t *value)
+{
+    return ida_naming_format_fault(c->pool, json_string_value(value), 0);
+}
+
+/* RFC 1035 names; `len` bytes. */
+static int domain_valid(const char *text, size_t len)
+{
+    size_t label = 0;
+    for (size_t i = 0; i < len; i++) {
+        char ch = text[i];
+        if (ch == '.') {
+            if (!label || text[i - 1] == '-') {
+                return 0;
+            }
+            label = 0;
+        } else if ((!is_letter(ch) && !is_digit(ch) && (ch != '-' || !label)) || ++label > 63) {
+            return 0;
+        }
+    }
+    return label && text[len - 1] != '-';
+}
+
+const char *ida_rule_domain(ida_ctx *c, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    size_t len = strlen(text);
+    if (len > DOMAIN_MAX) {
+        return ida_printf(c->pool, "must be at most %d characters", DOMAIN_MAX);
+    }
+    return domain_valid(text, len) && strchr(text, '.') ? NULL : "must be a domain name such as contoso.example";
+}
+
+const char *ida_rule_directory(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return ida_directory_parse(json_string_value(value)) >= 0 ? NULL : "must be \"cloud\" or \"onPremises\"";
+}
+
+const char *ida_rule_rate(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    ida_rate rate;
+    return ida_rate_parse(json_string_value(value), &rate);
+}
+
+static int loopback(const char *host, size_t len)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0) {
+            return 1;
+        }
+    }
+    /* 127.0.0.0/8 in its dotted form only */
+    size_t dots = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (!is_digit(host[i]) && host[i] != '.') {
+            return 0;
+        }
+        dots += host[i] == '.';
+    }
+    return len > 4 && strncmp(host, "127.", 4) == 0 && dots == 3;
+}
+
+static int ipv6_literal(const char *host, size_t len)
+{
+    return len > 3 && host[0] == '[' && host[len - 1] == ']' && strspn(host + 1, "0123456789abcdefABCDEF:.") == len - 2;
+}
+
+/* What stands between scheme and path: host[:port]. User info has no place here: secrets come by file only. */
+static const char *authority_fault(const char *rest, size_t *len, int *is_loopback)
+{
+    *len = strcspn(rest, "/?#");
+    if (memchr(rest, '@', *len)) {
+        return "must not hold a user name or password";
+    }
+    const char *bracket = memchr(rest, ']', *len);
+    const char *from = bracket ? bracket : rest;
+    const char *colon = memchr(from, ':', *len - (size_t)(from - rest));
+    size_t host_len = colon ? (size_t)(colon - rest) : *len;
+    if (!host_len || host_len > 253 || !(ipv6_literal(rest, host_len) || domain_valid(rest, host_len))) {
+        return "must name a host";
+    }
+    if (colon) {
+        size_t digits;
+        int64_t port = leading_number(colon + 1, &digits);
+        if (port < 1 || port > 65535 || colon + 1 + digits != rest + *len) {
+            return "has a port that is not between 1 and 65535";
+        }
+    }
+    *is_loopback = loopback(rest, host_len);
+    return NULL;
+}
+
+/* The text has no character that would end a URL or a header line. */
+static int plain_url(const char *text)
+{
+    for (; *text; text++) {
+        if (*text <= 0x20 || *text == 0x7F || strchr("\"<>\\^`{|}", *text)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static const char *http_fault(const char *text, int clear_anywhere, int query)
+{
+    int secure = strncmp(text, "https://", 8) == 0, near = 0;
+    size_t len;
+    if (!secure && strncmp(text, "http://", 7) != 0) {
+        return "must be an address that begins with https://";
+    }
+    if (strlen(text) > 2048 || !plain_url(text)) {
+        return "must be an address of at most 2048 characters without blanks, non-ASCII or control characters";
+    }
+    const char *rest = text + (secure ? 8 : 7), *fault = authority_fault(rest, &len, &near);
+    if (fault) {
+        return fault;
+    }
+    if (!secure && !near && !clear_anywhere) {
+        return "must begin with https:// (http:// is for loopback addresses only)";
+    }
+    if (strchr(rest, '#') || (!query && strchr(rest, '?'))) {
+        return query ? "must not hold a fragment (#)" : "must not hold a query or fragment";
+    }
+    return NULL;
+}
+
+const char *ida_rule_service_url(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return http_fault(json_string_value(value), 0, 0);
+}
+
+const char *ida_rule_webhook_url(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return http_fault(json_string_value(value), 0, 1);
+}
+
+/* A proxy only passes TLS through, so it may be reached in clear. */
+const char *ida_rule_proxy_url(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return http_fault(json_string_value(value), 1, 0);
+}
+
+const char *ida_rule_ldap_url(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    const char *text = json_string_value(value);
+    static const char *const schemes[] = {"ldaps://", "ldap://", "ldapi://"};
+    size_t kind = 0, len;
+    int near;
+    while (kind < 3 && strncmp(text, schemes[kind], strlen(schemes[kind])) != 0) {
+        kind++;
+    }
+    if (kind == 3) {
+        return "must begin with ldaps://, with ldap:// (and \"startTls\": true) or with ldapi://";
+    }
+    if (strlen(text) > 2048 || !plain_url(text)) {
+        return "must be an address of at most 2048 characters without blanks, non-ASCII or control characters";
+    }
+    const char *rest = text + strlen(schemes[kind]);
+    if (kind == 2) {
+        return strpbrk(rest, "/?#@") ? "must be ldapi:// and a socket path with %2F for each slash" : NULL;
+    }
+    const char *fault = authority_fault(rest, &len, &near);
+    return fault ? fault : rest[len] && strcmp(rest + len, "/") != 0 ? "must end after host and port" : NULL;
+}
+
+const char *ida_rule_guid(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    const char *text = json_string_value(value);
+    static const char shape[] = "00000000-0000-0000-0000-000000000000";
+    for (size_t i = 0; i < sizeof shape; i++) {
+        int hex = is_digit(text[i]) || ((text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'f');
+        if (shape[i] == '0' ? !hex : text[i] != shape[i]) {
+            return "must be a GUID such as 2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14";
+        }
+    }
+    return NULL;
+}
+
+const char *ida_rule_path(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    const char *text = json_string_value(value);
+    return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !has_control(text, 0) ? NULL : "must be the absolute path of a file";
+}
+
+const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    static const char prefix[] = "extensionAttribute";
+    const char *text = json_string_value(value);
+    size_t digits;
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0 && text[sizeof prefix - 1] != '0') {
+        const char *number = text + sizeof prefix - 1;
+        int64_t n = leading_number(number, &digits);
+        if (n >= 1 && n <= 15 && !number[digits]) {
+            return NULL;
+        }
+    }
+    return "must be one of extensionAttribute1 to extensionAttribute15";
+}
+
+const char *ida_rule_attribute(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    const char *text = json_string_value(value);
+    size_t len = 0;
+    while (is_letter(text[len]) || (len && (is_digit(text[len]) || text[len] == '-'))) {
+        len++;
+    }
+    return len && len <= 64 && !text[len] ? NULL : "must be the name of an attribute";
+}
+
+const char *ida_rule_duration(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    return ida_duration_parse(json_string_value(value)) ? NULL : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
+}
+
+const char *ida_rule_guard(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    int percent;
+    int64_t count;
+    return ida_guard_parse(value, &percent, &count) ? NULL : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
+}
+
+const char *ida_rule_dialect(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    static const char *const words[] = {"activeDirectory", "openLdap", NULL};
+    return one_of(json_string_value(value), words) ? NULL : "must be \"activeDirectory\" or \"openLdap\"";
+}
+
+const char *ida_rule_bind(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    static const char *const words[] = {"simple", "gssapi", "external", NULL};
+    return one_of(json_string_value(value), words) ? NULL : "must be \"simple\", \"gssapi\" or \"external\"";
+}
+
+/* Enough of RFC 4514 to catch a name that is no DN: every part is attribute=value. The server judges the rest. */
+const char *ida_rule_dn(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    static const char rule[] = "must be a distinguished name such as OU=Staff,DC=contoso,DC=example";
+    const char *p = json_string_value(value);
+    if (strlen(p) > 1024 || has_control(p, 0)) {
+        return rule;
+    }
+    for (;;) {
+        p += strspn(p, " ");
+        size_t name = 0;
+        while (is_letter(p[name]) || is_digit(p[name]) || p[name] == '-' || p[name] == '.') {
+            name++;
+        }
+        p += name;
+        p += strspn(p, " ");
+        if (!name || *p != '=' || !p[1] || p[1] == ',' || p[1] == '+') {
+            return rule;
+        }
+        for (p++; *p && *p != ',' && *p != '+'; p++) {
+            if (*p == '\\' && !*++p) {
+                return rule;
+            }
+        }
+        if (!*p++) {
+            return NULL;
+        }
+    }
+}
+
+const char *ida_rule_upn(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    const char *text = json_string_value(value), *at = strchr(text, '@');
+    return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') && !has_control(text, 0) &&
+                   domain_valid(at + 1, strlen(at + 1))
+               ? NULL
+               : "must be a user principal name such as eva.berg@contoso.example";
+}
+
+const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
+{
+    (void)c;
+    static const char *const words[] = {"userCreate", "userUpdate", "userDelete", NULL};
+    return one_of(json_string_value(value), words) ? NULL : "must be \"userCreate\", \"userUpdate\" or \"userDelete\"";
+}
+
+const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
+{
+    static const char *const known[] = {"firstname",   "middleName", "surname",  "displayName", "userPrincipalName", "mail", "manager",
+                                        "department",  "jobTitle",   "companyName", "date",     "time",              NULL};
+    for (const char *open = strchr(text, '{'); open; open = strchr(open + 1, '{')) {
+        size_t name = 0, after;
+        while (is_letter(open[1 + name])) {
+            name++;
+        }
+        after = 1 + name;
+        int cut = open[after] == ':' && is_digit(open[after + 1]);
+        if (cut) {
+            after += 1 + strspn(open + after + 1, "0123456789");
+        }
+        if (!name || open[after] != '}') {
+            continue; /* a brace of the text itself */
+        }
+        const char *word = apr_pstrmemdup(pool, open + 1, name);
+        if (!one_of(word, known)) {
+            return ida_printf(pool, "has the unknown placeholder {%s}", ida_clean(pool, word, name, 40));
+        }
+        /* Only the three parts of a name can be cut, from 1 to 64 letters. */
+        size_t digits = cut ? after - name - 2 : 0;
+        int letters = cut && digits <= 2 ? atoi(open + 2 + name) : 0;
+        if (cut && (letters < 1 || letters > 64 || (strcmp(word, known[0]) && strcmp(word, known[1]) && strcmp(word, known[2])))) {
+            return ida_printf(pool, "cuts {%s} in a way that is not possible; {firstname:n} takes n from 1 to 64", word);
+        }
+    }
+    return NULL;
+}
+
+const char *ida_rule_text(ida_ctx *c, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return has_control(text, 0) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+}
+
+const char *ida_rule_body(ida_ctx *c, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return has_control(text, 1) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+}
+
+const char *ida_rule_recipient(ida_ctx *c, const json_t *value)
+{
+    static const char *const words[] = {"{manager}", "{mail}", "{userPrincipalName}", NULL};
+    return one_of(json_string_value(value), words) || !ida_rule_upn(c, value)
+               ? NULL
+               : "must be {manager}, {mail}, {userPrincipalName} or one mail address";
+}
