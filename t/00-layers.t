@@ -9,7 +9,7 @@ use Test::More;
 my $src = src_dir();
 my %text;    # file -> text, relative names
 for my $pattern (qw(core/*.[ch] schema/*.[ch] schema/statements/*.def mod_idadmin/*.[ch] worker/*.[ch] worker/ctl/*.[ch] t/unit/*.[ch] t/fuzz/*.[ch] t/tool/*.[ch]
-    t/bench/* t/cloud/* t/*.t t/*.pl t/*.sh t/lib/*.pm t/lib/*/*.pm t/lib/*/*/*.pm schema/*/*.sql schema/*.sh conf/* configure Makefile.in README.md CHANGELOG.md .ci/run t/demo t/demo/*)) {
+    t/bench/* t/cloud/* t/README.md t/*.t t/*.pl t/*.sh t/lib/*.pm t/lib/*/*.pm t/lib/*/*/*.pm schema/*/*.sql schema/*.sh conf/* configure Makefile.in README.md CHANGELOG.md .ci/run t/demo t/demo/*)) {
     for my $file (glob "$src/$pattern") {
         $text{ substr $file, length($src) + 1 } = slurp($file) if -f $file;
     }

@@ -2,12 +2,26 @@ package Idadmin::Test::Stack;
 # Everything together: store, tenant, keys, slapd, httpd, worker; and requests as an HR platform sends them.
 use strict;
 use warnings;
+use Exporter 'import';
 use Idadmin::Test ();
 use Idadmin::Test::Httpd ();
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Worker ();
 use Time::HiRes ();
+
+our @EXPORT = qw(for_each_stack);
+
+# for_each_stack { my ($stack) = @_; ... } %options: a subtest with a fresh stack on each engine, stopped after it.
+sub for_each_stack(&@) {
+    my ($block, %options) = @_;
+    &Idadmin::Test::for_each_engine(sub {
+        my ($engine) = @_;
+        my $stack = __PACKAGE__->new(%options, engine => $engine);
+        $block->($stack);
+        $stack->stop;
+    });
+}
 
 # new(engine => 'sqlite'|'postgresql', ...); further options:
 #   slapd  => OBJECT, {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
