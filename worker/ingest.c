@@ -3,6 +3,7 @@
 #include "worker/ingest.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
