@@ -21,8 +21,15 @@ static __thread int pausing;
 
 static __thread unsigned seed;
 
+/* Makes this thread sleep at its n-th step from now on. */
+static __thread int sleep_at;
+static __thread useconds_t sleep_us;
+
 static void pause_at_random(void)
 {
+    if (sleep_at && --sleep_at == 0) {
+        usleep(sleep_us);
+    }
     if (!pausing) {
         return;
     }
@@ -163,6 +170,39 @@ static void floods(void)
         own += !a.shared;
     }
     ok(admitted == 20 && own == 20, "when the flood is over everybody has a record of his own again");
+}
+
+/* A caller that is put to sleep between reading the clock and its compare-and-swap, for longer than the window. */
+static void sleeper(void)
+{
+    ida_limiter *l = limiter(64, TICK_NS);
+    charged(l, IDA_LIMIT_KEY, "other", 2, 60);
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 1), 1, "one long ago");
+    usleep(640000);
+    sleep_at = 4; /* state read, judged, mark raised: next is the step that counts */
+    sleep_us = 700000;
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 1), 1, "one that slept over a window is admitted when it wakes");
+    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 5), 1, "and counts from then on: one more and no other");
+}
+
+/* From the shared record to one of its own in the middle of a window. */
+static void moving(void)
+{
+    ida_limiter *l = limiter(64, TICK_NS);
+    char name[32];
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, "filler %d", i);
+        charged(l, IDA_LIMIT_KEY, name, 10, 61); /* another period, so another shared record */
+    }
+    usleep(350000);
+    ida_charge a = charged(l, IDA_LIMIT_KEY, "mover", 10, 60);
+    ok(a.admitted && a.shared, "in a full table a key is admitted by its line's shared record");
+    is_int(admissions(l, IDA_LIMIT_KEY, "mover", 10, 60, 20), 9, "up to its limit");
+    usleep(330000);
+    a = charged(l, IDA_LIMIT_KEY, "mover", 10, 60);
+    ok(!a.admitted && !a.shared, "with a record of its own meanwhile it is still refused in the same window");
+    usleep(680000);
+    is_int(admissions(l, IDA_LIMIT_KEY, "mover", 10, 60, 20), 10, "and admitted after it");
 }
 
 /* --- the property --- */
@@ -325,6 +365,8 @@ int main(void)
     edges();
     over_time();
     floods();
+    sleeper();
+    moving();
     checker();
     run_storm("one key", 1024, 2, 4, 4, 120, 1500, 0, 0);
     run_storm("one key, killed", 1024, 2, 4, 4, 120, 2500, 12000, 0);
