@@ -136,7 +136,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     json_t *warnings = ida_json_keep(c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_user *user;
     ida_task *task;
-    int moved;
+    int moved = 0;
     ida_kind kind = store_tenant_lock(s, c, call->principal->company);
     if (kind) {
         return kind;
