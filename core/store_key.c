@@ -1,0 +1,105 @@
+/* Owns API users in the store. Must not know how a key is made or compared. */
+#include "core/store_key.h"
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "core/store_tenant.h"
+
+static ida_kind unknown(ida_ctx *c, const char *company, const char *username)
+{
+    return ida_fail(c, IDA_NOT_FOUND, "There is no API user %s in the company %s.", username, company);
+}
+
+ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username, store_key *key)
+{
+    db_result r;
+    *key = (store_key){0};
+    ida_kind kind = store_read(s, c, STMT_key_find, DB_ARGS(DB_T(company), DB_T(username)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    const char *rate = db_text(&r, 0, 3);
+    int access = ida_access_parse(db_text(&r, 0, 1));
+    ida_principal *p = &key->principal;
+    if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
+        /* A key whose limits cannot be read admits nobody. */
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0130", "store: the row of API user %s:%s is damaged (access level or rate limit)", company, username);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The stored API user %s is damaged.", username);
+    }
+    p->company = apr_pstrdup(c->pool, company);
+    p->username = apr_pstrdup(c->pool, username);
+    p->access = (ida_access)access;
+    p->label = db_text(&r, 0, 2);
+    p->expires_at = db_int(&r, 0, 4);
+    key->disabled = db_int(&r, 0, 5) != 0;
+    key->tenant_revision = db_int(&r, 0, 6);
+    key->key_hash = db_text(&r, 0, 0);
+    return IDA_OK;
+}
+
+typedef struct create_work {
+    const ida_principal *principal;
+    const char *key_hash;
+} create_work;
+
+static ida_kind create(store *s, ida_ctx *c, void *baton)
+{
+    const create_work *w = baton;
+    const ida_principal *p = w->principal;
+    db_result r;
+    ida_kind kind = store_tenant_lock(s, c, p->company);
+    if (kind) {
+        return kind;
+    }
+    kind = store_write(s, c, STMT_key_create,
+                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash), DB_T(ida_access_text(p->access)),
+                               DB_T(p->label ? p->label : ""), DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
+                               DB_I(ida_now(c->env))), &r);
+    if (!kind && !r.changes) {
+        kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company, p->username);
+    }
+    return kind;
+}
+
+ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal, const char *key_hash)
+{
+    create_work work = {principal, key_hash};
+    return store_transaction(s, c, create, &work);
+}
+
+ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username, int disabled)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_key_set_disabled, DB_ARGS(DB_T(company), DB_T(username), DB_I(disabled != 0)), &r);
+    return kind || r.changes ? kind : unknown(c, company, username);
+}
+
+ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_key_delete, DB_ARGS(DB_T(company), DB_T(username)), &r);
+    return kind || r.changes ? kind : unknown(c, company, username);
+}
+
+ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_key_list, DB_ARGS(DB_T(company)), &r);
+    if (kind) {
+        return kind;
+    }
+    *array = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < r.rows; i++) {
+        json_t *item = json_object();
+        ida_json_put(item, "username", db_text(&r, i, 0));
+        ida_json_put(item, "accessLevel", db_text(&r, i, 1));
+        ida_json_put(item, "label", db_text(&r, i, 2));
+        ida_json_put_or_null(item, "rateLimit", db_text(&r, i, 3));
+        ida_json_put_time(item, "expiresAt", db_int(&r, i, 4));
+        json_object_set_new(item, "disabled", json_boolean(db_int(&r, i, 5)));
+        ida_json_put_time(item, "createdAt", db_int(&r, i, 6));
+        json_array_append_new(*array, item);
+    }
+    return IDA_OK;
+}

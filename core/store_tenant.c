@@ -1,0 +1,208 @@
+/* Owns tenants in the store and the rows that follow from their documents: workflows, role templates, access catalog. Must not know the rules of
+ * the document, which core/tenant.h has checked. */
+#include "core/store_tenant.h"
+
+#include <apr_hash.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+
+static ida_kind unknown(ida_ctx *c, const char *id)
+{
+    return ida_fail(c, IDA_NOT_FOUND, "There is no company with the ID %s.", id);
+}
+
+static ida_kind get_row(store *s, ida_ctx *c, const char *id, db_result *r)
+{
+    ida_kind kind = store_read(s, c, STMT_tenant_get, DB_ARGS(DB_T(id)), r);
+    return kind || r->rows ? kind : unknown(c, id);
+}
+
+ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision)
+{
+    db_result r;
+    ida_kind kind = get_row(s, c, id, &r);
+    if (kind) {
+        return kind;
+    }
+    if (seal) {
+        *seal = db_text(&r, 0, 1);
+    }
+    if (revision) {
+        *revision = db_int(&r, 0, 2);
+    }
+    return ida_tenant_load(c, db_text(&r, 0, 0), tenant);
+}
+
+ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document)
+{
+    db_result r;
+    ida_kind kind = get_row(s, c, id, &r);
+    if (!kind) {
+        *document = db_text(&r, 0, 0);
+    }
+    return kind;
+}
+
+ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_tenant_lock, DB_ARGS(DB_T(id)), &r);
+    return kind || r.rows ? kind : unknown(c, id);
+}
+
+ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_tenant_ids, DB_NONE, &r);
+    if (kind) {
+        return kind;
+    }
+    store_tenant_id *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(r.rows + 1));
+    for (int i = 0; i < r.rows; i++) {
+        all[i] = (store_tenant_id){db_text(&r, i, 0), db_int(&r, i, 1)};
+    }
+    *ids = all;
+    *count = r.rows;
+    return IDA_OK;
+}
+
+ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_tenant_list, DB_NONE, &r);
+    if (kind) {
+        return kind;
+    }
+    *array = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < r.rows; i++) {
+        /* Not in the context's pool: 10,000 documents would stay there. */
+        json_t *document = json_loads(db_text(&r, i, 1), 0, NULL);
+        json_t *item = json_object(), *names = json_array();
+        const json_t *limit = json_object_get(document, "seatLimit");
+        const char *name;
+        json_t *value;
+        json_object_foreach(json_object_get(document, "directories"), name, value) {
+            if (json_is_object(value)) {
+                json_array_append_new(names, json_string(name));
+            }
+        }
+        ida_json_put(item, "companyId", db_text(&r, i, 0));
+        ida_json_put_or_null(item, "name", ida_json_string(document, "name"));
+        json_object_set_new(item, "directories", names);
+        json_object_set_new(item, "seatLimit", json_is_integer(limit) ? json_integer(json_integer_value(limit)) : json_null());
+        json_object_set_new(item, "seatsHeld", json_integer(db_int(&r, i, 2)));
+        json_object_set_new(item, "enabledMembers", db_text(&r, i, 4) ? json_integer(db_int(&r, i, 4)) : json_null());
+        ida_json_put_time(item, "updatedAt", db_int(&r, i, 3));
+        json_array_append_new(*array, item);
+        json_decref(document);
+    }
+    return IDA_OK;
+}
+
+/* -- what follows from a document -------------------------------------------------------------------------------------------------------- */
+
+/* JSON text of a list member; "[]" when it is absent. */
+static const char *list_text(ida_ctx *c, const json_t *item, const char *member)
+{
+    const json_t *list = json_object_get(item, member);
+    return json_is_array(list) ? ida_json_text(c->pool, list) : "[]";
+}
+
+static const char *text_or_empty(const json_t *item, const char *member)
+{
+    const char *text = ida_json_string(item, member);
+    return text ? text : "";
+}
+
+/* Runs belong to names, so workflow rows may come and go. */
+static ida_kind put_workflows(store *s, ida_ctx *c, const ida_tenant *tenant)
+{
+    size_t i;
+    json_t *item;
+    ida_kind kind = store_write(s, c, STMT_tenant_workflows_clear, DB_ARGS(DB_T(tenant->id)), NULL);
+    json_array_foreach(json_object_get(tenant->document, "workflows"), i, item) {
+        if (kind) {
+            break;
+        }
+        int active = !json_is_false(json_object_get(item, "active"));
+        kind = store_write(s, c, STMT_tenant_workflow_add,
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "name")), DB_I(i), DB_T(ida_json_string(item, "trigger")),
+                                   DB_I(active), DB_T(list_text(c, item, "actions"))), NULL);
+    }
+    return kind;
+}
+
+static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
+{
+    size_t i;
+    json_t *item;
+    ida_kind kind = store_write(s, c, STMT_tenant_services_clear, DB_ARGS(DB_T(tenant->id)), NULL);
+    json_array_foreach(json_object_get(tenant->document, "accessCatalog"), i, item) {
+        if (kind) {
+            break;
+        }
+        kind = store_write(s, c, STMT_tenant_service_add,
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "service")), DB_T(ida_json_string(item, "group")),
+                                   DB_T(list_text(c, item, "approvers"))), NULL);
+    }
+    return kind;
+}
+
+/* Assignments refer to a template's ID: a template that keeps its name keeps its ID. */
+static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
+{
+    size_t i;
+    json_t *item;
+    db_result before;
+    apr_hash_t *wanted = apr_hash_make(c->pool);
+    ida_kind kind = IDA_OK;
+    json_array_foreach(json_object_get(tenant->document, "roleTemplates"), i, item) {
+        apr_hash_set(wanted, ida_json_string(item, "name"), APR_HASH_KEY_STRING, item);
+    }
+    kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
+    for (int row = 0; !kind && row < before.rows; row++) {
+        if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
+            kind = store_write(s, c, STMT_tenant_template_unassign, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))), NULL);
+            if (!kind) {
+                kind = store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))), NULL);
+            }
+        }
+    }
+    json_array_foreach(json_object_get(tenant->document, "roleTemplates"), i, item) {
+        if (kind) {
+            break;
+        }
+        kind = store_write(s, c, STMT_tenant_template_put,
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)), DB_T(ida_json_string(item, "name")),
+                                   DB_T(text_or_empty(item, "description")), DB_T(list_text(c, item, "groups")),
+                                   DB_T(list_text(c, item, "licenses"))), NULL);
+    }
+    return kind;
+}
+
+typedef struct put_work {
+    const ida_tenant *tenant;
+    const char *canonical, *seal;
+} put_work;
+
+static ida_kind put(store *s, ida_ctx *c, void *baton)
+{
+    const put_work *w = baton;
+    ida_kind kind = store_write(s, c, STMT_tenant_put,
+                                DB_ARGS(DB_T(w->tenant->id), DB_T(w->canonical), DB_T(w->seal), DB_I(ida_now(c->env))), NULL);
+    if (!kind) {
+        kind = put_workflows(s, c, w->tenant);
+    }
+    if (!kind) {
+        kind = put_services(s, c, w->tenant);
+    }
+    return kind ? kind : put_templates(s, c, w->tenant);
+}
+
+ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const char *canonical, const char *seal)
+{
+    put_work work = {tenant, canonical, seal};
+    return store_transaction(s, c, put, &work);
+}
