@@ -284,7 +284,8 @@ const char *ida_rule_ldap_url(ida_ctx *c, const json_t *value)
     }
     const char *rest = text + strlen(schemes[kind]);
     if (kind == 2) {
-        return strpbrk(rest, "/?#@") ? "must be ldapi:// and a socket path with %2F for each slash" : NULL;
+        size_t path = strcspn(rest, "/?#@");
+        return rest[path] && strcmp(rest + path, "/") != 0 ? "must be ldapi:// and a socket path with %2F for each slash" : NULL;
     }
     const char *fault = authority_fault(rest, &len, &near);
     return fault ? fault : rest[len] && strcmp(rest + len, "/") != 0 ? "must end after host and port" : NULL;
