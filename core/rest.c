@@ -98,7 +98,7 @@ static void refuse(ida_call *call, ida_rest_answer *answer)
 {
     ida_rest_error_answer(call->c, answer);
     if (call->c->kind == IDA_INTERNAL_ERROR) {
-        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0001", "%s failed: %s", call->endpoint, call->c->message ? call->c->message : "no reason given");
+        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->endpoint, call->c->message ? call->c->message : "no reason given");
     }
 }
 
