@@ -1,0 +1,229 @@
+/* Owns the form of an audit record: its JSON text for outbox and spool. Must not know a store. */
+#include "core/audit.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#define MARK "\xe2\x80\xa6" /* "…" */
+#define FLOOR 64            /* encoded bytes of a member that cutting leaves before it turns to the next one */
+
+#define KEY_MAX 256         /* bytes: PostgreSQL indexes no more than 2,700 */
+
+/* The members in the order of the text. `cut`: rank in which they are shortened, 0 = never. */
+static const struct {
+    const char *name;
+    size_t at;
+    int required, cut;
+    size_t max; /* bytes that decoding takes, 0: any; what is indexed has a bound, or one record could stop ingestion */
+} members[] = {
+    {"rid", offsetof(ida_audit, rid), 1, 0, 64},
+    {"tenant", offsetof(ida_audit, tenant), 1, 0, 64},
+    {"category", offsetof(ida_audit, category), 1, 0, 32},
+    {"actor", offsetof(ida_audit, actor), 1, 7, 0},
+    {"label", offsetof(ida_audit, label), 0, 5, 0},
+    {"action", offsetof(ida_audit, action), 1, 6, 0},
+    {"target", offsetof(ida_audit, target), 0, 3, 0},
+    {"endpoint", offsetof(ida_audit, endpoint), 0, 4, 0},
+    {"parameters", offsetof(ida_audit, parameters), 0, 2, 0},
+    {"outcome", offsetof(ida_audit, outcome), 1, 8, 0},
+    {"detail", offsetof(ida_audit, detail), 0, 1, 0},
+};
+#define MEMBERS (sizeof members / sizeof *members)
+#define CUT_RANKS 8
+
+static const char *get(const ida_audit *record, size_t i)
+{
+    return *(const char *const *)((const char *)record + members[i].at);
+}
+
+static void set(ida_audit *record, size_t i, const char *text)
+{
+    *(const char **)((char *)record + members[i].at) = text;
+}
+
+ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category)
+{
+    ida_audit *record = apr_pcalloc(c->pool, sizeof *record);
+    record->rid = ida_new_id(c->pool, c->env);
+    record->tenant = tenant;
+    record->category = category;
+    record->at = ida_now(c->env);
+    return record;
+}
+
+char *ida_audit_actor_key(apr_pool_t *pool, const char *actor)
+{
+    char *key = actor ? ida_fold_address(pool, actor) : NULL;
+    size_t len = KEY_MAX;
+    if (key && strlen(key) > KEY_MAX) {
+        while (len && ((unsigned char)key[len] & 0xc0) == 0x80) {
+            len--;
+        }
+        key[len] = '\0';
+    }
+    return key;
+}
+
+/* -- encoding ---------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t escaped_size(unsigned char ch)
+{
+    return ch == '"' || ch == '\\' ? 2 : ch < 0x20 ? 6 : 1;
+}
+
+static size_t escaped_length(const char *text)
+{
+    size_t len = 0;
+    for (; *text; text++) {
+        len += escaped_size((unsigned char)*text);
+    }
+    return len;
+}
+
+static char *escape(char *to, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+        if (ch == '"' || ch == '\\') {
+            *to++ = '\\';
+            *to++ = (char)ch;
+        } else if (ch < 0x20) {
+            memcpy(to, "\\u00", 4);
+            to[4] = hex[ch >> 4];
+            to[5] = hex[ch & 15];
+            to += 6;
+        } else {
+            *to++ = (char)ch;
+        }
+    }
+    return to;
+}
+
+/* Longest beginning, ending on a character, whose escaped form and the mark fit into `budget`. */
+static char *beginning(apr_pool_t *pool, const char *text, size_t budget)
+{
+    size_t used = strlen(MARK), len = 0, whole = 0;
+    for (; text[len]; len++) {
+        if (((unsigned char)text[len] & 0xc0) != 0x80) {
+            whole = len;
+        }
+        used += escaped_size((unsigned char)text[len]);
+        if (used > budget) {
+            return apr_pstrcat(pool, apr_pstrmemdup(pool, text, whole), MARK, NULL);
+        }
+    }
+    return apr_pstrcat(pool, apr_pstrmemdup(pool, text, len), MARK, NULL);
+}
+
+/* What is left of the text of a member in at most `budget` escaped bytes. Parameters stay JSON. */
+static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_t budget)
+{
+    if (members[i].at != offsetof(ida_audit, parameters)) {
+        return beginning(pool, text, budget);
+    }
+    for (size_t inner = budget; inner > 16; inner -= inner / 4) { /* escaped twice: how much longer that is depends on the text */
+        const char *start = beginning(pool, text, inner);
+        char *json = apr_palloc(pool, escaped_length(start) + 16), *to = json;
+        strcpy(to, "{\"cut\":\"");
+        to = escape(to + strlen(to), start);
+        strcpy(to, "\"}");
+        if (escaped_length(json) <= budget) {
+            return json;
+        }
+    }
+    return "{}";
+}
+
+static size_t encoded_length(const ida_audit *record)
+{
+    size_t len = strlen("{\"at\":-9223372036854775808}");
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const char *text = get(record, i);
+        len += text ? strlen(",\"\":\"\"") + strlen(members[i].name) + escaped_length(text) : 0;
+    }
+    return len;
+}
+
+static void cut_to(apr_pool_t *pool, ida_audit *record, size_t max, size_t least)
+{
+    for (int rank = 1; rank <= CUT_RANKS; rank++) {
+        for (size_t i = 0; i < MEMBERS; i++) {
+            size_t total = encoded_length(record);
+            const char *text = get(record, i);
+            if (total <= max) {
+                return;
+            }
+            if (members[i].cut == rank && text) {
+                size_t own = escaped_length(text), excess = total - max;
+                if (own > least) {
+                    set(record, i, shortened(pool, i, text, own > excess + least ? own - excess : least));
+                }
+            }
+        }
+    }
+}
+
+char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
+{
+    ida_audit record = *given;
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const char *text = get(&record, i);
+        if (text && !ida_utf8_valid(text, strlen(text))) {
+            set(&record, i, ida_clean(pool, text, strlen(text), 0));
+        }
+    }
+    if (max && encoded_length(&record) > max) {
+        cut_to(pool, &record, max, FLOOR);
+        cut_to(pool, &record, max, strlen(MARK));
+        if (encoded_length(&record) > max) {
+            return NULL;
+        }
+    }
+    char *text = apr_palloc(pool, encoded_length(&record) + 1), *to = text;
+    *to++ = '{';
+    for (size_t i = 0; i < MEMBERS; i++) {
+        if (get(&record, i)) {
+            *to++ = '"';
+            to = stpcpy(to, members[i].name);
+            to = stpcpy(to, "\":\"");
+            to = escape(to, get(&record, i));
+            to = stpcpy(to, "\",");
+        }
+    }
+    to = stpcpy(to, "\"at\":");
+    to = stpcpy(to, ida_printf(pool, "%lld", (long long)record.at));
+    strcpy(to, "}");
+    return text;
+}
+
+/* -- decoding ---------------------------------------------------------------------------------------------------------------------------- */
+
+ida_audit *ida_audit_decode(apr_pool_t *pool, const char *text, size_t len)
+{
+    ida_audit *record = NULL;
+    json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *at = json_object_get(value, "at");
+    if (!json_is_object(value) || !json_is_integer(at) || json_integer_value(at) <= 0) {
+        goto leave;
+    }
+    record = apr_pcalloc(pool, sizeof *record);
+    record->at = json_integer_value(at);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const json_t *member = json_object_get(value, members[i].name);
+        size_t size = json_string_length(member);
+        if (member ? !json_is_string(member) || (members[i].max && size > members[i].max) : members[i].required) {
+            record = NULL;
+            goto leave;
+        }
+        set(record, i, member ? apr_pstrdup(pool, json_string_value(member)) : NULL);
+    }
+    if (!*record->rid || !*record->tenant) {
+        record = NULL;
+    }
+leave:
+    json_decref(value);
+    return record;
+}

@@ -1,0 +1,246 @@
+/* Owns what is asked of the chained record: pages of it, the proof that it is whole, the removal of what grew too old. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/store_audit.h"
+#include "core/text.h"
+
+#define WALK_PAGE 1000
+#define RETAIN_PAGE 10000
+
+/* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
+enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, SALT, PERSONAL, HASH, ACTOR_KEY };
+
+static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
+{
+    return (ida_audit_row){
+        .seq = db_int(r, i, SEQ),
+        .erased = db_text(r, i, SALT) == NULL,
+        .record = {.rid = db_text(r, i, RID), .tenant = tenant, .at = db_int(r, i, AT), .category = db_text(r, i, CATEGORY),
+                   .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION), .target = db_text(r, i, TARGET),
+                   .endpoint = db_text(r, i, ENDPOINT), .parameters = db_text(r, i, PARAMETERS), .outcome = db_text(r, i, OUTCOME),
+                   .detail = db_text(r, i, DETAIL)},
+    };
+}
+
+/* -- pages ------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct list_work {
+    const char *tenant;
+    const store_audit_filter *filter;
+    db_result page, total;
+} list_work;
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    static const db_statement lists[2][2] = {{STMT_audit_list, STMT_audit_list_category}, {STMT_audit_list_actor, STMT_audit_list_actor_category}};
+    static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category}, {STMT_audit_count_actor, STMT_audit_count_actor_category}};
+    list_work *w = baton;
+    const store_audit_filter *f = w->filter;
+    int64_t to = f->to > 0 ? f->to : INT64_MAX;
+    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to), DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
+    db_arg own[2];
+    size_t count = 0;
+    if (f->actor) {
+        own[count++] = (db_arg)DB_T(ida_audit_actor_key(c->pool, f->actor));
+    }
+    if (f->category) {
+        own[count++] = (db_arg)DB_T(f->category);
+    }
+    memcpy(args + 5, own, count * sizeof *own);
+    ida_kind kind = store_read(s, c, lists[f->actor != NULL][f->category != NULL], args, 5 + count, &w->page);
+    if (!kind) {
+        memcpy(args + 3, own, count * sizeof *own);
+        kind = store_read(s, c, counts[f->actor != NULL][f->category != NULL], args, 3 + count, &w->total);
+    }
+    return kind;
+}
+
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows, int *count,
+                          int64_t *total)
+{
+    list_work w = {.tenant = tenant, .filter = filter};
+    ida_kind kind = store_snapshot(s, c, list, &w);
+    if (kind) {
+        return kind;
+    }
+    ida_audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(w.page.rows + 1));
+    for (int i = 0; i < w.page.rows; i++) {
+        all[i] = row_of(&w.page, i, tenant);
+    }
+    *rows = all;
+    *count = w.page.rows;
+    *total = db_int(&w.total, 0, 0);
+    return IDA_OK;
+}
+
+/* -- proof ------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct verify_work {
+    const char *tenant;
+    int64_t broken, count;
+} verify_work;
+
+static void broken_at(verify_work *w, ida_ctx *c, int64_t seq, const char *how)
+{
+    w->broken = seq;
+    c->message = ida_printf(c->pool, "Record %lld %s.", (long long)seq, how);
+}
+
+static int same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What is wrong with a row that should follow `previous` as number `seq`; NULL: nothing. */
+static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant, int64_t seq, const char *previous)
+{
+    ida_audit_row row = row_of(r, i, tenant);
+    const char *personal = db_text(r, i, PERSONAL), *salt = db_text(r, i, SALT), *actor = row.record.actor;
+    if (row.seq != seq) {
+        return "is missing";
+    }
+    if (!same(ida_audit_chain_hash(pool, previous, seq, &row.record, personal), db_text(r, i, HASH))) {
+        return "does not fit the one before it: its time, category, outcome, identity or place was changed";
+    }
+    if (salt ? !same(ida_audit_personal_hash(pool, salt, &row.record), personal)
+             : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint || row.record.parameters || row.record.detail) {
+        return salt ? "was changed in its personal part" : "counts as erased but has a personal part";
+    }
+    if (!same(ida_audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
+        return "was changed in the key of its actor";
+    }
+    return NULL;
+}
+
+static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash, int64_t head, const char *head_hash)
+{
+    int64_t seq = from;
+    char *hash = apr_pstrdup(c->pool, from_hash);
+    ida_ctx page = *c; /* rows of one page at a time */
+    ida_kind kind = IDA_OK;
+    apr_pool_create(&page.pool, c->pool);
+    while (!kind && !w->broken && seq < head) {
+        db_result r;
+        apr_pool_clear(page.pool);
+        kind = store_read(s, &page, STMT_audit_walk, DB_ARGS(DB_T(w->tenant), DB_I(seq), DB_I(head), DB_I(WALK_PAGE)), &r);
+        if (!kind && !r.rows) {
+            broken_at(w, c, seq + 1, "is missing");
+        }
+        const char *last = hash;
+        for (int i = 0; !kind && !w->broken && i < r.rows; i++) {
+            const char *how = fault_of(page.pool, &r, i, w->tenant, seq + 1, last);
+            if (how) {
+                broken_at(w, c, seq + 1, how);
+            } else {
+                seq++;
+                w->count++;
+                last = db_text(&r, i, HASH);
+            }
+        }
+        hash = last == hash ? hash : apr_cpystrn(hash, last, strlen(from_hash) + 1);
+    }
+    if (kind) {
+        c->kind = kind;
+        c->message = apr_pstrdup(c->pool, page.message);
+        c->retry_after = page.retry_after;
+    } else if (!w->broken && !same(hash, head_hash)) {
+        broken_at(w, c, head, "is not the one that the chain ends with");
+    }
+    apr_pool_destroy(page.pool);
+    return kind;
+}
+
+static ida_kind verify(store *s, ida_ctx *c, void *baton)
+{
+    verify_work *w = baton;
+    db_result chain, stray;
+    w->broken = w->count = 0;
+    ida_kind kind = store_read(s, c, STMT_audit_chain_read, DB_ARGS(DB_T(w->tenant)), &chain);
+    if (kind) {
+        return kind;
+    }
+    int64_t head = db_int(&chain, 0, 0), first = db_int(&chain, 0, 2);
+    const char *head_hash = chain.rows ? db_text(&chain, 0, 1) : ida_audit_genesis;
+    const char *first_hash = chain.rows ? db_text(&chain, 0, 3) : ida_audit_genesis;
+    kind = store_read(s, c, STMT_audit_before_first, DB_ARGS(DB_T(w->tenant), DB_I(first)), &stray);
+    if (!kind && db_int(&stray, 0, 0)) {
+        broken_at(w, c, first > 0 ? first : 1, "stands before the beginning of the chain");
+        return IDA_OK;
+    }
+    kind = kind ? kind : walk(s, c, w, first, first_hash, head, head_hash);
+    if (kind || w->broken) {
+        return kind;
+    }
+    kind = store_read(s, c, STMT_audit_beyond_head, DB_ARGS(DB_T(w->tenant), DB_I(head)), &stray);
+    if (!kind && db_int(&stray, 0, 0)) {
+        broken_at(w, c, head + 1, chain.rows ? "stands behind the end of the chain" : "has no chain: its head is missing");
+    }
+    return kind;
+}
+
+ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count)
+{
+    verify_work w = {.tenant = tenant};
+    ida_kind kind = store_snapshot(s, c, verify, &w);
+    *broken_seq = w.broken;
+    *count = w.count;
+    return kind;
+}
+
+/* -- retention --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct retain_work {
+    const char *tenant;
+    int64_t before;
+    int64_t removed; /* by this round */
+} retain_work;
+
+/* One round: at most RETAIN_PAGE records from the foot of the chain. The prefix ends before the first record that is young enough, also when older
+ * ones stand behind it. */
+static ida_kind retain(store *s, ida_ctx *c, void *baton)
+{
+    retain_work *w = baton;
+    db_result r, young;
+    w->removed = 0;
+    ida_kind kind = store_read(s, c, STMT_audit_chain_lock, DB_ARGS(DB_T(w->tenant)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    int64_t head = db_int(&r, 0, 0), first = db_int(&r, 0, 2);
+    int64_t end = head - first > RETAIN_PAGE ? first + RETAIN_PAGE : head;
+    kind = store_read(s, c, STMT_audit_first_young, DB_ARGS(DB_T(w->tenant), DB_I(w->before), DB_I(end)), &young);
+    if (kind) {
+        return kind;
+    }
+    end = young.rows ? db_int(&young, 0, 0) - 1 : end;
+    if (end <= first) {
+        return IDA_OK;
+    }
+    if ((kind = store_read(s, c, STMT_audit_hash_at, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) != IDA_OK) {
+        return kind;
+    }
+    if (!r.rows) {
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0141", "audit: the record %lld of %s is missing: retention leaves the chain as it is; see idadminctl audit verify",
+                (long long)end, w->tenant);
+        return ida_fail(c, IDA_CONFLICT, "The audit record %lld is missing: verify the chain first.", (long long)end);
+    }
+    const char *hash = db_text(&r, 0, 0);
+    kind = store_write(s, c, STMT_audit_chain_set_first, DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
+    if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) == IDA_OK) {
+        w->removed = r.changes;
+    }
+    return kind;
+}
+
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int64_t *removed)
+{
+    retain_work w = {.tenant = tenant, .before = before};
+    ida_kind kind;
+    *removed = 0;
+    do {
+        kind = store_transaction(s, c, retain, &w);
+        *removed += kind ? 0 : w.removed;
+    } while (!kind && w.removed);
+    return kind;
+}
