@@ -1,0 +1,100 @@
+/* Owns the judging of photo bytes. They are hostile: every length is checked. Must not know payloads. */
+#include "core/photo.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/context.h"
+
+/* Segments from SOI up to the scan (with a frame header before it), and EOI at the end. Zero bytes behind EOI are padding that some
+ * cameras write. */
+static int is_jpeg(const unsigned char *b, size_t len)
+{
+    size_t at = 2, end = len;
+    int frame = 0;
+    if (len < 4 || b[0] != 0xFF || b[1] != 0xD8) {
+        return 0;
+    }
+    while (end > 4 && b[end - 1] == 0) {
+        end--;
+    }
+    if (b[end - 2] != 0xFF || b[end - 1] != 0xD9) {
+        return 0;
+    }
+    while (at + 4 <= end) {
+        if (b[at] != 0xFF) {
+            return 0;
+        }
+        unsigned marker = b[at + 1];
+        if (marker == 0xFF) {
+            at++; /* fill byte */
+            continue;
+        }
+        size_t segment = (size_t)b[at + 2] << 8 | b[at + 3];
+        if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9) || segment < 2 || segment > end - at - 2) {
+            return 0;
+        }
+        if (marker == 0xDA) {
+            return frame;
+        }
+        /* Start of frame: C0-CF without the tables C4, C8, CC. */
+        frame = frame || (marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC);
+        at += 2 + segment;
+    }
+    return 0;
+}
+
+static uint32_t big32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Signature, IHDR first, at least one IDAT, IEND last; chunks fill the file. */
+static int is_png(const unsigned char *b, size_t len)
+{
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+    size_t at = sizeof signature;
+    int data = 0;
+    if (len < sizeof signature || memcmp(b, signature, sizeof signature) != 0) {
+        return 0;
+    }
+    while (len - at >= 12) {
+        uint32_t size = big32(b + at);
+        const unsigned char *name = b + at + 4;
+        if (size > len - at - 12) {
+            return 0;
+        }
+        int header = memcmp(name, "IHDR", 4) == 0;
+        if (header != (at == sizeof signature) || (header && (size != 13 || !big32(name + 4) || !big32(name + 8)))) {
+            return 0;
+        }
+        at += 12 + size;
+        if (memcmp(name, "IEND", 4) == 0) {
+            return data && at == len;
+        }
+        data = data || memcmp(name, "IDAT", 4) == 0;
+    }
+    return 0;
+}
+
+const char *ida_photo_type(const unsigned char *bytes, size_t len)
+{
+    return is_jpeg(bytes, len) ? "image/jpeg" : is_png(bytes, len) ? "image/png" : NULL;
+}
+
+const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len, const char **type)
+{
+    int cloud = tenant->create_users_in == IDA_DIR_CLOUD;
+    int openldap = !cloud && tenant->openldap && strcmp(tenant->openldap, "openLdap") == 0;
+    size_t limit = cloud ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
+    *type = NULL;
+    if (len > limit) {
+        return ida_printf(pool, "must be at most %zu bytes when decoded; this one has %zu", limit, len);
+    }
+    const char *found = ida_photo_type(bytes, len);
+    if (!found || (openldap && strcmp(found, "image/jpeg") != 0)) {
+        return openldap ? "must be a whole JPEG file" : "must be a whole JPEG or PNG file";
+    }
+    *type = found;
+    return NULL;
+}

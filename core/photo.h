@@ -1,0 +1,19 @@
+/* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes (design 4 "Photo"). */
+#ifndef IDA_PHOTO_H
+#define IDA_PHOTO_H
+
+#include <apr_pools.h>
+#include <stddef.h>
+
+#include "core/tenant.h"
+
+#define IDA_PHOTO_CLOUD_MAX 4194304
+#define IDA_PHOTO_ON_PREMISES_MAX 102400
+
+/* "image/jpeg", "image/png" or NULL: judged by the whole frame of the file, not its first bytes alone. Pixels are not decoded. */
+const char *ida_photo_type(const unsigned char *bytes, size_t len);
+
+/* NULL and *type when the tenant's directory takes the photo, else the rule it breaks (in pool). */
+const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len, const char **type);
+
+#endif

@@ -1,0 +1,278 @@
+/* Bodies of create and delete requests: required, absent, limits at their edges, photos, unknown members, storage form. */
+#include "core/payload.h"
+
+#include "core/json.h"
+#include "core/photo.h"
+#include "core/text.h"
+#include "t/unit/setup.h"
+
+static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 1, 2, 0xFF, 0xC0, 0, 5, 8, 0, 1, 0xFF, 0xDA, 0, 3, 0, 0x55, 0xFF, 0xD9};
+static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0, 1, 0, 0, 0, 1,
+                                    8, 2, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 1, 'I', 'D', 'A', 'T', 9, 1, 2, 3, 4,
+                                    0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};
+
+static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD};
+static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "activeDirectory"};
+static ida_tenant openldap = {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "openLdap"};
+
+static ida_create created;
+static ida_delete deleted;
+
+static json_t *body_of(const char *text)
+{
+    json_t *body = ida_json_load(pool, text);
+    if (!body) {
+        ok(0, "a body of the test is JSON: %s", text);
+    }
+    return body;
+}
+
+/* The context after a create with these members beside the required two; its message is what the caller would see. */
+static ida_ctx *create(const ida_tenant *tenant, const char *members)
+{
+    ida_ctx *c = fresh();
+    const char *text = apr_pstrcat(pool, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"", *members ? "," : "", members, "}", NULL);
+    is_int(ida_payload_create(c, tenant, body_of(text), &created), IDA_OK, "checked");
+    ida_faults_raise(c);
+    return c;
+}
+
+static void good(const ida_tenant *tenant, const char *members, const char *name)
+{
+    ida_ctx *c = create(tenant, members);
+    ok(c->kind == IDA_OK, "%s%s%s", name, c->message ? ": " : "", c->message ? c->message : "");
+}
+
+static void bad(const ida_tenant *tenant, const char *members, const char *field, const char *rule)
+{
+    ida_ctx *c = create(tenant, members);
+    is_int(c->kind, IDA_BAD_REQUEST, field);
+    says(c, "names field and rule", apr_pstrcat(pool, field, ": ", NULL), rule, NULL);
+}
+
+static char *many(const char *unit, int count)
+{
+    char *out = apr_pcalloc(pool, strlen(unit) * (size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        memcpy(out + strlen(unit) * (size_t)i, unit, strlen(unit));
+    }
+    return out;
+}
+
+static const char *member(const char *name, const char *text)
+{
+    json_t *pair = ida_json_keep(pool, json_object());
+    ida_json_put(pair, name, text);
+    char *json = ida_json_text(pool, pair);
+    return apr_pstrmemdup(pool, json + 1, strlen(json) - 2);
+}
+
+static void texts(void)
+{
+    good(&cloud, "", "two names are enough");
+    is_str(created.firstname, "Eva", "firstname");
+    ok(created.account_enabled == 1 && !created.photo && !created.date && !created.middle_name, "defaults");
+    is_int((int64_t)json_array_size(created.warnings), 0, "no warnings");
+    static const struct {
+        const char *name;
+        int limit;
+    } limits[] = {{"firstname", 64}, {"surname", 64}, {"middleName", 64}, {"jobTitle", 128}, {"department", 64}, {"company", 64},
+                  {"office", 128}, {"city", 128}, {"country", 128}, {"streetAddress", 1024}, {"postalCode", 40}, {"employeeId", 16}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        for (int emoji = 0; emoji < 2; emoji++) {
+            const char *unit = emoji ? "\xF0\x9F\x98\x80" : "\xC3\xA5";
+            ida_ctx *c = fresh();
+            json_t *body = body_of("{\"firstname\":\"Eva\",\"surname\":\"Berg\"}");
+            ida_json_put(body, limits[i].name, many(unit, limits[i].limit / (emoji + 1)));
+            ida_payload_create(c, &cloud, body, &created);
+            is_int(ida_faults_raise(c), IDA_OK, "at the limit");
+            ida_json_put(body, limits[i].name, many(unit, limits[i].limit / (emoji + 1) + 1));
+            ida_payload_create(c, &cloud, body, &created);
+            is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "beyond the limit");
+            says(c, "names field and limit", limits[i].name, ida_printf(pool, "at most %d characters", limits[i].limit), NULL);
+            ida_json_put(body, limits[i].name, "a\x1B" "b");
+            ida_payload_create(c, &cloud, body, &created);
+            is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "a control character");
+            ida_json_put(body, limits[i].name, "a\nb");
+            ida_payload_create(c, &cloud, body, &created);
+            is_int(ida_faults_raise(c), strcmp(limits[i].name, "streetAddress") ? IDA_BAD_REQUEST : IDA_OK, "a line break");
+            json_object_set_new(body, limits[i].name, json_integer(5));
+            ida_payload_create(c, &cloud, body, &created);
+            is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "a number");
+            says(c, "names field and type", limits[i].name, "must be a string", NULL);
+        }
+    }
+    bad(&cloud, "\"office\":\"a\\u0085b\"", "office", "control");
+    static const char *const absent[] = {"null", "\"\"", "\" \\t\\u00a0\""};
+    for (size_t i = 0; i < 3; i++) {
+        ida_ctx *c = fresh();
+        json_t *body = body_of(apr_pstrcat(pool, "{\"firstname\":", absent[i], ",\"surname\":", absent[i], ",\"city\":", absent[i],
+                                           ",\"accountEnabled\":", absent[i], ",\"profilePhoto\":", absent[i], ",\"date\":", absent[i], "}", NULL));
+        ida_payload_create(c, &cloud, body, &created);
+        is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "absent names");
+        says(c, "both are required", "firstname: is required", "surname: is required", NULL);
+        ok(!created.city && created.account_enabled && !created.date && !strstr(c->message, "city") && !strstr(c->message, "accountEnabled"),
+           "the others are just absent");
+    }
+    good(&cloud, "\"city\":\" Lund \",\"accountEnabled\":false,\"date\":\"x\",\"time\":\"y\",\"manager\":\"bo@x.example\",\"rehire\":\"restore\"", "others");
+    is_str(created.city, "Lund", "trimmed");
+    ok(!created.account_enabled && strcmp(created.date, "x") == 0 && strcmp(created.time, "y") == 0, "values; dates are for the schedule");
+    good(&cloud, "\"rehire\":\"new\"", "rehire new");
+    bad(&cloud, "\"rehire\":\"maybe\"", "rehire", "\"restore\" or \"new\"");
+    bad(&cloud, "\"accountEnabled\":\"false\"", "accountEnabled", "true or false");
+    bad(&cloud, "\"accountEnabled\":0", "accountEnabled", "true or false");
+    bad(&cloud, "\"manager\":\"Bo Ek\"", "manager", "user principal name");
+    bad(&cloud, "\"manager\":\"@x\"", "manager", "user principal name");
+    bad(&cloud, "\"date\":20270301", "date", "must be a string");
+    bad(&cloud, "\"userPrincipalName\":\"a@x.example\"", "userPrincipalName", "not accepted");
+    bad(&cloud, "\"mail\":null", "mail", "not accepted");
+    bad(&cloud, "\"preferredLanguage\":\"swedish language\"", "preferredLanguage", "BCP 47");
+    good(&cloud, "\"preferredLanguage\":\"sv-SE\"", "a language tag");
+    ida_ctx *c = fresh();
+    ida_payload_create(c, &cloud, body_of("{\"city\":5,\"mail\":\"x\",\"accountEnabled\":1,\"profilePhoto\":\"!\"}"), &created);
+    ida_faults_raise(c);
+    says(c, "every fault is named", "firstname", "surname", "city", "mail", "accountEnabled", "profilePhoto", NULL);
+}
+
+static void warnings(void)
+{
+    good(&cloud, "\"country\":\"se\"", "a country code");
+    ok(strcmp(created.country, "SE") == 0 && created.country_is_code && !json_array_size(created.warnings), "is upper case");
+    good(&cloud, "\"country\":\"Sweden\"", "a country's name");
+    ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1, "is kept with a warning");
+    good(&cloud, "\"country\":\"xx\"", "two letters that are no code");
+    ok(strcmp(created.country, "xx") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1, "are kept with a warning");
+    good(&cloud, "\"shoeSize\":43", "an unknown member");
+    is_str(ida_json_text(pool, created.warnings), "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
+    good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL), "long and deceiving names");
+    ok(strlen(ida_json_text(pool, created.warnings)) < 250, "are clipped");
+    char *members = apr_pstrdup(pool, "\"m\":1");
+    for (int i = 0; i < 99; i++) {
+        members = apr_pstrcat(pool, members, ida_printf(pool, ",\"m%d\":1", i), NULL);
+    }
+    good(&cloud, members, "a hundred unknown members");
+    is_int((int64_t)json_array_size(created.warnings), 21, "twenty are named, the rest counted");
+}
+
+/* A JPEG of exactly `len` bytes: the scan grows. */
+static const char *photo_of(size_t len)
+{
+    unsigned char *bytes = apr_palloc(pool, len);
+    memset(bytes, 0x55, len);
+    memcpy(bytes, jpeg, sizeof jpeg - 2);
+    bytes[len - 2] = 0xFF, bytes[len - 1] = 0xD9;
+    return apr_pstrcat(pool, "\"profilePhoto\":\"", ida_base64_encode(pool, bytes, len), "\"", NULL);
+}
+
+static const char *photo_bytes(const unsigned char *bytes, size_t len)
+{
+    return member("profilePhoto", ida_base64_encode(pool, bytes, len));
+}
+
+static void photos(void)
+{
+    good(&cloud, photo_bytes(jpeg, sizeof jpeg), "a JPEG");
+    ok(created.photo_len == sizeof jpeg && memcmp(created.photo, jpeg, sizeof jpeg) == 0 && !strcmp(created.photo_type, "image/jpeg"), "its bytes");
+    good(&cloud, photo_bytes(png, sizeof png), "a PNG");
+    is_str(created.photo_type, "image/png", "its type");
+    good(&ad, photo_bytes(png, sizeof png), "a PNG for AD");
+    bad(&openldap, photo_bytes(png, sizeof png), "profilePhoto", "JPEG file");
+    good(&openldap, photo_bytes(jpeg, sizeof jpeg), "a JPEG for OpenLDAP");
+    good(&cloud, photo_of(4194304), "4194304 bytes for the cloud");
+    bad(&cloud, photo_of(4194305), "profilePhoto", "at most 4194304");
+    good(&ad, photo_of(102400), "102400 bytes for AD");
+    bad(&ad, photo_of(102401), "profilePhoto", "at most 102400");
+    good(&openldap, photo_of(102400), "102400 bytes for OpenLDAP");
+    bad(&openldap, photo_of(102401), "profilePhoto", "at most 102400");
+    bad(&cloud, "\"profilePhoto\":\"R0lGODlhAQABAAAAACw=\"", "profilePhoto", "JPEG or PNG");
+    bad(&cloud, "\"profilePhoto\":\"data:image/png;base64,iVBORw0KGgo=\"", "profilePhoto", "base64");
+    bad(&cloud, "\"profilePhoto\":\"/9j/4\"", "profilePhoto", "base64");
+    bad(&cloud, "\"profilePhoto\":\"/9j/\\n4AA=\"", "profilePhoto", "base64");
+    bad(&cloud, "\"profilePhoto\":[1]", "profilePhoto", "base64");
+    int refused = 1;
+    for (size_t len = 0; len < sizeof jpeg; len++) {
+        char *copy = exact(jpeg, len);
+        refused = refused && !ida_photo_type((unsigned char *)copy, len);
+        free(copy);
+    }
+    for (size_t len = 0; len < sizeof png; len++) {
+        char *copy = exact(png, len);
+        refused = refused && !ida_photo_type((unsigned char *)copy, len);
+        free(copy);
+    }
+    ok(refused, "no cut photo passes");
+    for (size_t i = 0; i < sizeof jpeg; i++) {
+        char *copy = exact(jpeg, sizeof jpeg);
+        copy[i] = (char)0xFF;
+        ida_photo_type((unsigned char *)copy, sizeof jpeg);
+        free(copy);
+    }
+    unsigned char padded[sizeof jpeg + 5] = {0}, behind[sizeof png + 1];
+    memcpy(padded, jpeg, sizeof jpeg);
+    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg", "zero bytes behind a JPEG are padding");
+    memcpy(behind, png, sizeof png);
+    behind[sizeof png] = 'x';
+    is_str(ida_photo_type(behind, sizeof behind), NULL, "bytes behind a PNG are not");
+}
+
+static ida_ctx *delete_body(const char *text, int empty)
+{
+    ida_ctx *c = fresh();
+    is_int(ida_payload_delete(c, body_of(text), empty, &deleted), IDA_OK, "checked");
+    ida_faults_raise(c);
+    return c;
+}
+
+static void deletes(void)
+{
+    ida_ctx *c = delete_body("{\"userPrincipalName\":\" eva@x.example \",\"date\":\"d\",\"firstname\":\"E\",\"surname\":\"\",\"jobTitle\":\"J\",\"x\":1}", 0);
+    is_int(c->kind, IDA_OK, "a delete body");
+    is_str(deleted.upn, "eva@x.example", "whom");
+    ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") && !deleted.department && !deleted.time, "overrides");
+    is_int((int64_t)json_array_size(deleted.warnings), 1, "an unknown member is a warning");
+    c = delete_body("{}", 0);
+    is_int(c->kind, IDA_BAD_REQUEST, "no userPrincipalName");
+    ok(c->message && strstr(c->message, "userPrincipalName: is required") && !strstr(c->message, "prox"), "is named, without talk of proxies");
+    c = delete_body("{}", 1);
+    says(c, "an empty body may have been dropped by a proxy", "userPrincipalName: is required", "prox", "/v1/api/user/offboard", NULL);
+    c = delete_body("{\"userPrincipalName\":7,\"department\":[]}", 0);
+    says(c, "ill-typed members", "userPrincipalName: must be a string", "department: must be a string", NULL);
+    c = delete_body("{\"userPrincipalName\":\"eva\"}", 0);
+    is_int(c->kind, IDA_BAD_REQUEST, "no UPN");
+}
+
+static void storage(void)
+{
+    const char *members = apr_pstrcat(pool, photo_bytes(jpeg, sizeof jpeg),
+                                      ",\"city\":\"Lund\",\"accountEnabled\":false,\"country\":\"se\",\"streetAddress\":\"a\\nb\",\"rehire\":\"new\"", NULL);
+    good(&cloud, members, "a payload to store");
+    ida_create before = created, after;
+    json_t *stored = ida_create_to_json(pool, &before);
+    is_int(ida_create_from_json(fresh(), stored, &after), IDA_OK, "and back");
+    is_str(ida_json_sorted(pool, ida_create_to_json(pool, &after)), ida_json_sorted(pool, stored), "the same values");
+    ok(after.photo_len == sizeof jpeg && !strcmp(after.photo_type, "image/jpeg") && !after.account_enabled && after.country_is_code, "photo, flags");
+    static const char *const damaged[] = {"[]", "{}", "{\"firstname\":\"a\",\"surname\":\"b\"}", "{\"firstname\":1,\"surname\":\"b\",\"accountEnabled\":true}",
+                                          "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":\"!\"}",
+                                          "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":7}"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        is_int(ida_create_from_json(fresh(), body_of(damaged[i]), &after), IDA_INTERNAL_ERROR, "a damaged row");
+    }
+    delete_body("{\"userPrincipalName\":\"eva@x.example\",\"time\":\"12:00\"}", 0);
+    ida_delete copy;
+    stored = ida_delete_to_json(pool, &deleted);
+    is_int(ida_delete_from_json(fresh(), stored, &copy), IDA_OK, "a delete and back");
+    is_str(ida_json_sorted(pool, ida_delete_to_json(pool, &copy)), "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}", "the same values");
+    is_int(ida_delete_from_json(fresh(), body_of("{}"), &copy), IDA_INTERNAL_ERROR, "a damaged delete");
+    is_int(ida_delete_from_json(fresh(), NULL, &copy), IDA_INTERNAL_ERROR, "no delete at all");
+}
+
+int main(void)
+{
+    setup();
+    texts();
+    warnings();
+    photos();
+    deletes();
+    storage();
+    return done();
+}
