@@ -1,0 +1,377 @@
+/* The queue as callers see it, on both engines: seats, names, listing, moving, cancelling, retrying; exact under concurrency. */
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+#include "t/unit/queue_setup.h"
+
+static store *s;
+static int64_t due;
+
+static int64_t seats_used(const char *tenant)
+{
+    int64_t used = -1;
+    store_seats_used(s, fresh(), tenant, &used);
+    return used;
+}
+
+static int64_t held(void)
+{
+    return ask("SELECT seats_held FROM tenant WHERE id = 'contoso'");
+}
+
+static void test_seats(void)
+{
+    is_int(seats_used("contoso"), 0, "nothing is in use at first");
+    cache_person("contoso", "u1", "eva@corp.example", 1, 1);
+    is_int(seats_used("contoso"), 1, "an enabled member");
+    ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, "seat.one@corp.example", due);
+    is_int(seats_used("contoso"), 2, "and a queued creation");
+    cache_person("contoso", "u2", "Seat.One@corp.example", 1, 1);
+    is_int(seats_used("contoso"), 3, "an account of that name that is not the task's own is somebody else");
+    ida_task *run = claim_at(s, "w", due, NULL);
+    is_str(run ? run->id : NULL, t->id, "claimed");
+    store_task_change change = {.marker = "m1", .progress = "{\"createSent\":true}"};
+    is_int(store_queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
+    is_int(seats_used("contoso"), 2, "from then on the account in the cache is its own: counted once");
+    ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", due};
+    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", NULL), IDA_OK, "account made");
+    is_int(seats_used("contoso"), 2, "still once");
+    is_int(held(), 0, "the seat is given back");
+    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", NULL), IDA_OK, "said twice");
+    is_int(held(), 0, "given back once");
+    is_int(store_queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), IDA_OK, "done");
+    is_int(ask("SELECT count(*) FROM reservation"), 0, "no reservation is left");
+}
+
+static const char *choose(const char *local, const char *task)
+{
+    char *address = NULL;
+    ida_ctx *c = fresh();
+    if (store_address_choose(s, c, "contoso", local, "Corp.example", task, &address)) {
+        printf("# %s\n", c->message);
+    }
+    return address;
+}
+
+static void test_names(void)
+{
+    ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, "anna.berg@corp.example", due);
+    is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "free");
+    is_int(store_address_reserve(s, fresh(), "contoso", "Anna.Berg@corp.example", t->id), IDA_OK, "reserved");
+    is_int(store_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", t->id), IDA_OK, "again by the same task");
+    is_int(store_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", "other"), IDA_CONFLICT, "not by another");
+    is_str(choose("anna.berg", NULL), "anna.berg2@Corp.example", "numbers begin at 2");
+    is_str(choose("anna.berg", t->id), "anna.berg@Corp.example", "one's own reservation does not count");
+    cache_person("contoso", "n2", "ANNA.BERG2@corp.example", 0, 0);
+    is_str(choose("anna.berg", NULL), "anna.berg3@Corp.example", "a disabled user's name is taken too");
+    int taken = -1;
+    store_address_taken(s, fresh(), "contoso", "anna.Berg2@CORP.example", NULL, &taken);
+    is_int(taken, 1, "taken in any case");
+    store_address_taken(s, fresh(), "contoso", "anna.berg3@corp.example", NULL, &taken);
+    is_int(taken, 0, "free");
+    store_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
+    is_int(taken, 0, "one's own");
+    const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', 'bo.ek@corp.example', 'cloud', 'b1')";
+    for (int n = 2; n <= 3000; n++) {
+        if (n != 2345) {
+            sql = n % 100 ? apr_psprintf(pool, "%s, ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", sql, n, n)
+                          : (script(DB_SYNC, sql), apr_psprintf(pool, "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
+                                                                      " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", n, n));
+        }
+    }
+    script(DB_SYNC, sql);
+    is_str(choose("bo.ek", NULL), "bo.ek2345@Corp.example", "the lowest free one among thousands");
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled");
+    is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "the name is free again");
+    char *other;
+    is_int(store_address_choose(s, fresh(), "fabrikam", "bo.ek", "corp.example", NULL, &other), IDA_OK, "another tenant");
+    is_str(other, "bo.ek@corp.example", "is another world");
+}
+
+static void test_reading(void)
+{
+    ida_task *made[5];
+    for (int i = 0; i < 5; i++) {
+        test_now_ms += 10;
+        made[i] = add_task(s, "fabrikam", i % 2 ? IDA_USER_DELETE : IDA_USER_UPDATE, apr_psprintf(pool, "p%d@corp.example", i / 2), due + i);
+    }
+    ida_task *t = get_task(s, made[1]);
+    ok(t && t->step_count == 4 && strcmp(t->steps[0].name, "disableAccount") == 0 && strcmp(t->steps[3].name, "verify") == 0, "steps in order");
+    is_str(t->payload, made[1]->payload, "payload");
+    ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED && t->wall_fixed == 1 && !t->hold && !t->error, "as inserted");
+    ida_ctx *c = fresh();
+    is_int(store_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND, "another tenant does not see it");
+    says(c, "and is told so", made[1]->id, NULL);
+
+    store_task_filter all = {.limit = 2};
+    ida_task *list;
+    int count;
+    int64_t total;
+    is_int(store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total), IDA_OK, "list");
+    ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 && strcmp(list[1].id, made[3]->id) == 0, "newest first, all counted");
+    ok(list[1].step_count == 4 && list[0].step_count == 3 && !list[0].payload, "with steps, without payload");
+    all.before_id = list[1].id;
+    store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total);
+    ok(count == 2 && total == 5 && strcmp(list[0].id, made[2]->id) == 0, "next page");
+    store_task_filter deletes = {.type = "userDelete", .limit = 10};
+    store_task_list(s, fresh(), "fabrikam", &deletes, &list, &count, &total);
+    ok(count == 2 && total == 2, "by type");
+    store_task_filter person = {.person = "p1@corp.example", .state = "queued", .limit = 10};
+    store_task_list(s, fresh(), "fabrikam", &person, &list, &count, &total);
+    ok(count == 2 && total == 2, "by person");
+    store_task_filter state = {.state = "cancelled", .limit = 10};
+    store_task_cancel(s, fresh(), "fabrikam", made[0]->id);
+    store_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
+    ok(count == 1 && total == 1 && strcmp(list[0].id, made[0]->id) == 0, "by state");
+    state.type = "userDelete";
+    store_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
+    ok(count == 0 && total == 0, "by state and type");
+
+    is_int(store_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK, "the open offboarding");
+    is_str(t->id, made[3]->id, "of that person");
+    is_int(store_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND, "a cancelled one is not open");
+    for (int i = 1; i < 5; i++) {
+        store_task_cancel(s, fresh(), "fabrikam", made[i]->id);
+    }
+}
+
+static ida_task *running(const char *upn)
+{
+    ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, upn, due);
+    store_address_reserve(s, fresh(), "contoso", upn, t->id);
+    ida_task *run = claim_at(s, "w", due, NULL);
+    return run && strcmp(run->id, t->id) == 0 ? run : NULL;
+}
+
+static int64_t reserved(const ida_task *t)
+{
+    return ask(apr_psprintf(pool, "SELECT count(*) FROM reservation WHERE task_id = '%s'", t->id));
+}
+
+static void test_moving(void)
+{
+    ida_task *t = add_task(s, "contoso", IDA_USER_DELETE, "move@corp.example", due), *now;
+    is_int(store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"), IDA_OK, "moved");
+    now = get_task(s, t);
+    ok(now->due_at == due + HOUR && now->next_at == due + HOUR && !strcmp(now->wall_date, "2027-01-02") && !strcmp(now->wall_time, "08:15"), "as asked");
+    is_str(now->payload, "{\"new\":1}", "with its new payload");
+    store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due, NULL);
+    is_str(get_task(s, t)->payload, "{\"new\":1}", "or the one it has");
+    now = claim_at(s, "w", due, NULL);
+    ida_ctx *c = fresh();
+    is_int(store_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT, "too late while it runs");
+    says(c, "which is said", "running", NULL);
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
+    is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
+    is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor released");
+    store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
+    is_int(store_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND, "unknown task");
+}
+
+static void test_cancel(void)
+{
+    int64_t before = held();
+    ida_task *t = running("cancel.a@corp.example");
+    is_int(store_queue_finish(s, fresh(), t, IDA_FAILED, "no", NULL, NULL), IDA_OK, "failed before anything was sent");
+    ok(held() == before && reserved(t) == 0, "gives back seat and names");
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "and can be cancelled");
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "once");
+
+    t = running("cancel.b@corp.example");
+    store_task_change sent = {.marker = "m", .progress = "{\"createSent\":true}"};
+    store_queue_change(s, fresh(), t, &sent);
+    store_queue_again(s, fresh(), t, due, "lost the answer", 1, NULL);
+    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled after the create call went out");
+    ok(held() == before + 1 && reserved(t) == 1, "keeps seat and name: the account may exist");
+    is_int(get_task(s, t)->attempts, 1, "the try counted");
+
+    t = running("cancel.c@corp.example");
+    ida_step unknown = {1, "createAccount", IDA_STEP_UNKNOWN, "no answer", due};
+    store_queue_step(s, fresh(), t, &unknown, NULL, NULL);
+    store_queue_finish(s, fresh(), t, IDA_ATTENTION, "outcome unknown", "[\"look\"]", NULL);
+    ida_task *now = get_task(s, t);
+    ok(now->state == IDA_ATTENTION && !now->finished_at && !strcmp(now->error, "outcome unknown") && !strcmp(now->warnings, "[\"look\"]"), "attention");
+    ok(held() == before + 2 && reserved(t) == 1, "keeps both too");
+    is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "not the brake's: not to be released");
+    is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
+    now = get_task(s, t);
+    ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2, "queued with the seat it kept");
+    store_task_cancel(s, fresh(), "contoso", t->id);
+
+    t = running("cancel.d@corp.example");
+    store_task_change looked = {.progress = "{\"createSent\":false}"};
+    store_queue_change(s, fresh(), t, &sent);
+    store_queue_change(s, fresh(), t, &looked);
+    store_queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
+    ok(held() == before + 2 && reserved(t) == 0, "refused and looked: given back");
+    int removed;
+    test_now_ms += HOUR;
+    is_int(store_queue_retain(s, fresh(), "contoso", test_now_ms, 1000, &removed), IDA_OK, "what is over is removed in time");
+    ok(removed >= 4 && held() == before, "with the seats it still held");
+    is_int(ask("SELECT count(*) FROM reservation"), 0, "and the names");
+    is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)") +
+               ask("SELECT count(*) FROM task_payload WHERE task_id NOT IN (SELECT id FROM task)"), 0, "steps and payloads go with their tasks");
+    test_now_ms -= HOUR;
+}
+
+static void test_retry(void)
+{
+    int64_t used = seats_used("tight");
+    ida_task *t = add_task(s, "tight", IDA_USER_CREATE, "retry@corp.example", due);
+    store_address_reserve(s, fresh(), "tight", "retry@corp.example", t->id);
+    ida_task *run = claim_at(s, "w", due, NULL);
+    store_queue_finish(s, fresh(), run, IDA_FAILED, "refused", NULL, NULL);
+    is_int(seats_used("tight"), used, "a failed creation holds no seat");
+    ida_task *rival = add_task(s, "tight", IDA_USER_CREATE, "rival@corp.example", due + HOUR);
+    store_address_reserve(s, fresh(), "tight", "retry@corp.example", rival->id);
+    ida_ctx *c = fresh();
+    is_int(store_task_retry(s, c, "tight", t->id), IDA_FORBIDDEN, "no seat is left for it");
+    says(c, "used and limit are named", "1 of 1", NULL);
+    is_int(get_task(s, t)->state, IDA_FAILED, "and it stays as it was");
+    store_task_cancel(s, fresh(), "tight", rival->id);
+    is_int(store_task_retry(s, fresh(), "tight", t->id), IDA_OK, "with a seat free");
+    ok(seats_used("tight") == used + 1 && reserved(t) == 1, "takes seat and name again");
+    store_task_cancel(s, fresh(), "tight", t->id);
+    is_int(seats_used("tight"), used, "cancelled");
+}
+
+/* --- 64 creations for 10 seats, while others claim and finish them through the cache --- */
+
+#define MAKERS 8
+#define EACH 8
+#define RUNNERS 3
+
+typedef struct contest {
+    int64_t limit;
+    int accepted, refused, makers_left, overshoot;
+} contest;
+
+typedef struct entry {
+    contest *contest;
+    ida_task *task;
+} entry;
+
+static ida_kind enter(store *own, ida_ctx *c, void *baton)
+{
+    entry *e = baton;
+    char *upn;
+    int64_t used;
+    ida_kind kind = store_tenant_lock(own, c, "race");
+    kind = kind ? kind : store_address_choose(own, c, "race", "anna.berg", "corp.example", NULL, &upn);
+    kind = kind ? kind : store_seats_used(own, c, "race", &used);
+    if (!kind && used >= e->contest->limit) {
+        kind = ida_fail(c, IDA_FORBIDDEN, "full");
+    }
+    if (kind) {
+        return kind;
+    }
+    e->task = make_task(c, "race", IDA_USER_CREATE, upn, test_now_ms);
+    kind = store_task_insert(own, c, e->task);
+    return kind ? kind : store_address_reserve(own, c, "race", upn, e->task->id);
+}
+
+static void make_many(crew *m)
+{
+    contest *race = m->shared;
+    for (int i = 0; i < EACH; i++) {
+        entry e = {race, NULL};
+        ida_kind kind = store_transaction(m->main, m->c, enter, &e);
+        if (kind && kind != IDA_FORBIDDEN) {
+            m->failures++;
+            printf("# create: %s\n", m->c->message);
+        }
+        __atomic_add_fetch(kind ? &race->refused : &race->accepted, 1, __ATOMIC_SEQ_CST);
+        ida_ctx_clear(m->c);
+    }
+    __atomic_sub_fetch(&race->makers_left, 1, __ATOMIC_SEQ_CST);
+}
+
+typedef struct made {
+    store *cache;
+    const ida_task *task;
+} made;
+
+static ida_kind put_account(store *cache, ida_ctx *c, void *baton)
+{
+    const made *m = baton;
+    return db_script(cache->db, c, apr_psprintf(c->pool,
+        "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', '%s');"
+        "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
+        "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = 'race' AND name = 'enabled_members'",
+        m->task->id, m->task->upn, m->task->person, m->task->person, m->task->id));
+}
+
+static int run_one(crew *m, store *cache)
+{
+    contest *race = m->shared;
+    ida_task *t;
+    int braked;
+    int64_t used;
+    ida_ctx_clear(m->c);
+    if (store_queue_claim(m->main, m->c, "w", test_now_ms, LEASE, 5000, &t, &braked)) {
+        m->failures += m->c->kind != IDA_NOT_FOUND;
+        return 0;
+    }
+    made account = {cache, t};
+    ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
+    store_task_change change = {.marker = t->id, .progress = "{\"createSent\":true}"};
+    m->failures += store_queue_change(m->main, m->c, t, &change) != IDA_OK;
+    m->failures += store_transaction(cache, m->c, put_account, &account) != IDA_OK;
+    store_seats_used(m->main, m->c, "race", &used);
+    __atomic_add_fetch(&race->overshoot, used > race->limit, __ATOMIC_SEQ_CST);
+    m->failures += store_queue_account_made(m->main, m->c, t, &step, "id", NULL) != IDA_OK;
+    m->failures += store_queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
+    return 1;
+}
+
+static void run_many(crew *m)
+{
+    contest *race = m->shared;
+    store *cache = store_make(m->pool, dsn, DB_SYNC);
+    for (int done_once = 0; !done_once;) {
+        done_once = __atomic_load_n(&race->makers_left, __ATOMIC_SEQ_CST) == 0;
+        while (run_one(m, cache)) {
+        }
+    }
+}
+
+static void test_contest(void)
+{
+    contest race = {.limit = 15, .makers_left = MAKERS};
+    crew makers[MAKERS], runners[RUNNERS];
+    apr_thread_t *maker_threads[MAKERS], *runner_threads[RUNNERS];
+    script(DB_SYNC, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('race', 'enabled_members', 5)");
+    crew_work(run_many, runners, RUNNERS, &race, runner_threads);
+    crew_work(make_many, makers, MAKERS, &race, maker_threads);
+    is_int(crew_join(makers, MAKERS, maker_threads) + crew_join(runners, RUNNERS, runner_threads), 0, "64 creations beside a busy worker: no failure");
+    is_int(race.accepted, 10, "exactly 10 accepted");
+    is_int(race.refused, MAKERS * EACH - 10, "the others refused");
+    is_int(race.overshoot, 0, "never more in use than there are");
+    is_int(seats_used("race"), 15, "all seats in use in the end");
+    is_int(ask("SELECT seats_held FROM tenant WHERE id = 'race'"), 0, "none of them held by a task");
+    is_int(ask("SELECT count(DISTINCT upn) FROM task WHERE tenant_id = 'race' AND state = 'done'"), 10, "every name once");
+    is_int(ask("SELECT count(*) FROM user_lock") + ask("SELECT count(*) FROM reservation WHERE tenant_id = 'race'"), 0, "no lock, no reservation left");
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < store_engines(); i++) {
+        dsn = store_upgraded(i, &engine);
+        printf("# %s\n", engine);
+        due = test_now_ms;
+        s = store_make(pool, dsn, DB_REQUEST);
+        add_tenant("contoso", "");
+        add_tenant("fabrikam", "");
+        add_tenant("tight", "\"seatLimit\":1,");
+        add_tenant("race", "\"seatLimit\":15,");
+        test_seats();
+        test_names();
+        test_reading();
+        test_moving();
+        test_cancel();
+        test_retry();
+        test_contest();
+    }
+    return done();
+}
