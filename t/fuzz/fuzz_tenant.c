@@ -1,0 +1,33 @@
+/* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again and keeps its seal. */
+#include "core/json.h"
+#include "core/tenant.h"
+#include "t/fuzz/fuzz_copy.h"
+
+static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
+{
+    static const unsigned char key[IDA_SEAL_KEY_LEN] = {1};
+    ida_tenant *again;
+    FUZZ_HOLDS(ida_tenant_load(c, canonical, &again) == IDA_OK);
+    FUZZ_HOLDS(ida_tenant_seal_valid(key, again, ida_tenant_seal(c->pool, key, tenant)));
+    FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format && again->has_directory[again->create_users_in]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char standing[] =
+        "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\",\"bindPasswordFile\":\"/p\",\"dialect\":\"openLdap\","
+        "\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://h\"],\"userBase\":\"dc=u\"}},\"name\":\"C\",\"upnDomain\":\"c.example\"}";
+    ida_ctx *c = fuzz_context();
+    for (int over = 0; over < 2; over++) {
+        ida_tenant *tenant;
+        char *canonical;
+        ida_ctx_clear(c);
+        ida_kind kind = ida_tenant_apply(c, (const char *)data, size, over ? standing : NULL, &tenant, &canonical);
+        fuzz_told(c, kind);
+        FUZZ_HOLDS(kind ? !tenant && !canonical : tenant && canonical);
+        if (!kind) {
+            sound(c, tenant, canonical);
+        }
+    }
+    return 0;
+}
