@@ -1,0 +1,238 @@
+/* Owns reading people and groups of the cache: rows into ida_user, the two directories' rows of one person into one. Must not write. */
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_user.h"
+#include "core/text.h"
+
+/* Columns of USER_COLUMNS; then the twin by anchor. */
+enum { DIRECTORY, ID, UPN, MAIL, DISPLAY_NAME, GIVEN_NAME, SURNAME, DEPARTMENT, JOB_TITLE, COMPANY, OFFICE, CITY, COUNTRY, EMPLOYEE_ID, ENABLED, GUEST,
+       CREATED_AT, LAST_SIGN_IN_AT, LAST_NONINTERACTIVE_AT, LAST_SUCCESS_AT, MANAGER_ID, DN, ANCHOR, UPN_KEY, TWIN_ID };
+
+static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
+{
+    ida_user *u = apr_pcalloc(pool, sizeof *u);
+    const struct {
+        const char **to;
+        int column;
+    } texts[] = {{&u->id, ID},           {&u->upn, UPN},           {&u->mail, MAIL},           {&u->display_name, DISPLAY_NAME}, {&u->given_name, GIVEN_NAME},
+                 {&u->surname, SURNAME}, {&u->department, DEPARTMENT}, {&u->job_title, JOB_TITLE}, {&u->company, COMPANY},           {&u->office, OFFICE},
+                 {&u->city, CITY},       {&u->country, COUNTRY},   {&u->employee_id, EMPLOYEE_ID}, {&u->manager_id, MANAGER_ID},     {&u->dn, DN},
+                 {&u->anchor, ANCHOR}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *texts[i].to = db_text(r, row, texts[i].column);
+    }
+    int directory = ida_directory_parse(db_text(r, row, DIRECTORY));
+    u->directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory;
+    u->enabled = db_int(r, row, ENABLED) != 0;
+    u->guest = db_int(r, row, GUEST) != 0;
+    u->created_at = db_int(r, row, CREATED_AT);
+    u->last_sign_in_at = db_int(r, row, LAST_SIGN_IN_AT);
+    u->last_noninteractive_at = db_int(r, row, LAST_NONINTERACTIVE_AT);
+    u->last_success_at = db_int(r, row, LAST_SUCCESS_AT);
+    u->in[u->directory] = 1;
+    return u;
+}
+
+/* The other directory's row of the same person: by equal UPN among the rows, else by anchor. */
+static void join(ida_user *u, const db_result *r, int row)
+{
+    for (int other = 0; other < r->rows && !u->other_id; other++) {
+        if (strcmp(db_text(r, other, DIRECTORY), db_text(r, row, DIRECTORY)) != 0) {
+            u->other_id = db_text(r, other, ID);
+        }
+    }
+    if (!u->other_id) {
+        u->other_id = db_text(r, row, TWIN_ID);
+    }
+    if (u->other_id) {
+        u->in[IDA_DIR_CLOUD] = u->in[IDA_DIR_ON_PREMISES] = 1;
+    }
+}
+
+static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char *key, ida_user **user)
+{
+    db_result r, cloud;
+    ida_kind kind = store_read(s, c, STMT_user_by_upn, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
+    *user = NULL;
+    if (kind || !r.rows) {
+        return kind;
+    }
+    *user = user_of(c->pool, &r, 0); /* the cloud's row comes first */
+    join(*user, &r, 0);
+    if ((*user)->directory == IDA_DIR_CLOUD || !(*user)->other_id) {
+        return IDA_OK;
+    }
+    /* Known in the cloud under another UPN. */
+    const char *own = (*user)->id;
+    kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T((*user)->other_id)), &cloud);
+    if (!kind && cloud.rows) {
+        *user = user_of(c->pool, &cloud, 0);
+        (*user)->other_id = own;
+        (*user)->in[IDA_DIR_ON_PREMISES] = 1;
+    }
+    return kind;
+}
+
+ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+{
+    ida_kind kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, upn), user);
+    return kind || *user ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.", ida_clean(c->pool, upn, strlen(upn), 200));
+}
+
+static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **user)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T(wanted)), &r);
+    *user = NULL;
+    if (kind) {
+        return kind;
+    }
+    if (!r.rows) {
+        return store_user_by_upn(s, c, tenant, wanted, user);
+    }
+    if (db_text(&r, 0, UPN_KEY)) { /* the person, also when the ID was that of the premises' row */
+        kind = by_upn_key(s, c, tenant, db_text(&r, 0, UPN_KEY), user);
+        if (kind || (*user && (strcmp((*user)->id, wanted) == 0 || ((*user)->other_id && strcmp((*user)->other_id, wanted) == 0)))) {
+            return kind;
+        }
+    }
+    *user = user_of(c->pool, &r, 0);
+    join(*user, &r, 0);
+    return IDA_OK;
+}
+
+ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **out, json_t **licenses)
+{
+    db_result r;
+    ida_kind kind = by_id_or_upn(s, c, tenant, wanted, out);
+    if (kind) {
+        return kind;
+    }
+    ida_user *u = *out;
+    if (u->manager_id) {
+        kind = store_read(s, c, STMT_user_manager, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(u->directory)), DB_T(u->manager_id)), &r);
+        if (kind) {
+            return kind;
+        }
+        u->manager_upn = db_text(&r, 0, 0);
+        u->manager_name = db_text(&r, 0, 1);
+        if (!r.rows) {
+            u->manager_id = NULL; /* an ID that the cache does not know (yet) */
+        }
+    }
+    if (!licenses) {
+        return IDA_OK;
+    }
+    kind = store_read(s, c, STMT_user_licenses, DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
+    *licenses = ida_json_keep(c->pool, json_array());
+    for (int row = 0; !kind && row < r.rows; row++) {
+        json_array_append_new(*licenses, json_string(db_text(&r, row, 0)));
+    }
+    return kind;
+}
+
+ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info)
+{
+    const char *name = ida_directory_name(directory);
+    const struct {
+        const char *counter;
+        int64_t *value;
+    } counters[] = {{"users.", &info->users}, {"groups.", &info->groups}};
+    db_result r;
+    *info = (store_sync_info){.sign_ins = 1};
+    ida_kind kind = store_read(s, c, STMT_sync_state_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
+    if (!kind && r.rows) {
+        info->started_at = db_int(&r, 0, 1);
+        info->completed_at = db_int(&r, 0, 2);
+        info->full_at = db_int(&r, 0, 3);
+        info->error = db_text(&r, 0, 6);
+        info->stopped = db_text(&r, 0, 7);
+        info->sign_ins = (int)db_int(&r, 0, 8);
+    }
+    for (size_t i = 0; !kind && i < sizeof counters / sizeof *counters; i++) {
+        kind = store_read(s, c, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(ida_printf(c->pool, "%s%s", counters[i].counter, name))), &r);
+        *counters[i].value = kind ? 0 : db_int(&r, 0, 0);
+    }
+    return kind;
+}
+
+static void group_of(const db_result *r, int row, ida_group *g)
+{
+    int directory = ida_directory_parse(db_text(r, row, 0));
+    *g = (ida_group){.directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
+                     .id = db_text(r, row, 1),
+                     .name = db_text(r, row, 2),
+                     .kind = db_text(r, row, 3),
+                     .dn = db_text(r, row, 4),
+                     .rule = db_text(r, row, 5),
+                     .synced = db_int(r, row, 6) != 0,
+                     .member_count = db_int(r, row, 7)};
+}
+
+ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count)
+{
+    db_result r;
+    *groups = NULL;
+    *count = 0;
+    ida_kind kind = store_read(s, c, STMT_user_groups, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    ida_group *rows = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *rows);
+    for (int row = 0; row < r.rows; row++) {
+        group_of(&r, row, &rows[row]);
+    }
+    *groups = rows;
+    *count = r.rows;
+    return IDA_OK;
+}
+
+/* Among groups of one folded name: the only one written exactly so, or the only one; a copy synced from the other directory stands back
+ * behind its original. -1: not unique. */
+static int pick(const db_result *r, const char *name)
+{
+    for (int exact = 1; exact >= 0; exact--) {
+        for (int originals = 0; originals <= 1; originals++) {
+            int found = -1, count = 0;
+            for (int row = 0; row < r->rows; row++) {
+                if ((!exact || strcmp(db_text(r, row, 2), name) == 0) && (!originals || !db_int(r, row, 6))) {
+                    found = row;
+                    count++;
+                }
+            }
+            if (count == 1) {
+                return found;
+            }
+            if (count > 1 && originals) {
+                return -1;
+            }
+        }
+    }
+    return -1;
+}
+
+ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out)
+{
+    db_result r;
+    int row = 0;
+    *out = NULL;
+    ida_kind kind = store_read(s, c, STMT_group_by_id, DB_ARGS(DB_T(tenant), DB_T(group)), &r);
+    if (!kind && !r.rows) {
+        kind = store_read(s, c, STMT_group_by_name, DB_ARGS(DB_T(tenant), DB_T(ida_fold_search(c->pool, group))), &r);
+        row = kind ? 0 : pick(&r, group);
+    }
+    if (kind) {
+        return kind;
+    }
+    const char *shown = ida_clean(c->pool, group, strlen(group), 200);
+    if (!r.rows) {
+        return ida_fail(c, IDA_NOT_FOUND, "There is no group %s.", shown);
+    }
+    if (row < 0) {
+        return ida_fail(c, IDA_CONFLICT, "There are several groups named %s: give the group's ID.", shown);
+    }
+    *out = apr_palloc(c->pool, sizeof **out);
+    group_of(&r, row, *out);
+    return IDA_OK;
+}
