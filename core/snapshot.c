@@ -1,0 +1,335 @@
+/* Owns the short memory of API users and tenants. Must not know who asks, nor judge credentials.
+ *
+ * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are counted by reference: the
+ * table holds one, each caller one. What is about to expire is loaded again by one thread while the others go on with what is still young enough. */
+#include "core/snapshot.h"
+
+#include <apr_allocator.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store_key.h"
+#include "core/store_tenant.h"
+#include "core/store_user.h"
+
+#define SHARDS 16
+#define BUCKETS 64
+#define RENEW_MS 1500         /* from this age on one thread loads again */
+#define SYNCED_AGE_MS 5000    /* `cache reset` is seen within this time; until a tenant is synced it is asked each time */
+
+/* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
+typedef struct held_tenant {
+    atomic_int references;
+    apr_pool_t *pool;
+    ida_tenant *tenant;
+    int64_t revision;
+} held_tenant;
+
+typedef struct entry {
+    ida_snapshot snapshot; /* first: callers give back a pointer to it */
+    atomic_int references;
+    held_tenant *tenant;
+    int64_t revision, loaded_at, synced_at;
+    int renewing;          /* under the shard's mutex */
+    struct entry *next;
+    const char *company, *username;
+    char text[];           /* every string of the entry */
+} entry;
+
+typedef struct shard {
+    pthread_mutex_t lock;
+    entry *bucket[BUCKETS];
+    unsigned known, unknown;
+} shard;
+
+struct ida_snapshots {
+    shard shards[SHARDS];
+    unsigned max_known, max_unknown; /* a shard */
+};
+
+static void tenant_release(held_tenant *t)
+{
+    if (t && atomic_fetch_sub(&t->references, 1) == 1) {
+        apr_pool_destroy(t->pool); /* the struct lies in it */
+    }
+}
+
+static void entry_release(entry *e)
+{
+    if (atomic_fetch_sub(&e->references, 1) == 1) {
+        tenant_release(e->tenant);
+        free(e);
+    }
+}
+
+void ida_snapshot_release(const ida_snapshot *snapshot)
+{
+    entry_release((entry *)((char *)snapshot - offsetof(entry, snapshot)));
+}
+
+static apr_status_t destroy(void *baton)
+{
+    ida_snapshots *all = baton;
+    for (int i = 0; i < SHARDS; i++) {
+        for (int b = 0; b < BUCKETS; b++) {
+            for (entry *e = all->shards[i].bucket[b], *next; e; e = next) {
+                next = e->next;
+                entry_release(e);
+            }
+        }
+        pthread_mutex_destroy(&all->shards[i].lock);
+    }
+    return APR_SUCCESS;
+}
+
+ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max)
+{
+    ida_snapshots *all = apr_pcalloc(pool, sizeof *all);
+    all->max_known = max / SHARDS ? max / SHARDS : 1;
+    all->max_unknown = all->max_known / 8 ? all->max_known / 8 : 1;
+    for (int i = 0; i < SHARDS; i++) {
+        pthread_mutex_init(&all->shards[i].lock, NULL);
+    }
+    apr_pool_cleanup_register(pool, all, destroy, apr_pool_cleanup_null);
+    return all;
+}
+
+static unsigned hash(const char *company, const char *username)
+{
+    unsigned h = 2166136261u; /* FNV-1a: lengths are bounded and tables too, so collisions cost a few comparisons at worst */
+    for (const char *p = company; *p; p++) {
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    }
+    h = (h ^ ':') * 16777619u;
+    for (const char *p = username; *p; p++) {
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    }
+    return h ^ h >> 15;
+}
+
+static entry **find(shard *sh, unsigned h, const char *company, const char *username)
+{
+    entry **at = &sh->bucket[h / SHARDS % BUCKETS];
+    while (*at && (strcmp((*at)->username, username) != 0 || strcmp((*at)->company, company) != 0)) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static int64_t life_of(const entry *e)
+{
+    return e->snapshot.key_hash ? IDA_SNAPSHOT_AGE_MS : IDA_SNAPSHOT_UNKNOWN_MS;
+}
+
+static void unlink_entry(shard *sh, entry **at)
+{
+    entry *e = *at;
+    *at = e->next;
+    *(e->snapshot.key_hash ? &sh->known : &sh->unknown) -= 1;
+    entry_release(e);
+}
+
+/* Makes room for one more of its sort: the oldest goes. A scan of one shard, only when it is full. */
+static void evict_oldest(shard *sh, int known)
+{
+    entry **oldest = NULL;
+    for (int b = 0; b < BUCKETS; b++) {
+        for (entry **at = &sh->bucket[b]; *at; at = &(*at)->next) {
+            if (((*at)->snapshot.key_hash != NULL) == known && (!oldest || (*at)->loaded_at < (*oldest)->loaded_at)) {
+                oldest = at;
+            }
+        }
+    }
+    if (oldest) {
+        unlink_entry(sh, oldest);
+    }
+}
+
+/* Takes the place of an older state; the table gets a reference of its own. */
+static void keep(ida_snapshots *all, shard *sh, unsigned h, entry *e)
+{
+    int known = e->snapshot.key_hash != NULL;
+    pthread_mutex_lock(&sh->lock);
+    entry **at = find(sh, h, e->company, e->username);
+    if (*at && (*at)->loaded_at > e->loaded_at) { /* a later answer came first */
+        pthread_mutex_unlock(&sh->lock);
+        return;
+    }
+    if (*at) {
+        unlink_entry(sh, at);
+    }
+    if ((known ? sh->known : sh->unknown) >= (known ? all->max_known : all->max_unknown)) {
+        evict_oldest(sh, known);
+    }
+    entry **head = &sh->bucket[h / SHARDS % BUCKETS];
+    atomic_fetch_add(&e->references, 1);
+    e->next = *head;
+    *head = e;
+    *(known ? &sh->known : &sh->unknown) += 1;
+    pthread_mutex_unlock(&sh->lock);
+}
+
+/* --- loading --- */
+
+static ida_kind load_tenant(store *s, ida_ctx *c, const char *company, held_tenant **out)
+{
+    apr_allocator_t *allocator;
+    apr_pool_t *pool;
+    apr_allocator_create(&allocator);
+    apr_pool_create_unmanaged_ex(&pool, NULL, allocator);
+    apr_allocator_owner_set(allocator, pool);
+    held_tenant *held = apr_pcalloc(pool, sizeof *held);
+    ida_ctx *inner = ida_ctx_make(c->env, pool);
+    ida_kind kind = store_tenant_get(s, inner, company, &held->tenant, NULL, &held->revision);
+    if (kind) {
+        c->retry_after = inner->retry_after;
+        ida_fail(c, kind, "%s", inner->message ? inner->message : ida_kind_text(kind));
+        apr_pool_destroy(pool);
+        return kind;
+    }
+    held->pool = pool;
+    atomic_init(&held->references, 1);
+    *out = held;
+    return IDA_OK;
+}
+
+static ida_kind load_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
+{
+    *synced = 1;
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        store_sync_info info = {0};
+        if (!tenant->has_directory[d]) {
+            continue;
+        }
+        ida_kind kind = store_sync_info_get(s, c, tenant->id, (ida_directory_kind)d, &info);
+        if (kind && kind != IDA_NOT_FOUND) {
+            return kind;
+        }
+        if (kind || !info.full_at) {
+            ida_ctx_clear(c);
+            *synced = 0;
+        }
+    }
+    return IDA_OK;
+}
+
+static const char *put_text(char **to, const char *text)
+{
+    if (!text) {
+        return NULL;
+    }
+    size_t len = strlen(text) + 1;
+    char *at = memcpy(*to, text, len);
+    *to += len;
+    return at;
+}
+
+static size_t text_size(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static entry *make_entry(const store_key *key, const char *company, const char *username)
+{
+    const char *label = key->key_hash && key->principal.label ? key->principal.label : "";
+    entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) + text_size(key->key_hash));
+    if (!e) {
+        abort(); /* out of memory for a few hundred bytes: as APR does */
+    }
+    char *to = e->text;
+    atomic_init(&e->references, 1);
+    e->company = put_text(&to, company);
+    e->username = put_text(&to, username);
+    e->snapshot.key_hash = put_text(&to, key->key_hash);
+    e->snapshot.principal = key->principal;
+    e->snapshot.principal.company = e->company;
+    e->snapshot.principal.username = e->username;
+    e->snapshot.principal.label = put_text(&to, label);
+    e->snapshot.disabled = key->disabled;
+    e->revision = key->tenant_revision;
+    return e;
+}
+
+/* `old` (may be NULL) is the state before: its tenant serves on while the revision is the same. */
+static ida_kind load(store *s, ida_ctx *c, const char *company, const char *username, const entry *old, entry **out)
+{
+    store_key key;
+    int64_t now = ida_monotonic(c->env);
+    ida_kind kind = store_key_find(s, c, company, username, &key);
+    if (kind) {
+        return kind;
+    }
+    entry *e = make_entry(&key, company, username);
+    e->loaded_at = now;
+    if (key.key_hash) {
+        int same = old && old->tenant && old->tenant->revision == key.tenant_revision;
+        if (same) {
+            e->tenant = old->tenant;
+            atomic_fetch_add(&e->tenant->references, 1);
+        } else {
+            kind = load_tenant(s, c, company, &e->tenant);
+        }
+        if (!kind && same && old->snapshot.synced && now - old->synced_at < SYNCED_AGE_MS) {
+            e->snapshot.synced = 1;
+            e->synced_at = old->synced_at;
+        } else if (!kind) {
+            kind = load_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
+            e->synced_at = now;
+        }
+        e->snapshot.tenant = kind ? NULL : e->tenant->tenant;
+    }
+    if (kind) {
+        entry_release(e);
+        return kind;
+    }
+    *out = e;
+    return IDA_OK;
+}
+
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+                          const ida_snapshot **out)
+{
+    unsigned h = hash(company, username);
+    shard *sh = &all->shards[h % SHARDS];
+    int64_t now = ida_monotonic(c->env);
+    pthread_mutex_lock(&sh->lock);
+    entry *old = *find(sh, h, company, username);
+    if (old) {
+        int64_t age = now - old->loaded_at;
+        int renew = age >= RENEW_MS && !old->renewing;
+        atomic_fetch_add(&old->references, 1);
+        if (age < life_of(old) && !renew) {
+            pthread_mutex_unlock(&sh->lock);
+            *out = &old->snapshot;
+            return IDA_OK;
+        }
+        old->renewing = 1;
+    }
+    pthread_mutex_unlock(&sh->lock);
+
+    store *s;
+    entry *fresh = NULL;
+    ida_kind kind = source->acquire(source->baton, c, &s);
+    if (!kind) {
+        kind = load(s, c, company, username, old, &fresh);
+        source->release(source->baton, s);
+    }
+    if (!kind) {
+        keep(all, sh, h, fresh);
+        *out = &fresh->snapshot;
+    } else if (old && ida_monotonic(c->env) - old->loaded_at < life_of(old)) { /* still young enough; the next caller tries again */
+        ida_ctx_clear(c);
+        pthread_mutex_lock(&sh->lock);
+        old->renewing = 0;
+        pthread_mutex_unlock(&sh->lock);
+        *out = &old->snapshot;
+        return IDA_OK;
+    }
+    if (old) {
+        entry_release(old);
+    }
+    return kind;
+}

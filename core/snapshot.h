@@ -1,0 +1,40 @@
+/* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within the last two seconds.
+ * Kept per process, bounded, shared by all threads. Knows no server. */
+#ifndef IDA_SNAPSHOT_H
+#define IDA_SNAPSHOT_H
+
+#include "core/context.h"
+#include "core/principal.h"
+#include "core/store.h"
+#include "core/tenant.h"
+
+#define IDA_SNAPSHOT_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
+#define IDA_SNAPSHOT_UNKNOWN_MS 500 /* how long "no such API user" is believed */
+
+typedef struct ida_snapshots ida_snapshots;
+
+/* A state of one API user. Constant, alive until ida_snapshot_release. */
+typedef struct ida_snapshot {
+    const char *key_hash;      /* NULL: there is no such API user; then nothing below is set */
+    ida_principal principal;
+    int disabled;
+    const ida_tenant *tenant;  /* shared by threads: read only, and no Jansson reference is to be taken or given back */
+    int synced;                /* every directory of the tenant has completed a full sync */
+} ida_snapshot;
+
+/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind other than IDA_OK with its message. */
+typedef struct ida_snapshot_source {
+    ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
+    void (*release)(void *baton, store *s);
+    void *baton;
+} ida_snapshot_source;
+
+/* `max` users are kept; besides them at most an eighth of that as unknown ones, so that guessed names cannot push out users. */
+ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max);
+
+/* The state of a user, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist. Names must be valid (ida_name_valid). */
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+                          const ida_snapshot **out);
+void ida_snapshot_release(const ida_snapshot *snapshot);
+
+#endif
