@@ -1,0 +1,565 @@
+/* The queue as the worker sees it, on both engines: order, one task a person, fences, takeover, holds, brake, plans of the statements; and what
+ * belongs to it: directory states, sync leases, workers, workflow runs. */
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+#include "t/unit/queue_setup.h"
+
+#include "core/store_directory.h"
+#include "core/store_workflow.h"
+
+static store *s;
+static int64_t due;
+
+static const char *claimed(int64_t now)
+{
+    ida_task *t = claim_at(s, "w", now, NULL);
+    return t ? t->id : NULL;
+}
+
+/* Ends whatever runs or waits, so that each test begins with an empty queue. */
+static void drain(void)
+{
+    script(DB_REQUEST, "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; DELETE FROM task; DELETE FROM audit_outbox;"
+                       " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
+}
+
+static void test_order(void)
+{
+    drain();
+    ida_task *late = add_task(s, "contoso", IDA_USER_DELETE, "a@corp.example", due + 10);
+    ida_task *first = add_task(s, "fabrikam", IDA_USER_DELETE, "b@corp.example", due);
+    int64_t next = 0;
+    is_str(claimed(due - 1), NULL, "nothing is due");
+    test_now_ms = due - 1;
+    is_int(store_queue_next_at(s, fresh(), &next), IDA_OK, "next due instant");
+    is_int(next, due, "is the earliest");
+    test_now_ms = due;
+    store_queue_next_at(s, fresh(), &next);
+    is_int(next, due + 10, "of those still to come");
+    ida_task *t = claim_at(s, "w1", due + 20, NULL);
+    is_str(t ? t->id : NULL, first->id, "earliest first");
+    ok(t->state == IDA_RUNNING && t->fence == 1 && t->started_at == due + 20 && t->lease_until == due + 20 + LEASE && t->attempts == 0 &&
+           !strcmp(t->lease_owner, "w1") && t->payload && t->step_count == 4,
+       "running under a lease");
+    is_str(claimed(due + 20), late->id, "then the next");
+    is_str(claimed(due + 20), NULL, "then none");
+    store_queue_again(s, fresh(), t, due + 50, "busy", 1, NULL);
+    t = get_task(s, t);
+    ok(t->state == IDA_QUEUED && t->attempts == 1 && t->next_at == due + 50 && !strcmp(t->error, "busy") && !t->lease_owner, "waits for its next try");
+    is_str(claimed(due + 49), NULL, "not before");
+    t = claim_at(s, "w2", due + 50, NULL);
+    ok(t && t->fence == 2 && t->started_at == due + 20 && !t->error, "then under a higher fence");
+    store_queue_again(s, fresh(), t, due + 60, "held", 0, NULL);
+    is_int(get_task(s, t)->attempts, 1, "not every wait is a try");
+}
+
+static void test_one_a_person(void)
+{
+    drain();
+    ida_task *second = add_task(s, "contoso", IDA_USER_DELETE, "pat@corp.example", due + 5);
+    ida_task *first = add_task(s, "contoso", IDA_USER_UPDATE, "Pat@corp.example", due);
+    ida_task *elsewhere = add_task(s, "fabrikam", IDA_USER_UPDATE, "pat@corp.example", due + 7);
+    ida_task *t = claim_at(s, "w", due + 10, NULL);
+    is_str(t ? t->id : NULL, first->id, "earlier due first");
+    is_str(claimed(due + 10), elsewhere->id, "while it runs nothing else of the person, but others");
+    is_str(claimed(due + 10), NULL, "no more");
+    store_queue_again(s, fresh(), t, due + 1000, "busy", 1, NULL);
+    is_str(claimed(due + 500), NULL, "while it waits for its next try the later one waits too");
+    t = claim_at(s, "w", due + 1000, NULL);
+    is_str(t ? t->id : NULL, first->id, "again the first");
+    store_queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
+    t = claim_at(s, "w", due + 1000, NULL);
+    is_str(t ? t->id : NULL, second->id, "a failed one stands in nobody's way");
+    store_queue_finish(s, fresh(), t, IDA_DONE, NULL, "[\"left in one group\"]", NULL);
+    ida_task *now = get_task(s, t);
+    ok(now->state == IDA_DONE && now->finished_at == test_now_ms && !strcmp(now->warnings, "[\"left in one group\"]"), "done with warnings");
+    is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'contoso'"), 0, "the person is free");
+}
+
+static void test_fence(void)
+{
+    drain();
+    ida_task *made = add_task(s, "contoso", IDA_USER_CREATE, "fence@corp.example", due);
+    store_address_reserve(s, fresh(), "contoso", "fence@corp.example", made->id);
+    ida_task *old = claim_at(s, "w1", due, NULL), *mine;
+    ida_step step = {1, "createAccount", IDA_STEP_DONE, "late", due};
+    store_task_change change = {.marker = "late", .progress = "{\"late\":1}", .upn = "late@corp.example"};
+    const store_running *rows;
+    int count;
+    is_int(store_queue_renew(s, fresh(), old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
+    is_int(store_queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
+    ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 && !strcmp(rows[0].owner, "w1") && rows[0].lease_until == due + 100 + LEASE,
+       "with fence, heartbeat and owner");
+    store_running seen = rows[0];
+    store_queue_renew(s, fresh(), old->id, old->fence, due + 200, LEASE);
+    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND, "a holder that gave a sign of life keeps it");
+    seen.heartbeat++;
+    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due + 300, LEASE, &mine), IDA_OK, "one that did not loses it");
+    ok(mine->fence == 2 && mine->attempts == 1 && !strcmp(mine->lease_owner, "w2") && mine->payload && mine->state == IDA_RUNNING, "to the taker");
+
+    is_int(store_queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT, "old fence: no heartbeat");
+    is_int(store_queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
+    is_int(store_queue_change(s, fresh(), old, &change), IDA_CONFLICT, "no change");
+    is_int(store_queue_account_made(s, fresh(), old, &step, "late", NULL), IDA_CONFLICT, "no account");
+    is_int(store_queue_finish(s, fresh(), old, IDA_FAILED, "late", NULL, NULL), IDA_CONFLICT, "no end");
+    is_int(store_queue_again(s, fresh(), old, due, "late", 1, NULL), IDA_CONFLICT, "no other try");
+    ida_task *now = get_task(s, made);
+    ok(now->state == IDA_RUNNING && !now->marker && !strcmp(now->progress, "{}") && now->steps[0].outcome == IDA_STEP_NONE && now->seat == 1 &&
+           !strcmp(now->upn, "fence@corp.example") && !now->object_id && !now->error,
+       "nothing of it was written");
+    is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock"), 2, "lock and reservation stand");
+
+    change = (store_task_change){.upn = "fence2@corp.example", .mail = "Fence2@mail.example", .display_name = "Fence Two", .marker = "m"};
+    is_int(store_queue_change(s, fresh(), mine, &change), IDA_OK, "the holder takes another name");
+    now = get_task(s, made);
+    ok(!strcmp(now->upn, "fence2@corp.example") && !strcmp(now->person, "fence2@corp.example") && !strcmp(now->mail, "Fence2@mail.example") &&
+           !strcmp(now->marker, "m") && !strcmp(now->display_name, "Fence Two"),
+       "which is on disk");
+    is_int(ask("SELECT count(*) FROM reservation WHERE address IN ('fence2@corp.example', 'fence2@mail.example')"), 2, "and reserved");
+    is_int(ask("SELECT count(*) FROM reservation"), 2, "the old one is free");
+    is_int(ask("SELECT count(*) FROM user_lock WHERE person = 'fence2@corp.example'"), 1, "the lock follows");
+    ida_task *other = add_task(s, "contoso", IDA_USER_CREATE, "taken@corp.example", due + HOUR);
+    store_address_reserve(s, fresh(), "contoso", "taken@corp.example", other->id);
+    change = (store_task_change){.upn = "Taken@corp.example"};
+    is_int(store_queue_change(s, fresh(), mine, &change), IDA_UNPROCESSABLE, "a name reserved by another is refused");
+    is_str(get_task(s, made)->upn, "fence2@corp.example", "and changes nothing");
+    is_int(store_queue_step(s, fresh(), mine, &step, "{\"n\":1}", NULL), IDA_OK, "a step");
+    now = get_task(s, made);
+    ok(now->steps[0].outcome == IDA_STEP_DONE && now->steps[0].at == due && !strcmp(now->steps[0].detail, "late") && !strcmp(now->progress, "{\"n\":1}") &&
+           now->step_count == 3, "with progress");
+    is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_OK, "the end");
+    is_int(ask("SELECT count(*) FROM user_lock"), 0, "frees the person under the new name");
+    is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "once");
+}
+
+/* --- several workers --- */
+
+#define WORKERS 4
+#define PEOPLE 6
+
+typedef struct factory {
+    int busy[PEOPLE];       /* tasks of the person running now: must never be above 1 */
+    int64_t last[PEOPLE];   /* due time of the last that ran */
+    int ran, doubled, disordered;
+} factory;
+
+static void work_off(crew *m)
+{
+    factory *f = m->shared;
+    ida_task *t;
+    int braked;
+    for (;;) {
+        apr_pool_clear(m->pool == NULL ? pool : m->pool);
+        m->c = ida_ctx_make(&env, m->pool);
+        m->main = store_make(m->pool, dsn, DB_REQUEST);
+        for (int i = 0; i < 20; i++) {
+            ida_ctx_clear(m->c);
+            ida_kind kind = store_queue_claim(m->main, m->c, "w", due + HOUR, LEASE, 5000, &t, &braked);
+            if (kind == IDA_NOT_FOUND && __atomic_load_n(&f->ran, __ATOMIC_SEQ_CST) == PEOPLE * 20) {
+                return;
+            }
+            if (kind) {
+                m->failures += kind != IDA_NOT_FOUND;
+                apr_sleep(200);
+                continue;
+            }
+            int who = t->person[1] - '0';
+            if (__atomic_add_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST) != 1) {
+                __atomic_add_fetch(&f->doubled, 1, __ATOMIC_SEQ_CST);
+            }
+            int64_t before = __atomic_exchange_n(&f->last[who], t->due_at, __ATOMIC_SEQ_CST);
+            if (before > t->due_at) {
+                __atomic_add_fetch(&f->disordered, 1, __ATOMIC_SEQ_CST);
+            }
+            int again = t->attempts == 0 && t->due_at % 3 == 0;
+            __atomic_sub_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST);
+            if (again) {
+                m->failures += store_queue_again(m->main, m->c, t, due + 1, "busy", 1, NULL) != IDA_OK;
+            } else {
+                m->failures += store_queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
+                __atomic_add_fetch(&f->ran, 1, __ATOMIC_SEQ_CST);
+            }
+        }
+    }
+}
+
+static void test_workers(void)
+{
+    drain();
+    factory f = {0};
+    crew members[WORKERS];
+    apr_thread_t *threads[WORKERS];
+    for (int i = 0; i < PEOPLE * 20; i++) {
+        add_task(s, "contoso", IDA_USER_UPDATE, apr_psprintf(pool, "p%d@corp.example", i % PEOPLE), due + i * 7919 % 1000);
+    }
+    crew_work(work_off, members, WORKERS, &f, threads);
+    is_int(crew_join(members, WORKERS, threads), 0, "four workers over six people: no failure");
+    is_int(f.doubled, 0, "never two tasks of a person at once");
+    is_int(f.disordered, 0, "each person's tasks in the order of their due times, tries again included");
+    is_int(ask("SELECT count(*) FROM task WHERE state = 'done'"), PEOPLE * 20, "every task done");
+    is_int(ask("SELECT sum(fence - attempts) FROM task"), PEOPLE * 20, "each claimed once a try");
+    is_int(ask("SELECT count(*) FROM user_lock"), 0, "nobody locked");
+}
+
+typedef struct race {
+    store_running seen;
+    int won;
+} race;
+
+static void grab(crew *m)
+{
+    race *r = m->shared;
+    ida_task *t;
+    ida_kind kind = store_queue_take_over(m->main, m->c, &r->seen, "taker", due, LEASE, &t);
+    __atomic_add_fetch(&r->won, kind == IDA_OK, __ATOMIC_SEQ_CST);
+    m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
+}
+
+/* A worker that is killed leaves its row as it is: running, with a heart that stands still. */
+static void test_takeover(void)
+{
+    drain();
+    crew members[8];
+    apr_thread_t *threads[8];
+    add_task(s, "contoso", IDA_USER_UPDATE, "gone@corp.example", due);
+    ida_task *t = claim_at(s, "killed", due, NULL);
+    race r = {.seen = {.tenant = "contoso", .task_id = t->id, .fence = t->fence, .heartbeat = t->heartbeat}};
+    crew_work(grab, members, 8, &r, threads);
+    is_int(crew_join(members, 8, threads), 0, "eight takers of one abandoned task: no failure");
+    is_int(r.won, 1, "exactly one gets it");
+    is_int(get_task(s, t)->fence, 2, "under the next fence");
+}
+
+static void test_hold(void)
+{
+    drain();
+    int cleared = 0, raised = 0, count = 0;
+    int64_t next = 0;
+    const store_directory *held;
+    store_directory state;
+    add_task(s, "contoso", IDA_USER_UPDATE, "h1@corp.example", due);
+    ida_task *two = add_task(s, "contoso", IDA_USER_UPDATE, "h2@corp.example", due + 1);
+    ida_task *free_one = add_task(s, "fabrikam", IDA_USER_UPDATE, "h3@corp.example", due + 2);
+    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000), IDA_OK, "a hold");
+    is_str(get_task(s, two)->hold, "does not answer", "is seen at the task");
+    is_str(claimed(due + 100), free_one->id, "other tenants go on");
+    is_str(claimed(due + 100), NULL, "the held one waits");
+    test_now_ms = due + 100;
+    store_queue_next_at(s, fresh(), &next);
+    is_int(next, due + 5000, "until the next probe");
+    ida_task *probe = claim_at(s, "w", due + 5000, NULL);
+    ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
+    is_str(claimed(due + 5000), NULL, "one at a time");
+    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
+    ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000);
+    store_directory_held(s, fresh(), &held, &count);
+    ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due && !strcmp(held[0].hold_reason, "refuses the password") &&
+           held[0].directory == IDA_DIR_CLOUD && !strcmp(held[0].tenant, "contoso"),
+       "held on, since the same time");
+    store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
+    is_int(raised, 1, "the alarm is raised");
+    store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
+    is_int(raised, 0, "by one worker");
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    is_int(cleared, 1, "it answers again");
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    is_int(cleared, 0, "said once");
+    is_str(claimed(due + 5000), two->id, "and work goes on");
+    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK, "a directory never heard of");
+    ok(!state.hold_reason && !state.sync_requested_at, "is not held");
+    test_now_ms = due;
+}
+
+static void probe_once(crew *m)
+{
+    ida_task *t;
+    int braked;
+    ida_kind kind = store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked);
+    __atomic_add_fetch((int *)m->shared, kind == IDA_OK, __ATOMIC_SEQ_CST);
+    m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
+}
+
+static void test_probe(void)
+{
+    drain();
+    crew members[8];
+    apr_thread_t *threads[8];
+    int probes = 0;
+    for (int i = 0; i < 20; i++) {
+        add_task(s, "contoso", IDA_USER_UPDATE, apr_psprintf(pool, "pr%d@corp.example", i), due);
+    }
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + 1);
+    crew_work(probe_once, members, 8, &probes, threads);
+    is_int(crew_join(members, 8, threads), 0, "eight workers at a directory to be probed: no failure");
+    is_int(probes, 1, "one probe");
+}
+
+/* Ten thousand due tasks of a held directory stand before the one that may go. */
+static void test_behind_a_hold(void)
+{
+    drain();
+    const char *numbers = store_sqlite_path(dsn) ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
+                                                 : "WITH n(i) AS (SELECT generate_series(1, 10000))";
+    script(DB_REQUEST, apr_psprintf(pool,
+        "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, zone, due_at, next_at, created_at, username)"
+        " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, 'x' || i, '', '', 'UTC', %" APR_INT64_T_FMT
+        ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n", numbers, due, due));
+    if (!store_sqlite_path(dsn)) {
+        script(DB_REQUEST, "ANALYZE task");
+    }
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR);
+    ida_task *behind = add_task(s, "contoso", IDA_USER_UPDATE, "on.premises@corp.example", due + 1), *t;
+    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET directory = 'onPremises' WHERE id = '%s'", behind->id));
+    ida_task *other = add_task(s, "fabrikam", IDA_USER_UPDATE, "other@corp.example", due + 2);
+    int64_t start = ida_monotonic(&env);
+    t = claim_at(s, "w", due + 10, NULL);
+    is_str(t ? t->id : NULL, behind->id, "behind 10,000 held tasks: the first that may go");
+    is_str(claimed(due + 10), other->id, "then that of another tenant");
+    for (int i = 0; i < 48; i++) {
+        t = claim_at(s, "w", due + 10, NULL);
+        if (t) {
+            break;
+        }
+    }
+    int64_t took = ida_monotonic(&env) - start;
+    ok(!t, "then none");
+    ok(took < 1500, "50 looks took %lld ms", (long long)took);
+    script(DB_REQUEST, apr_psprintf(pool, "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = 'contoso', state = 'queued', person = 'x1',"
+                       " due_at = %" APR_INT64_T_FMT " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state", due));
+    start = ida_monotonic(&env);
+    ok(claimed(due + 10) != NULL, "10,000 tasks of one person: the first goes");
+    ok(claimed(due + 10) == NULL, "and no other");
+    took = ida_monotonic(&env) - start;
+    ok(took < 1500, "two looks took %lld ms", (long long)took);
+}
+
+static void test_brake(void)
+{
+    drain();
+    ida_task *stopped[4];
+    int braked, started = 0, held = 0;
+    int64_t count = 0;
+    for (int i = 0; i < 6; i++) {
+        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "leaver%d@corp.example", i), due + i);
+    }
+    add_task(s, "contoso", IDA_USER_DELETE, "free@corp.example", due);
+    for (ida_task *t; (t = claim_at(s, "w", due + 10, &braked)) != NULL;) {
+        if (braked && held < 4) {
+            stopped[held++] = t;
+        } else {
+            started++;
+        }
+    }
+    ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
+    ida_task *t = get_task(s, stopped[0]);
+    ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"), "the others wait for attention and say why");
+    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
+    is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
+    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    is_int(count, 2, "started within the hour");
+    is_int(store_task_release(s, fresh(), "brake", t->id), IDA_OK, "released");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
+    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    is_int(count, 2, "and does not count");
+    is_int(store_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && braked, "it is stopped again");
+    store_task_retry(s, fresh(), "brake", stopped[1]->id);
+    t = claim_at(s, "w", due + HOUR + 10, &braked);
+    ok(t && !braked, "unless the hour is over");
+}
+
+static void brake_claims(crew *m)
+{
+    ida_task *t;
+    int braked;
+    while (!store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked)) {
+        __atomic_add_fetch((int *)m->shared, !braked, __ATOMIC_SEQ_CST);
+    }
+    m->failures = m->c->kind != IDA_NOT_FOUND;
+}
+
+static void test_brake_race(void)
+{
+    drain();
+    crew members[6];
+    apr_thread_t *threads[6];
+    int started = 0;
+    for (int i = 0; i < 30; i++) {
+        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "mass%d@corp.example", i), due);
+    }
+    crew_work(brake_claims, members, 6, &started, threads);
+    is_int(crew_join(members, 6, threads), 0, "six workers at thirty offboardings: no failure");
+    is_int(started, 2, "exactly as many as the brake lets go");
+    is_int(ask("SELECT count(*) FROM task WHERE state = 'attention'"), 28, "all others held");
+}
+
+static void test_care(void)
+{
+    drain();
+    ida_task *list;
+    int count, removed;
+    ida_task *a = add_task(s, "contoso", IDA_USER_UPDATE, "wall1@corp.example", due + HOUR);
+    ida_task *b = make_task(fresh(), "contoso", IDA_USER_UPDATE, "wall2@corp.example", due + HOUR);
+    b->wall_fixed = 0;
+    store_task_insert(s, fresh(), b);
+    test_now_ms += 5;
+    ida_task *late = add_task(s, "fabrikam", IDA_USER_UPDATE, "wall3@corp.example", due + HOUR);
+    is_int(store_queue_walls(s, fresh(), NULL, 1, &list, &count), IDA_OK, "wall times");
+    ok(count == 1 && !strcmp(list[0].id, a->id) && !strcmp(list[0].zone, "Europe/Stockholm"), "one at a time");
+    store_queue_walls(s, fresh(), list[0].id, 10, &list, &count);
+    ok(count == 1 && !strcmp(list[0].id, late->id), "those meant as now are left out");
+    is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 2 * HOUR), IDA_OK, "a zone's rules changed");
+    ida_task *now = get_task(s, a);
+    ok(now->due_at == due + 2 * HOUR && now->next_at == due + 2 * HOUR, "the task is due at the new instant");
+    is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 3 * HOUR), IDA_CONFLICT, "once");
+    now = claim_at(s, "w", due + HOUR, NULL);
+    const ida_workflow joiner = {.name = "Joiner", .actions = "[{\"type\":\"addToGroup\"},{\"type\":\"sendEmail\"}]"};
+    const char *run, *same;
+    is_int(store_workflow_run_begin(s, fresh(), now, &joiner, &run), IDA_OK, "a workflow run begins");
+    is_int(store_workflow_run_begin(s, fresh(), now, &joiner, &same), IDA_OK, "and is found again");
+    is_str(same, run, "the same");
+    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'pending'"), 2, "its actions wait");
+    is_int(store_workflow_action(s, fresh(), run, 2, "failed", due, due + 1, "no mail server"), IDA_OK, "one fails");
+    is_int(store_workflow_action(s, fresh(), run, 3, "failed", due, due + 1, NULL), IDA_NOT_FOUND, "there is no third");
+    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'failed' AND position = 2 AND finished_at > 0"), 1, "with its time");
+    is_int(store_workflow_run_end(s, fresh(), run, "failed"), IDA_OK, "the run ends");
+    is_int(store_workflow_run_end(s, fresh(), "nothing", "failed"), IDA_NOT_FOUND, "another does not exist");
+    store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
+    is_int(store_queue_retain(s, fresh(), now->tenant, test_now_ms, 10, &removed), IDA_OK, "retention");
+    is_int(removed, 0, "keeps what ended just now");
+    store_queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
+    is_int(removed, 1, "and removes what is older");
+    is_int(ask("SELECT count(*) FROM workflow_run") + ask("SELECT count(*) FROM workflow_run_action"), 0, "with its runs");
+    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, name, position, trigger_type, active, actions) VALUES ('contoso', 'B', 2, 'userCreate', 1, '[]'),"
+                       " ('contoso', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'off', 1, 'userCreate', 0, '[]'), ('contoso', 'L', 4, 'userDelete', 1, '[]')");
+    const ida_workflow *active;
+    store_workflow_active(s, fresh(), "contoso", "userCreate", &active, &count);
+    ok(count == 2 && !strcmp(active[0].name, "B") && !strcmp(active[1].name, "A"), "active workflows of a trigger in the document's order");
+    test_now_ms = due;
+}
+
+static void test_sync_and_workers(void)
+{
+    drain();
+    store_directory state;
+    int64_t fence, other;
+    store_sync_request(s, fresh(), "contoso", IDA_DIR_CLOUD, 1, 0);
+    store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state);
+    ok(state.sync_requested_at == test_now_ms && state.sync_accept_deletions && !state.sync_reset, "a sync is asked for");
+    int64_t asked = state.sync_requested_at;
+    store_sync_request(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, 1);
+    store_sync_request_done(s, fresh(), "contoso", IDA_DIR_CLOUD, asked);
+    store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state);
+    ok(state.sync_requested_at > asked && state.sync_accept_deletions && state.sync_reset, "a second request within the same instant is not lost");
+    store_sync_request_done(s, fresh(), "contoso", IDA_DIR_CLOUD, state.sync_requested_at);
+    store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state);
+    ok(!state.sync_requested_at && !state.sync_accept_deletions && !state.sync_reset, "done");
+
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w1", NULL, &fence), IDA_OK, "a lease on a directory never heard of");
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", NULL, &other), IDA_CONFLICT, "not for two");
+    store_directory_get(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, &state);
+    is_str(state.sync_owner, "w1", "the owner is known");
+    is_int(store_sync_renew(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence), IDA_OK, "heartbeat");
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_CONFLICT, "a living one keeps it");
+    store_directory_get(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, &state);
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_OK, "one that stood still loses it");
+    ok(other > fence, "to a higher fence");
+    is_int(store_sync_renew(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence), IDA_CONFLICT, "which it learns");
+    store_sync_release(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence);
+    is_int(store_sync_renew(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, other), IDA_OK, "and cannot release it");
+    store_sync_release(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, other);
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w3", NULL, &fence), IDA_OK, "released: free for all");
+
+    const store_worker *rows;
+    int count;
+    store_worker w = {.id = "w1", .host = "node1", .version = "0.1.0", .pid = 7, .threads = 4, .started_at = due, .seen_at = due}, old = w;
+    old.id = "w0";
+    old.seen_at = due - 8 * 24 * HOUR;
+    store_worker_seen(s, fresh(), &old);
+    store_worker_seen(s, fresh(), &w);
+    w.seen_at = due + 10;
+    store_worker_seen(s, fresh(), &w);
+    store_worker_list(s, fresh(), &rows, &count);
+    ok(count == 1 && rows[0].seen_at == due + 10 && rows[0].pid == 7 && rows[0].threads == 4 && !strcmp(rows[0].host, "node1") &&
+           !strcmp(rows[0].version, "0.1.0"),
+       "workers that were seen this week");
+    store_worker_gone(s, fresh(), "w1");
+    store_worker_list(s, fresh(), &rows, &count);
+    is_int(count, 0, "gone");
+}
+
+/* No statement of the queue walks the whole table of tasks, whatever the planner thinks of its size. */
+static void test_plans(void)
+{
+    sqlite3 *file;
+    const char *path = store_sqlite_path(dsn);
+    int bad = 0, looked = 0;
+    sqlite3_open(path, &file);
+    const char *stem = apr_pstrmemdup(pool, path, strlen(path) - strlen(".db"));
+    sqlite3_exec(file, apr_psprintf(pool, "ATTACH '%s-cache.db' AS cache", stem), NULL, NULL, NULL);
+    for (int i = 0; i < STMT_COUNT; i++) {
+        const db_statement_text *text = &db_statements[i];
+        sqlite3_stmt *stmt;
+        if (strncmp(text->name, "task_", 5) && strncmp(text->name, "queue_", 6) && strncmp(text->name, "seat", 4) && strncmp(text->name, "address_", 8) &&
+            strncmp(text->name, "offboardings", 12)) {
+            continue;
+        }
+        looked++;
+        if (sqlite3_prepare_v2(file, apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", text->sqlite, NULL), -1, &stmt, NULL) != SQLITE_OK) {
+            printf("# %s: %s\n", text->name, sqlite3_errmsg(file));
+            bad++;
+            continue;
+        }
+        while (sqlite3_step(stmt) == SQLITE_ROW) {
+            const char *line = (const char *)sqlite3_column_text(stmt, 3);
+            int small = !strcmp(text->name, "queue_running") && strstr(line, "USING INDEX task_running");
+            int scan = !strncmp(line, "SCAN", 4) && (strstr(line, "SCAN t ") || strstr(line, "SCAN task") || strstr(line, "SCAN e ") ||
+                                                     !strcmp(line, "SCAN t") || strstr(line, "SCAN a ") || strstr(line, "SCAN r ") ||
+                                                     strstr(line, "SCAN u ") || strstr(line, "SCAN reservation") || !strcmp(line, "SCAN e"));
+            int sorts = strstr(line, "TEMP B-TREE FOR ORDER BY") && !strncmp(text->name, "task_list", 9);
+            if ((scan && !small && !strstr(line, "VIRTUAL TABLE")) || sorts) {
+                printf("# %s: %s\n", text->name, line);
+                bad++;
+            }
+            if (!strcmp(text->name, "queue_head") && strstr(line, " t ")) {
+                ok(strstr(line, "SEARCH t USING INDEX task_due (next_at<?)") != NULL, "the head of the queue is read from its index: %s", line);
+            }
+        }
+        sqlite3_finalize(stmt);
+    }
+    sqlite3_close(file);
+    ok(looked > 40 && bad == 0, "%d statements of the queue, none scans the tasks", looked);
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < store_engines(); i++) {
+        dsn = store_upgraded(i, &engine);
+        printf("# %s\n", engine);
+        due = test_now_ms;
+        s = store_make(pool, dsn, DB_REQUEST);
+        add_tenant("contoso", "");
+        add_tenant("fabrikam", "");
+        add_tenant("brake", "\"brake\":{\"offboardingsPerHour\":2},");
+        test_order();
+        test_one_a_person();
+        test_fence();
+        test_workers();
+        test_takeover();
+        test_hold();
+        test_probe();
+        test_behind_a_hold();
+        test_brake();
+        test_brake_race();
+        test_care();
+        test_sync_and_workers();
+        if (i == 0) {
+            test_plans();
+        }
+    }
+    return done();
+}
