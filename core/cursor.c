@@ -11,7 +11,8 @@
 #define MAC_LEN 16
 #define CURSOR_MAX 8192 /* characters; the service never makes longer ones */
 
-static void mac_of(const unsigned char *key, const char *binding, const void *position, size_t len, unsigned char mac[IDA_DIGEST_LEN])
+static void mac_of(const unsigned char *key, const char *binding, const void *position, size_t len,
+                   unsigned char mac[IDA_DIGEST_LEN])
 {
     const ida_bytes parts[] = {{"cursor", 6}, {binding, strlen(binding)}, {position, len}};
     ida_hmac_sha256(key, IDA_CURSOR_KEY_LEN, parts, 3, mac);
@@ -54,7 +55,8 @@ char *ida_cursor_make(apr_pool_t *pool, const unsigned char key[IDA_CURSOR_KEY_L
     return to_url(ida_base64_encode(pool, bytes, len + MAC_LEN));
 }
 
-ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *cursor, char **position)
+ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *cursor,
+                         char **position)
 {
     *position = NULL;
     size_t len = 0;

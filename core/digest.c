@@ -42,7 +42,8 @@ void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN]
 }
 
 /* RFC 2104 over the fetched digest; OpenSSL's one-shot HMAC fetches anew each time and takes one part only. */
-void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count, unsigned char out[IDA_DIGEST_LEN])
+void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count,
+                     unsigned char out[IDA_DIGEST_LEN])
 {
     unsigned char block[64] = {0}, inner[64], outer[64];
     if (key_len > sizeof block) {

@@ -116,8 +116,9 @@ const char *ida_naming_format_fault(apr_pool_t *pool, const char *format, int ad
         }
     }
     if (got < 0) {
-        return ida_printf(pool, "has an unknown placeholder at \"%s\"; known are {firstname} {middleName} {surname}, each also with "
-                                ":n for its first n letters (1 to %d)",
+        return ida_printf(pool,
+                          "has an unknown placeholder at \"%s\"; known are {firstname} {middleName} {surname}, each also with "
+                          ":n for its first n letters (1 to %d)",
                           ida_clean(pool, at, strlen(at), 40), LOCAL_MAX);
     }
     if (!named) {
@@ -197,7 +198,8 @@ ida_kind ida_naming_local(ida_ctx *c, const char *format, const ida_name_parts *
         }
     }
     if (got < 0) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's name format \"%s\" is damaged.", ida_clean(c->pool, format, strlen(format), 80));
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's name format \"%s\" is damaged.",
+                        ida_clean(c->pool, format, strlen(format), 80));
     }
     if (!lettered) {
         return ida_fail(c, IDA_BAD_REQUEST, "%s: must hold at least one letter or digit from which a user name can be made",

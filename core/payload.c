@@ -1,5 +1,5 @@
-/* Owns the bodies of create and delete requests: one table row per member, checks, storage form. Must not know HTTP, tasks or the store;
- * dates are schedule.c's, photos photo.c's. */
+/* Owns the bodies of create and delete requests: one table row per member, checks, storage form. Must not know HTTP, tasks or the
+ * store; dates are schedule.c's, photos photo.c's. */
 #include "core/payload.h"
 
 #include <apr_strings.h>
@@ -124,7 +124,8 @@ static void warn(json_t *warnings, const char *text)
     json_array_append_new(warnings, json_string(text));
 }
 
-static void warn_unknown(ida_ctx *c, const json_t *body, const text_member *members, size_t count, const char *const *others, json_t *warnings)
+static void warn_unknown(ida_ctx *c, const json_t *body, const text_member *members, size_t count, const char *const *others,
+                         json_t *warnings)
 {
     const char *name;
     json_t *ignored;
@@ -135,7 +136,8 @@ static void warn_unknown(ida_ctx *c, const json_t *body, const text_member *memb
             known = strcmp(*other, name) == 0;
         }
         if (!known && ++unknown <= WARNINGS_MAX) {
-            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored", ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX)));
+            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored",
+                                      ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX)));
         }
     }
     if (unknown > WARNINGS_MAX) {
@@ -156,8 +158,9 @@ static void check_country(ida_ctx *c, ida_create *out)
         out->country_is_code = 1;
         return;
     }
-    warn(out->warnings, ida_printf(c->pool, "country \"%s\" is not an ISO 3166-1 alpha-2 code; it was kept as text and no usage location is set",
-                                   ida_clean(c->pool, out->country, strlen(out->country), NAME_SHOWN_MAX)));
+    warn(out->warnings,
+         ida_printf(c->pool, "country \"%s\" is not an ISO 3166-1 alpha-2 code; it was kept as text and no usage location is set",
+                    ida_clean(c->pool, out->country, strlen(out->country), NAME_SHOWN_MAX)));
 }
 
 static void check_words(ida_ctx *c, ida_create *out)
@@ -233,9 +236,10 @@ ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *
 ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out)
 {
     static const char *const none[] = {NULL};
-    const char *missing = empty_body ? "is required; the request arrived without a body, which some proxies and clients drop from DELETE: "
-                                       "then send the same body with POST to /v1/api/user/offboard"
-                                     : "is required";
+    const char *missing =
+        empty_body ? "is required; the request arrived without a body, which some proxies and clients drop from DELETE: "
+                     "then send the same body with POST to /v1/api/user/offboard"
+                   : "is required";
     memset(out, 0, sizeof *out);
     out->warnings = ida_json_keep(c->pool, json_array());
     for (size_t i = 0; i < DELETE_TEXTS; i++) {

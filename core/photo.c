@@ -6,8 +6,8 @@
 
 #include "core/context.h"
 
-/* Segments from SOI up to the scan (with a frame header before it), and EOI at the end. Zero bytes behind EOI are padding that some
- * cameras write. */
+/* Segments from SOI up to the scan (with a frame header before it), and EOI at the end. Zero bytes behind EOI are padding that
+ * some cameras write. */
 static int is_jpeg(const unsigned char *b, size_t len)
 {
     size_t at = 2, end = len;

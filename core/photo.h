@@ -14,6 +14,7 @@
 const char *ida_photo_type(const unsigned char *bytes, size_t len);
 
 /* NULL and *type when the tenant's directory takes the photo, else the rule it breaks (in pool). */
-const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len, const char **type);
+const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len,
+                            const char **type);
 
 #endif

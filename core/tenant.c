@@ -164,7 +164,8 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
     ida_ctx *own = ida_ctx_make(c->env, c->pool); /* the caller's faults are not ours to raise */
     ida_tenant_check(own, document, 0);
     if (ida_faults_raise(own)) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The stored tenant document is damaged: %s. Run idadminctl tenant apply.", own->message);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The stored tenant document is damaged: %s. Run idadminctl tenant apply.",
+                        own->message);
     }
     *tenant = build(c->pool, document);
     return IDA_OK;

@@ -1,5 +1,5 @@
-/* Owns the shape of the tenant document: one table row per member (design 3.5), a walker over them, and the rules between members.
- * Must not know how documents are merged or stored. */
+/* Owns the shape of the tenant document: one table row per member (design 3.5), a walker over them, and the rules between
+ * members. Must not know how documents are merged or stored. */
 #include "core/tenant_check.h"
 
 #include <apr_strings.h>
@@ -132,7 +132,8 @@ static const member attribute_action[] = {
     {"value", STRING, REQUIRED | MAY_BE_EMPTY, NULL, ida_rule_text, 0, 1024, NULL}, /* empty clears the attribute */
 };
 static const member move_action[] = {ACTION_COMMON, {"container", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL}};
-static const member reports_action[] = {ACTION_COMMON, {"to", STRING, OPTIONAL, NULL, ida_rule_recipient, 0, 0, NULL}}; /* else {manager} */
+static const member reports_action[] = {ACTION_COMMON,
+                                        {"to", STRING, OPTIONAL, NULL, ida_rule_recipient, 0, 0, NULL}}; /* else {manager} */
 static const member mail_action[] = {
     ACTION_COMMON,
     {"to", STRING, REQUIRED, NULL, ida_rule_recipient, 0, 0, NULL},
@@ -332,7 +333,8 @@ static void check_member(check *k, const char *path, const json_t *value, const 
         break;
     case INTEGER:
         if (!json_is_integer(value) || json_integer_value(value) < m->low || json_integer_value(value) > m->high) {
-            fault(k, path, ida_printf(k->c->pool, "must be a whole number from %lld to %lld", (long long)m->low, (long long)m->high));
+            fault(k, path,
+                  ida_printf(k->c->pool, "must be a whole number from %lld to %lld", (long long)m->low, (long long)m->high));
         }
         break;
     case BOOLEAN:
@@ -400,10 +402,12 @@ static const char *text_of(const json_t *object, const char *name, const char *o
 
 static void check_cloud(check *k, const json_t *cloud)
 {
-    int secret = json_object_get(cloud, "clientSecretFile") != NULL, certificate = json_object_get(cloud, "certificateFile") != NULL;
+    int secret = json_object_get(cloud, "clientSecretFile") != NULL,
+        certificate = json_object_get(cloud, "certificateFile") != NULL;
     if (secret + certificate != 1) {
-        fault(k, "directories.cloud", secret ? "must have clientSecretFile or certificateFile, not both (set the other one to null)"
-                                             : "must have clientSecretFile or certificateFile");
+        fault(k, "directories.cloud",
+              secret ? "must have clientSecretFile or certificateFile, not both (set the other one to null)"
+                     : "must have clientSecretFile or certificateFile");
     }
 }
 
@@ -444,7 +448,8 @@ static void check_domains(check *k, const json_t *document)
 
 static void check_one_value(check *k, const json_t *document)
 {
-    const char *domain = text_of(document, "upnDomain", ""), *format = text_of(document, "usernameFormat", "{firstname}.{surname}");
+    const char *domain = text_of(document, "upnDomain", ""),
+               *format = text_of(document, "usernameFormat", "{firstname}.{surname}");
     if (strcasecmp(text_of(document, "emailDomain", domain), domain) != 0) {
         fault(k, "emailDomain", "must equal upnDomain: with upnAttribute \"mail\" both are one value");
     }
@@ -473,7 +478,8 @@ static void check_template_names(check *k, const json_t *document)
         json_array_foreach(json_object_get(workflow, "actions"), a, action) {
             const char *name = json_string_value(json_object_get(action, "roleTemplate"));
             if (name && !has_template(document, name)) {
-                fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a), "is not the name of a role template");
+                fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
+                      "is not the name of a role template");
             }
         }
     }
@@ -567,7 +573,8 @@ static void visit_files(ida_ctx *c, const char *path, const json_t *object, cons
         } else if (m->type == OBJECTS) {
             size_t n;
             json_array_foreach((json_t *)value, n, one) {
-                visit_files(c, ida_printf(c->pool, "%s[%zu]", at, n), one, m->inner == &any_action ? action_shape(one) : m->inner, visit);
+                visit_files(c, ida_printf(c->pool, "%s[%zu]", at, n), one, m->inner == &any_action ? action_shape(one) : m->inner,
+                            visit);
             }
         }
     }

@@ -6,8 +6,8 @@
 
 #include "core/tenant.h"
 
-/* Adds a fault to c for each member of the document that is unknown, missing, of the wrong type or against a rule. `look_outside` also
- * looks at what can change under a stored document (time zone files). */
+/* Adds a fault to c for each member of the document that is unknown, missing, of the wrong type or against a rule. `look_outside`
+ * also looks at what can change under a stored document (time zone files). */
 void ida_tenant_check(ida_ctx *c, const json_t *document, int look_outside);
 
 /* Deep copy of the document with every default of design 3.5 filled in, also inside the directories. New reference. */

@@ -1,5 +1,5 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and webhooks, the seal's key, and the files
- * that hold secrets. Must not know the store. */
+/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and webhooks, the seal's key, and
+ * the files that hold secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@ static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant)
         json_array_foreach(json_object_get(workflow, "actions"), a, action) {
             const char *type = ida_json_string(action, "type");
             if (type && strcmp(type, "callWebhook") == 0) {
-                json_array_append_new(hooks, json_pack("{s:O?,s:O}", "workflow", json_object_get(workflow, "name"), "action", action));
+                json_array_append_new(hooks,
+                                      json_pack("{s:O?,s:O}", "workflow", json_object_get(workflow, "name"), "action", action));
             }
         }
     }

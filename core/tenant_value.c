@@ -1,5 +1,5 @@
-/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders. Must not know where in the document a
- * value stands. */
+/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders. Must not know where in the
+ * document a value stands. */
 #include "core/tenant_value.h"
 
 #include <apr_strings.h>
@@ -97,7 +97,9 @@ const char *ida_rule_name(ida_ctx *c, const json_t *value)
     if (!trimmed || strcmp(trimmed, text) != 0) {
         return "must not be blank or begin or end with a blank";
     }
-    return ida_utf16_length(text) > 256 ? "must be at most 256 characters" : has_control(text, 0) ? "must not hold control characters" : NULL;
+    return ida_utf16_length(text) > 256 ? "must be at most 256 characters"
+           : has_control(text, 0)       ? "must not hold control characters"
+                                        : NULL;
 }
 
 const char *ida_rule_company(ida_ctx *c, const json_t *value)
@@ -342,7 +344,8 @@ const char *ida_rule_attribute(ida_ctx *c, const json_t *value)
 const char *ida_rule_duration(ida_ctx *c, const json_t *value)
 {
     (void)c;
-    return ida_duration_parse(json_string_value(value)) ? NULL : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
+    return ida_duration_parse(json_string_value(value)) ? NULL
+                                                        : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
 }
 
 const char *ida_rule_guard(ida_ctx *c, const json_t *value)
@@ -350,7 +353,8 @@ const char *ida_rule_guard(ida_ctx *c, const json_t *value)
     (void)c;
     int percent;
     int64_t count;
-    return ida_guard_parse(value, &percent, &count) ? NULL : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
+    return ida_guard_parse(value, &percent, &count) ? NULL
+                                                    : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
 }
 
 const char *ida_rule_dialect(ida_ctx *c, const json_t *value)
@@ -417,8 +421,9 @@ const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
 
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
 {
-    static const char *const known[] = {"firstname",   "middleName", "surname",  "displayName", "userPrincipalName", "mail", "manager",
-                                        "department",  "jobTitle",   "companyName", "date",     "time",              NULL};
+    static const char *const known[] = {"firstname", "middleName", "surname",    "displayName", "userPrincipalName",
+                                        "mail",      "manager",    "department", "jobTitle",    "companyName",
+                                        "date",      "time",       NULL};
     for (const char *open = strchr(text, '{'); open; open = strchr(open + 1, '{')) {
         size_t name = 0, after;
         while (is_letter(open[1 + name])) {
@@ -439,7 +444,8 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
         /* Only the three parts of a name can be cut, from 1 to 64 letters. */
         size_t digits = cut ? after - name - 2 : 0;
         int letters = cut && digits <= 2 ? atoi(open + 2 + name) : 0;
-        if (cut && (letters < 1 || letters > 64 || (strcmp(word, known[0]) && strcmp(word, known[1]) && strcmp(word, known[2])))) {
+        if (cut &&
+            (letters < 1 || letters > 64 || (strcmp(word, known[0]) && strcmp(word, known[1]) && strcmp(word, known[2])))) {
             return ida_printf(pool, "cuts {%s} in a way that is not possible; {firstname:n} takes n from 1 to 64", word);
         }
     }

@@ -1,4 +1,5 @@
-/* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must not know requests or tenants. */
+/* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must not know requests or tenants.
+ */
 #include "core/zone.h"
 
 #include <apr_allocator.h>
@@ -94,8 +95,8 @@ const ida_zone *ida_zone_utc(void)
 
 int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall)
 {
-    int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S + wall->hour * 3600 + wall->minute * 60 +
-                           wall->second);
+    int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S + wall->hour * 3600 +
+                           wall->minute * 60 + wall->second);
     /* Spans of one offset in order of time. The first that shows the wall time is the first of a doubled one; when a span begins
      * beyond it and none before showed it, the time was skipped and the span's begin is the first valid instant. */
     int64_t begin = naive - WIDEST_OFFSET;
@@ -154,7 +155,8 @@ static ida_kind refuse(ida_ctx *c, const char *name, const char *reason)
 
 static ida_kind damaged(ida_ctx *c, const char *path, const char *reason)
 {
-    return ida_fail(c, IDA_INTERNAL_ERROR, "The time zone file %s cannot be used: %s. Reinstall the package tzdata.", path, reason);
+    return ida_fail(c, IDA_INTERNAL_ERROR, "The time zone file %s cannot be used: %s. Reinstall the package tzdata.", path,
+                    reason);
 }
 
 static const char *path_of(apr_pool_t *pool, const char *name)

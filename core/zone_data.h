@@ -9,7 +9,8 @@ typedef enum ida_zone_day_form { IDA_DAY_MONTH_WEEK, IDA_DAY_JULIAN, IDA_DAY_OF_
 
 typedef struct ida_zone_change {
     ida_zone_day_form form;
-    int month, week, day; /* MONTH_WEEK: 1-12, 1-5, 0 = Sunday; else only `day`: JULIAN 1-365 without 29 February, OF_YEAR 0-365 */
+    int month, week,
+        day; /* MONTH_WEEK: 1-12, 1-5, 0 = Sunday; else only `day`: JULIAN 1-365 without 29 February, OF_YEAR 0-365 */
     int at_s;             /* seconds after local midnight, -167 h to 167 h */
 } ida_zone_change;
 
@@ -36,8 +37,8 @@ int ida_zone_rule_offset(const ida_zone_rule *rule, int64_t utc_s);
 /* First change of the rule after the instant; 0 when the rule has none. */
 int ida_zone_rule_next(const ida_zone_rule *rule, int64_t utc_s, int64_t *at);
 
-/* 1 and a zone in pool when the bytes are a sound TZif file of version 2 or later without leap seconds; else 0 and `*why`, which begins
- * with "not a" when the bytes are no TZif file at all. */
+/* 1 and a zone in pool when the bytes are a sound TZif file of version 2 or later without leap seconds; else 0 and `*why`, which
+ * begins with "not a" when the bytes are no TZif file at all. */
 int ida_zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, ida_zone **zone, const char **why);
 
 /* First instant after utc_s at which the zone's offset may change; 0 when there is none. */

@@ -1,4 +1,5 @@
-/* Owns the reading of TZif data (RFC 9636). The bytes may be damaged: every count is checked against what is there. Must not know paths. */
+/* Owns the reading of TZif data (RFC 9636). The bytes may be damaged: every count is checked against what is there. Must not know
+ * paths. */
 #include <string.h>
 
 #include "core/zone_data.h"

@@ -156,8 +156,8 @@ typedef struct event {
 
 enum { YEARS = 4, EVENTS = YEARS * 2 };
 
-/* The changes of the years around an instant, in order. When the end of one year and the start of the next fall together (summer time all
- * the year: "0/0,J365/25") the later year's stands behind and wins. */
+/* The changes of the years around an instant, in order. When the end of one year and the start of the next fall together (summer
+ * time all the year: "0/0,J365/25") the later year's stands behind and wins. */
 static void list_events(const ida_zone_rule *rule, int64_t utc_s, event events[EVENTS])
 {
     int64_t days = (utc_s >= 0 ? utc_s : utc_s - (DAY_S - 1)) / DAY_S;

@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ida_ctx_clear(c);
         FUZZ_HOLDS(ida_payload_delete(c, body, 0, &del) == IDA_OK);
         if (ida_faults_raise(c) == IDA_OK) {
-            FUZZ_HOLDS(ida_delete_from_json(c, ida_delete_to_json(c->pool, &del), &again) == IDA_OK && strcmp(del.upn, again.upn) == 0);
+            FUZZ_HOLDS(ida_delete_from_json(c, ida_delete_to_json(c->pool, &del), &again) == IDA_OK &&
+                       strcmp(del.upn, again.upn) == 0);
         }
     }
     return 0;

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_HOLDS(ida_key_hash_equal(hash, hash) && !ida_key_hash_equal(hash, NULL));
     ida_rate rate, again;
     if (!ida_rate_parse(text, &rate)) {
-        FUZZ_HOLDS(!ida_rate_parse(ida_rate_text(c->pool, &rate), &again) && again.limit == rate.limit && again.period_s == rate.period_s);
+        FUZZ_HOLDS(!ida_rate_parse(ida_rate_text(c->pool, &rate), &again) && again.limit == rate.limit &&
+                   again.period_s == rate.period_s);
     }
     for (size_t max = 0; max < 20; max += 7) {
         char *clean = ida_clean(c->pool, (const char *)data, size, max);

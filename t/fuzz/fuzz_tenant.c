@@ -9,13 +9,15 @@ static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
     ida_tenant *again;
     FUZZ_HOLDS(ida_tenant_load(c, canonical, &again) == IDA_OK);
     FUZZ_HOLDS(ida_tenant_seal_valid(key, again, ida_tenant_seal(c->pool, key, tenant)));
-    FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format && again->has_directory[again->create_users_in]);
+    FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format &&
+               again->has_directory[again->create_users_in]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char standing[] =
-        "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\",\"bindPasswordFile\":\"/p\",\"dialect\":\"openLdap\","
+        "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\",\"bindPasswordFile\":\"/"
+        "p\",\"dialect\":\"openLdap\","
         "\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://h\"],\"userBase\":\"dc=u\"}},\"name\":\"C\",\"upnDomain\":\"c.example\"}";
     ida_ctx *c = fuzz_context();
     for (int over = 0; over < 2; over++) {

@@ -4,7 +4,8 @@
 
 static void ask(const ida_zone *zone)
 {
-    static const int64_t instants[] = {INT64_MIN, -2208988800, -1, 0, 1, 1795253400, 2147483648, 4102444800, 253402300799, INT64_MAX};
+    static const int64_t instants[] = {INT64_MIN,  -2208988800, -1,           0,        1, 1795253400,
+                                       2147483648, 4102444800,  253402300799, INT64_MAX};
     for (size_t i = 0; i < sizeof instants / sizeof *instants; i++) {
         ida_wall wall;
         int64_t next;

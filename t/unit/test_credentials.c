@@ -53,7 +53,8 @@ static void keys(void)
     ida_key_hash(key, again);
     ok(ida_key_hash_equal(hash, hash) && !ida_key_hash_equal(hash, again), "hashes compare");
     ok(!ida_key_hash_equal(hash, NULL), "an unknown user has no hash");
-    ok(!ida_key_hash_equal(hash, "") && !ida_key_hash_equal("", NULL) && !ida_key_hash_equal(hash, "ba78"), "nor has a damaged row");
+    ok(!ida_key_hash_equal(hash, "") && !ida_key_hash_equal("", NULL) && !ida_key_hash_equal(hash, "ba78"),
+       "nor has a damaged row");
 }
 
 static void secrets(void)

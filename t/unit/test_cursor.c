@@ -13,7 +13,8 @@ int main(void)
     static const char *const positions[] = {"", "a", "ab", "abc", "{\"n\":\"\xC3\x85sa\",\"id\":\"~~~?>>?>\"}"};
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         char *cursor = ida_cursor_make(pool, key, "contoso users q=a", positions[i]);
-        ok(strspn(cursor, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(cursor), "URL-safe characters");
+        ok(strspn(cursor, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(cursor),
+           "URL-safe characters");
         is_int(ida_cursor_open(fresh(), key, "contoso users q=a", cursor, &position), IDA_OK, "opens");
         is_str(position, positions[i], "at the same position");
         ida_ctx *c = fresh();
@@ -35,7 +36,8 @@ int main(void)
     /* A byte may not move from the binding to the position. */
     char *cursor = ida_cursor_make(pool, key, "ab", "c");
     char *moved = ida_cursor_make(pool, key, "a", "bc");
-    ok(strcmp(cursor, moved) != 0 && ida_cursor_open(fresh(), key, "a", cursor, &position), "binding and position do not run together");
+    ok(strcmp(cursor, moved) != 0 && ida_cursor_open(fresh(), key, "a", cursor, &position),
+       "binding and position do not run together");
     char *huge = apr_palloc(pool, 100001);
     memset(huge, 'A', 100000);
     huge[100000] = '\0';

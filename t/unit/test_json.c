@@ -110,7 +110,8 @@ static void values(void)
     ida_json_put_or_null(made, "w", "w");
     ida_json_put_time(made, "t", 1795253400000);
     ida_json_put_time(made, "u", 0);
-    is_str(ida_json_sorted(pool, made), "{\"t\":\"2026-11-21T09:30:00Z\",\"u\":null,\"w\":\"w\",\"y\":null,\"z\":\"\xEF\xBF\xBDz\"}",
+    is_str(ida_json_sorted(pool, made),
+           "{\"t\":\"2026-11-21T09:30:00Z\",\"u\":null,\"w\":\"w\",\"y\":null,\"z\":\"\xEF\xBF\xBDz\"}",
            "put leaves out, nulls, cleans and writes times");
     ok(ida_json_load(pool, "[1]") && ida_json_load(pool, "3") && !ida_json_load(pool, "{") && !ida_json_load(pool, NULL), "load");
     ok(ida_json_keep(pool, NULL) == NULL, "keep takes NULL");

@@ -72,10 +72,28 @@ static void formats(void)
     is_str(local_of("x.{firstname}", "A", NULL, "B"), "x.a", "a literal in front");
     static const char *const good[] = {"{firstname}.{surname}", "{firstname:1}{surname}", "{surname:64}", "ext-{firstname}",
                                        "{firstname}{middleName}{surname}"};
-    static const char *const bad[] = {"", "x", "{middleName}", "{firstname", "firstname}", "{}", "{first}", "{firstname:}", "{firstname:0}",
-                                      "{firstname:65}", "{firstname:100}", "{firstname:-1}", "{firstname:1x}", "{{firstname}}",
-                                      "{Firstname}", "{firstname} {surname}", "{firstname}@{surname}", "{firstname}A", "\xC3\xA5{firstname}",
-                                      "{firstname}'", "{displayName}", "{firstname}\xFF"};
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "{middleName}",
+                                      "{firstname",
+                                      "firstname}",
+                                      "{}",
+                                      "{first}",
+                                      "{firstname:}",
+                                      "{firstname:0}",
+                                      "{firstname:65}",
+                                      "{firstname:100}",
+                                      "{firstname:-1}",
+                                      "{firstname:1x}",
+                                      "{{firstname}}",
+                                      "{Firstname}",
+                                      "{firstname} {surname}",
+                                      "{firstname}@{surname}",
+                                      "{firstname}A",
+                                      "\xC3\xA5{firstname}",
+                                      "{firstname}'",
+                                      "{displayName}",
+                                      "{firstname}\xFF"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         is_str(ida_naming_format_fault(pool, good[i], 1), NULL, good[i]);
     }
@@ -145,7 +163,8 @@ static void lengths(void)
     }
     ok(1, "addresses of long domains stay within 113");
     is_int((int64_t)strlen(ida_naming_candidate(pool, many("a", 64), many("d", 48), 1)), 113, "64 + @ + 48 is exactly 113");
-    is_int((int64_t)strlen(ida_naming_candidate(pool, many("a", 64), many("d", 49), 1)), 113, "a longer domain cuts the local part");
+    is_int((int64_t)strlen(ida_naming_candidate(pool, many("a", 64), many("d", 49), 1)), 113,
+           "a longer domain cuts the local part");
     const char *huge = many("\xE7\x8E\x8B", 100000);
     ok(address_sound(local_of("{firstname}", huge, NULL, ""), 64), "300 KB of Chinese is cut");
 }
@@ -160,8 +179,12 @@ static void display(void)
 {
     is_str(display_of("{firstname} {surname}", "\xC3\x85sa", NULL, "O'Neil"), "\xC3\x85sa O'Neil", "kept as written");
     is_str(display_of("{firstname} {middleName} {surname}", "A", NULL, "B"), "A B", "an absent middle name leaves one blank");
-    is_str(display_of("{surname}, {firstname}", " A  B ", NULL, "C\xC2\xA0\xE3\x80\x80" "D"), "C D, A B", "runs of blanks are one");
-    is_str(display_of("{firstname:1}. {surname}", "\xE7\x8E\x8B\xE5\xB0\x8F", NULL, "B"), "\xE7\x8E\x8B. B", "first letter of another script");
+    is_str(display_of("{surname}, {firstname}", " A  B ", NULL,
+                      "C\xC2\xA0\xE3\x80\x80"
+                      "D"),
+           "C D, A B", "runs of blanks are one");
+    is_str(display_of("{firstname:1}. {surname}", "\xE7\x8E\x8B\xE5\xB0\x8F", NULL, "B"), "\xE7\x8E\x8B. B",
+           "first letter of another script");
     is_str(display_of("{firstname:1}. {surname}", "A\xCC\x8Asa", NULL, "B"), "A\xCC\x8A. B", "a letter keeps its marks");
     is_str(display_of("{firstname} {surname}", "A\xE2\x80\xAE\x07", NULL, "B\nC"), "A B C", "control characters go");
     const char *letters = display_of("{firstname} {surname}", many("\xC3\xA5", 255), NULL, "bcd");

@@ -6,10 +6,12 @@
 #include "core/text.h"
 #include "t/unit/setup.h"
 
-static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 1, 2, 0xFF, 0xC0, 0, 5, 8, 0, 1, 0xFF, 0xDA, 0, 3, 0, 0x55, 0xFF, 0xD9};
-static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0, 1, 0, 0, 0, 1,
-                                    8, 2, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 1, 'I', 'D', 'A', 'T', 9, 1, 2, 3, 4,
-                                    0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};
+static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0,    4, 1, 2, 0xFF, 0xC0, 0,   5,
+                                     8,    0,    1,    0xFF, 0xDA, 0, 3, 0, 0x55, 0xFF, 0xD9};
+static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0,   0,    0,    13,   'I', 'H', 'D',
+                                    'R',  0,   0,   0,   1,    0,    0,    0,    1,   8,    2,    0,    0,   0,   1,
+                                    2,    3,   4,   0,   0,    0,    1,    'I',  'D', 'A',  'T',  9,    1,   2,   3,
+                                    4,    0,   0,   0,   0,    'I',  'E',  'N',  'D', 0xAE, 0x42, 0x60, 0x82};
 
 static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD};
 static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "activeDirectory"};
@@ -76,8 +78,9 @@ static void texts(void)
     static const struct {
         const char *name;
         int limit;
-    } limits[] = {{"firstname", 64}, {"surname", 64}, {"middleName", 64}, {"jobTitle", 128}, {"department", 64}, {"company", 64},
-                  {"office", 128}, {"city", 128}, {"country", 128}, {"streetAddress", 1024}, {"postalCode", 40}, {"employeeId", 16}};
+    } limits[] = {{"firstname", 64},  {"surname", 64},         {"middleName", 64}, {"jobTitle", 128},
+                  {"department", 64}, {"company", 64},         {"office", 128},    {"city", 128},
+                  {"country", 128},   {"streetAddress", 1024}, {"postalCode", 40}, {"employeeId", 16}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         for (int emoji = 0; emoji < 2; emoji++) {
             const char *unit = emoji ? "\xF0\x9F\x98\x80" : "\xC3\xA5";
@@ -106,17 +109,23 @@ static void texts(void)
     static const char *const absent[] = {"null", "\"\"", "\" \\t\\u00a0\""};
     for (size_t i = 0; i < 3; i++) {
         ida_ctx *c = fresh();
-        json_t *body = body_of(apr_pstrcat(pool, "{\"firstname\":", absent[i], ",\"surname\":", absent[i], ",\"city\":", absent[i],
-                                           ",\"accountEnabled\":", absent[i], ",\"profilePhoto\":", absent[i], ",\"date\":", absent[i], "}", NULL));
+        json_t *body = body_of(apr_pstrcat(pool, "{\"firstname\":", absent[i], ",\"surname\":", absent[i],
+                                           ",\"city\":", absent[i], ",\"accountEnabled\":", absent[i],
+                                           ",\"profilePhoto\":", absent[i], ",\"date\":", absent[i], "}", NULL));
         ida_payload_create(c, &cloud, body, &created);
         is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "absent names");
         says(c, "both are required", "firstname: is required", "surname: is required", NULL);
-        ok(!created.city && created.account_enabled && !created.date && !strstr(c->message, "city") && !strstr(c->message, "accountEnabled"),
+        ok(!created.city && created.account_enabled && !created.date && !strstr(c->message, "city") &&
+               !strstr(c->message, "accountEnabled"),
            "the others are just absent");
     }
-    good(&cloud, "\"city\":\" Lund \",\"accountEnabled\":false,\"date\":\"x\",\"time\":\"y\",\"manager\":\"bo@x.example\",\"rehire\":\"restore\"", "others");
+    good(&cloud,
+         "\"city\":\" Lund "
+         "\",\"accountEnabled\":false,\"date\":\"x\",\"time\":\"y\",\"manager\":\"bo@x.example\",\"rehire\":\"restore\"",
+         "others");
     is_str(created.city, "Lund", "trimmed");
-    ok(!created.account_enabled && strcmp(created.date, "x") == 0 && strcmp(created.time, "y") == 0, "values; dates are for the schedule");
+    ok(!created.account_enabled && strcmp(created.date, "x") == 0 && strcmp(created.time, "y") == 0,
+       "values; dates are for the schedule");
     good(&cloud, "\"rehire\":\"new\"", "rehire new");
     bad(&cloud, "\"rehire\":\"maybe\"", "rehire", "\"restore\" or \"new\"");
     bad(&cloud, "\"accountEnabled\":\"false\"", "accountEnabled", "true or false");
@@ -139,9 +148,11 @@ static void warnings(void)
     good(&cloud, "\"country\":\"se\"", "a country code");
     ok(strcmp(created.country, "SE") == 0 && created.country_is_code && !json_array_size(created.warnings), "is upper case");
     good(&cloud, "\"country\":\"Sweden\"", "a country's name");
-    ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1, "is kept with a warning");
+    ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1,
+       "is kept with a warning");
     good(&cloud, "\"country\":\"xx\"", "two letters that are no code");
-    ok(strcmp(created.country, "xx") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1, "are kept with a warning");
+    ok(strcmp(created.country, "xx") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1,
+       "are kept with a warning");
     good(&cloud, "\"shoeSize\":43", "an unknown member");
     is_str(ida_json_text(pool, created.warnings), "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
     good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL), "long and deceiving names");
@@ -172,7 +183,9 @@ static const char *photo_bytes(const unsigned char *bytes, size_t len)
 static void photos(void)
 {
     good(&cloud, photo_bytes(jpeg, sizeof jpeg), "a JPEG");
-    ok(created.photo_len == sizeof jpeg && memcmp(created.photo, jpeg, sizeof jpeg) == 0 && !strcmp(created.photo_type, "image/jpeg"), "its bytes");
+    ok(created.photo_len == sizeof jpeg && memcmp(created.photo, jpeg, sizeof jpeg) == 0 &&
+           !strcmp(created.photo_type, "image/jpeg"),
+       "its bytes");
     good(&cloud, photo_bytes(png, sizeof png), "a PNG");
     is_str(created.photo_type, "image/png", "its type");
     good(&ad, photo_bytes(png, sizeof png), "a PNG for AD");
@@ -225,16 +238,22 @@ static ida_ctx *delete_body(const char *text, int empty)
 
 static void deletes(void)
 {
-    ida_ctx *c = delete_body("{\"userPrincipalName\":\" eva@x.example \",\"date\":\"d\",\"firstname\":\"E\",\"surname\":\"\",\"jobTitle\":\"J\",\"x\":1}", 0);
+    ida_ctx *c = delete_body("{\"userPrincipalName\":\" eva@x.example "
+                             "\",\"date\":\"d\",\"firstname\":\"E\",\"surname\":\"\",\"jobTitle\":\"J\",\"x\":1}",
+                             0);
     is_int(c->kind, IDA_OK, "a delete body");
     is_str(deleted.upn, "eva@x.example", "whom");
-    ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") && !deleted.department && !deleted.time, "overrides");
+    ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") && !deleted.department &&
+           !deleted.time,
+       "overrides");
     is_int((int64_t)json_array_size(deleted.warnings), 1, "an unknown member is a warning");
     c = delete_body("{}", 0);
     is_int(c->kind, IDA_BAD_REQUEST, "no userPrincipalName");
-    ok(c->message && strstr(c->message, "userPrincipalName: is required") && !strstr(c->message, "prox"), "is named, without talk of proxies");
+    ok(c->message && strstr(c->message, "userPrincipalName: is required") && !strstr(c->message, "prox"),
+       "is named, without talk of proxies");
     c = delete_body("{}", 1);
-    says(c, "an empty body may have been dropped by a proxy", "userPrincipalName: is required", "prox", "/v1/api/user/offboard", NULL);
+    says(c, "an empty body may have been dropped by a proxy", "userPrincipalName: is required", "prox", "/v1/api/user/offboard",
+         NULL);
     c = delete_body("{\"userPrincipalName\":7,\"department\":[]}", 0);
     says(c, "ill-typed members", "userPrincipalName: must be a string", "department: must be a string", NULL);
     c = delete_body("{\"userPrincipalName\":\"eva\"}", 0);
@@ -243,17 +262,24 @@ static void deletes(void)
 
 static void storage(void)
 {
-    const char *members = apr_pstrcat(pool, photo_bytes(jpeg, sizeof jpeg),
-                                      ",\"city\":\"Lund\",\"accountEnabled\":false,\"country\":\"se\",\"streetAddress\":\"a\\nb\",\"rehire\":\"new\"", NULL);
+    const char *members = apr_pstrcat(
+        pool, photo_bytes(jpeg, sizeof jpeg),
+        ",\"city\":\"Lund\",\"accountEnabled\":false,\"country\":\"se\",\"streetAddress\":\"a\\nb\",\"rehire\":\"new\"", NULL);
     good(&cloud, members, "a payload to store");
     ida_create before = created, after;
     json_t *stored = ida_create_to_json(pool, &before);
     is_int(ida_create_from_json(fresh(), stored, &after), IDA_OK, "and back");
     is_str(ida_json_sorted(pool, ida_create_to_json(pool, &after)), ida_json_sorted(pool, stored), "the same values");
-    ok(after.photo_len == sizeof jpeg && !strcmp(after.photo_type, "image/jpeg") && !after.account_enabled && after.country_is_code, "photo, flags");
-    static const char *const damaged[] = {"[]", "{}", "{\"firstname\":\"a\",\"surname\":\"b\"}", "{\"firstname\":1,\"surname\":\"b\",\"accountEnabled\":true}",
-                                          "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":\"!\"}",
-                                          "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":7}"};
+    ok(after.photo_len == sizeof jpeg && !strcmp(after.photo_type, "image/jpeg") && !after.account_enabled &&
+           after.country_is_code,
+       "photo, flags");
+    static const char *const damaged[] = {
+        "[]",
+        "{}",
+        "{\"firstname\":\"a\",\"surname\":\"b\"}",
+        "{\"firstname\":1,\"surname\":\"b\",\"accountEnabled\":true}",
+        "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":\"!\"}",
+        "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":7}"};
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         is_int(ida_create_from_json(fresh(), body_of(damaged[i]), &after), IDA_INTERNAL_ERROR, "a damaged row");
     }
@@ -261,7 +287,8 @@ static void storage(void)
     ida_delete copy;
     stored = ida_delete_to_json(pool, &deleted);
     is_int(ida_delete_from_json(fresh(), stored, &copy), IDA_OK, "a delete and back");
-    is_str(ida_json_sorted(pool, ida_delete_to_json(pool, &copy)), "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}", "the same values");
+    is_str(ida_json_sorted(pool, ida_delete_to_json(pool, &copy)), "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}",
+           "the same values");
     is_int(ida_delete_from_json(fresh(), body_of("{}"), &copy), IDA_INTERNAL_ERROR, "a damaged delete");
     is_int(ida_delete_from_json(fresh(), NULL, &copy), IDA_INTERNAL_ERROR, "no delete at all");
 }

@@ -57,10 +57,29 @@ static void defaults(void)
 
 static void faults(void)
 {
-    static const char *const bad_dates[] = {"", "2027-3-01", "2027-03-1", "27-03-01", "2027/03/01", "2027-13-01", "2027-00-10",
-                                            "2027-04-31", "2027-02-29", "2027-01-00", "2027-01-32", "2027-03-01T10:00", " 2027-03-01",
-                                            "2027-03-01 ", "0000-01-01", "+027-03-01", "-027-03-01", "20270301", "tomorrow",
-                                            "2027-03-01\n", "\xEF\xBC\x92" "027-03-01", "12027-03-01"};
+    static const char *const bad_dates[] = {"",
+                                            "2027-3-01",
+                                            "2027-03-1",
+                                            "27-03-01",
+                                            "2027/03/01",
+                                            "2027-13-01",
+                                            "2027-00-10",
+                                            "2027-04-31",
+                                            "2027-02-29",
+                                            "2027-01-00",
+                                            "2027-01-32",
+                                            "2027-03-01T10:00",
+                                            " 2027-03-01",
+                                            "2027-03-01 ",
+                                            "0000-01-01",
+                                            "+027-03-01",
+                                            "-027-03-01",
+                                            "20270301",
+                                            "tomorrow",
+                                            "2027-03-01\n",
+                                            "\xEF\xBC\x92"
+                                            "027-03-01",
+                                            "12027-03-01"};
     static const char *const bad_times[] = {"", "24:00", "8:00", "08:0", "08:60", "08:00:00", "0800", "08.00", "08:00Z", " 08:00",
                                             "-1:00", "08:00 ", "99:99", "8am"};
     for (size_t i = 0; i < sizeof bad_dates / sizeof *bad_dates; i++) {
@@ -95,7 +114,8 @@ static void edges(void)
     is_int(at(IDA_DUE_CREATE, "9999-12-31", NULL, &due), -1, "the year 9999");
     is_int(at(IDA_DUE_DELETE, "0001-01-01", NULL, &due), -1, "the year 1");
     ida_ctx *c = fresh();
-    is_int(ida_schedule(c, IDA_DUE_CREATE, "Europe/Nowhere", NULL, NULL, &due), IDA_INTERNAL_ERROR, "an unknown zone is not the caller's fault");
+    is_int(ida_schedule(c, IDA_DUE_CREATE, "Europe/Nowhere", NULL, NULL, &due), IDA_INTERNAL_ERROR,
+           "an unknown zone is not the caller's fault");
     says(c, "and is named", "Europe/Nowhere", NULL);
 }
 
@@ -116,10 +136,12 @@ static void words(void)
     is_int(ida_schedule_again(c, "Nowhere", "2027-03-28", "02:30"), 0, "an unknown zone");
     is_str(ida_schedule_local(c, ZONE, 1803888000000), "2027-03-01T09:00:00+01:00", "RFC 3339, winter");
     is_str(ida_schedule_local(c, ZONE, 1782900000123), "2026-07-01T12:00:00+02:00", "RFC 3339, summer");
-    is_str(ida_schedule_local(c, "America/St_Johns", 1803888000000), "2027-03-01T04:30:00-03:30", "RFC 3339, west and half an hour");
+    is_str(ida_schedule_local(c, "America/St_Johns", 1803888000000), "2027-03-01T04:30:00-03:30",
+           "RFC 3339, west and half an hour");
     is_str(ida_schedule_local(c, "UTC", 1803888000000), "2027-03-01T08:00:00+00:00", "RFC 3339, UTC");
     is_str(ida_schedule_people(c, ZONE, 1803888000000), "2027-03-01 09:00 Europe/Stockholm (2027-03-01T08:00:00Z)", "for people");
-    is_str(ida_schedule_people(c, ZONE, 1803888007123), "2027-03-01 09:00 Europe/Stockholm (2027-03-01T08:00:07Z)", "no milliseconds");
+    is_str(ida_schedule_people(c, ZONE, 1803888007123), "2027-03-01 09:00 Europe/Stockholm (2027-03-01T08:00:07Z)",
+           "no milliseconds");
     env.log = count_log;
     c = fresh();
     is_str(ida_schedule_local(c, "Nowhere", 1803888000000), "2027-03-01T08:00:00+00:00", "an unreadable zone falls back to UTC");

@@ -20,30 +20,41 @@
 
 /* The sample of the design, every member set. */
 static const char full[] =
-    "{\"companyId\":\"contoso\",\"name\":\"Contoso AB\",\"timeZone\":\"Europe/Helsinki\",\"usernameFormat\":\"{firstname:1}{surname}\","
-    "\"emailFormat\":\"{firstname}.{surname}\",\"displayNameFormat\":\"{surname}, {firstname}\",\"upnDomain\":\"contoso.example\","
+    "{\"companyId\":\"contoso\",\"name\":\"Contoso "
+    "AB\",\"timeZone\":\"Europe/Helsinki\",\"usernameFormat\":\"{firstname:1}{surname}\","
+    "\"emailFormat\":\"{firstname}.{surname}\",\"displayNameFormat\":\"{surname}, "
+    "{firstname}\",\"upnDomain\":\"contoso.example\","
     "\"emailDomain\":\"mail.contoso.example\",\"createUsersIn\":\"cloud\",\"seatLimit\":500,"
     "\"modules\":{\"publicApi\":false,\"accessGovernance\":false},\"rateLimits\":{\"key\":\"240/60s\",\"company\":\"off\"},"
-    "\"brake\":{\"offboardingsPerHour\":20},\"hygiene\":{\"staleAfterDays\":30},\"retention\":{\"taskHistoryDays\":100,\"auditDays\":200},"
+    "\"brake\":{\"offboardingsPerHour\":20},\"hygiene\":{\"staleAfterDays\":30},\"retention\":{\"taskHistoryDays\":100,"
+    "\"auditDays\":200},"
     "\"directories\":{\"cloud\":{\"apiUrl\":\"http://127.0.0.1:8080/v1.0\",\"authorityUrl\":\"http://localhost:8080\","
     "\"directoryId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\",\"clientId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\","
     "\"certificateFile\":\"/etc/c.pem\",\"caFile\":\"/etc/ca.pem\",\"proxyUrl\":\"http://proxy.contoso.example:3128\","
     "\"markerAttribute\":\"extensionAttribute3\",\"syncInterval\":\"5m\",\"deletionGuard\":50},"
-    "\"onPremises\":{\"urls\":[\"ldap://dc1.contoso.example:389\",\"ldapi:///\"],\"startTls\":true,\"dialect\":\"activeDirectory\","
-    "\"bind\":\"gssapi\",\"caFile\":\"/etc/ca.pem\",\"userBase\":\"OU=Staff,DC=contoso,DC=example\",\"groupBase\":\"DC=contoso,DC=example\","
+    "\"onPremises\":{\"urls\":[\"ldap://dc1.contoso.example:389\",\"ldapi:///"
+    "\"],\"startTls\":true,\"dialect\":\"activeDirectory\","
+    "\"bind\":\"gssapi\",\"caFile\":\"/etc/"
+    "ca.pem\",\"userBase\":\"OU=Staff,DC=contoso,DC=example\",\"groupBase\":\"DC=contoso,DC=example\","
     "\"createIn\":\"OU=New\\\\, all,DC=contoso,DC=example\",\"upnAttribute\":\"userPrincipalName\",\"markerAttribute\":\"info\","
-    "\"placeholderMember\":\"cn=nobody\",\"protectedAccounts\":[\"admin@contoso.example\"],\"syncInterval\":\"24h\",\"deletionGuard\":\"1%\"}},"
+    "\"placeholderMember\":\"cn=nobody\",\"protectedAccounts\":[\"admin@contoso.example\"],\"syncInterval\":\"24h\","
+    "\"deletionGuard\":\"1%\"}},"
     "\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"\",\"groups\":[\"Sales team\"],\"licenses\":[\"SPE_E3\"]}],"
     "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":["
-    "{\"type\":\"addToGroup\",\"group\":\"All staff\",\"continueOnError\":false},{\"type\":\"assignRoleTemplate\",\"roleTemplate\":\"Sales\"},"
-    "{\"type\":\"sendEmail\",\"to\":\"{manager}\",\"subject\":\"{displayName} { starts }\",\"body\":\"Hello\\n{firstname:1}. {date}\"},"
+    "{\"type\":\"addToGroup\",\"group\":\"All "
+    "staff\",\"continueOnError\":false},{\"type\":\"assignRoleTemplate\",\"roleTemplate\":\"Sales\"},"
+    "{\"type\":\"sendEmail\",\"to\":\"{manager}\",\"subject\":\"{displayName} { starts }\",\"body\":\"Hello\\n{firstname:1}. "
+    "{date}\"},"
     "{\"type\":\"sendInitialPassword\",\"to\":\"{manager}\"},"
     "{\"type\":\"setAttribute\",\"attribute\":\"info\",\"value\":\"\"},"
-    "{\"type\":\"callWebhook\",\"url\":\"https://hooks.contoso.example/in?x=1\",\"secretFile\":\"/etc/w\",\"allowPrivate\":true}]},"
-    "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[{\"type\":\"removeFromGroup\",\"group\":\"All staff\"},"
+    "{\"type\":\"callWebhook\",\"url\":\"https://hooks.contoso.example/in?x=1\",\"secretFile\":\"/etc/"
+    "w\",\"allowPrivate\":true}]},"
+    "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[{\"type\":\"removeFromGroup\",\"group\":\"All "
+    "staff\"},"
     "{\"type\":\"unassignRoleTemplates\"},{\"type\":\"removeLicenses\"},{\"type\":\"transferReports\"},"
     "{\"type\":\"moveTo\",\"container\":\"OU=Left,DC=contoso,DC=example\"}]}],"
-    "\"accessCatalog\":[{\"service\":\"CRM administration\",\"group\":\"CRM admins\",\"approvers\":[\"eva.berg@contoso.example\"]}]}";
+    "\"accessCatalog\":[{\"service\":\"CRM administration\",\"group\":\"CRM "
+    "admins\",\"approvers\":[\"eva.berg@contoso.example\"]}]}";
 
 static ida_kind apply(ida_ctx *c, const char *text, const char *previous, ida_tenant **tenant, char **canonical)
 {
@@ -115,7 +126,8 @@ static void values(void)
     ok(t->public_api && t->access_governance, "modules on");
     ok(!t->rate_key.limit && !t->rate_key.off && !t->rate_company.limit, "no rates of its own");
     ok(t->stale_after_days == 90 && t->task_history_days == 365 && t->audit_days == 730, "default days");
-    ok(!t->has_directory[IDA_DIR_CLOUD] && !t->directory[IDA_DIR_CLOUD] && t->has_directory[IDA_DIR_ON_PREMISES], "one directory");
+    ok(!t->has_directory[IDA_DIR_CLOUD] && !t->directory[IDA_DIR_CLOUD] && t->has_directory[IDA_DIR_ON_PREMISES],
+       "one directory");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "syncInterval"), "60s", "directory defaults are filled in");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "createIn"), "OU=Staff,DC=x", "createIn is the user base");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "markerAttribute"), "adminDescription", "AD's marker");
@@ -128,7 +140,8 @@ static void values(void)
     is_str(t->time_zone, "Europe/Helsinki", "zone");
     is_str(t->username_format, "{firstname:1}{surname}", "user name format");
     is_str(t->email_domain, "mail.contoso.example", "mail domain");
-    ok(t->seat_limit == 500 && t->brake_per_hour == 20 && t->stale_after_days == 30 && t->task_history_days == 100 && t->audit_days == 200,
+    ok(t->seat_limit == 500 && t->brake_per_hour == 20 && t->stale_after_days == 30 && t->task_history_days == 100 &&
+           t->audit_days == 200,
        "numbers");
     ok(!t->public_api && !t->access_governance, "modules off");
     ok(t->rate_key.limit == 240 && t->rate_key.period_s == 60 && t->rate_company.off, "rates");
@@ -136,7 +149,8 @@ static void values(void)
     ida_tenant *loaded;
     is_int(ida_tenant_load(fresh(), canonical, &loaded), IDA_OK, "the stored form loads");
     is_str(ida_json_sorted(pool, loaded->document), canonical, "and is the same document");
-    is_str(ida_json_sorted(pool, loaded->directory[IDA_DIR_CLOUD]), ida_json_sorted(pool, t->directory[IDA_DIR_CLOUD]), "with the same directory");
+    is_str(ida_json_sorted(pool, loaded->directory[IDA_DIR_CLOUD]), ida_json_sorted(pool, t->directory[IDA_DIR_CLOUD]),
+           "with the same directory");
     ida_ctx *c = fresh();
     is_int(ida_tenant_load(c, "{\"companyId\":\"x\"}", &loaded), IDA_INTERNAL_ERROR, "a damaged one does not");
     says(c, "and says why", "name: is required", NULL);
@@ -185,21 +199,45 @@ static void refusals(void)
         {"\"roleTemplates\":[null]", "roleTemplates[0]", "must be an object"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"never\",\"actions\":[]}]", "workflows[0].trigger", "userCreate"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\"}]", "workflows[0].actions", "is required"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"explode\"}]}]", "workflows[0].actions[0].type", "addToGroup"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{}]}]", "workflows[0].actions[0].type", "must be one of"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\"}]}]", "workflows[0].actions[0].group", "is required"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"removeLicenses\",\"group\":\"x\"}]}]", "workflows[0].actions[0].group", "not a known member"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"assignRoleTemplate\",\"roleTemplate\":\"x\"}]}]", "workflows[0].actions[0].roleTemplate", "role template"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"all\",\"subject\":\"s\",\"body\":\"b\"}]}]", "workflows[0].actions[0].to", "{manager}"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"{password}\",\"body\":\"b\"}]}]", "workflows[0].actions[0].subject", "{password}"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"a\\nBcc: x\",\"body\":\"b\"}]}]", "workflows[0].actions[0].subject", "control"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"s\",\"body\":\"{date:3}\"}]}]", "workflows[0].actions[0].body", "{date}"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"http://x.example\",\"secretFile\":\"/x\"}]}]", "workflows[0].actions[0].url", "https://"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"x\"}]}]", "workflows[0].actions[0].secretFile", "absolute"},
-        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[]},{\"name\":\"j\",\"trigger\":\"userDelete\",\"actions\":[]}]", "workflows[1].name", "used twice"},
-        {"\"accessCatalog\":[{\"service\":\"S\",\"group\":\"G\",\"approvers\":[]}]", "accessCatalog[0].approvers", "must not be empty"},
-        {"\"accessCatalog\":[{\"service\":\"S\",\"group\":\"G\",\"approvers\":[\"eva\"]}]", "accessCatalog[0].approvers[0]", "user principal name"},
-        {"\"accessCatalog\":[{\"service\":\" S\",\"group\":\"G\",\"approvers\":[\"e@x.example\"]}]", "accessCatalog[0].service", "blank"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"explode\"}]}]",
+         "workflows[0].actions[0].type", "addToGroup"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{}]}]", "workflows[0].actions[0].type",
+         "must be one of"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\"}]}]",
+         "workflows[0].actions[0].group", "is required"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"removeLicenses\",\"group\":\"x\"}]}"
+         "]",
+         "workflows[0].actions[0].group", "not a known member"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"assignRoleTemplate\","
+         "\"roleTemplate\":\"x\"}]}]",
+         "workflows[0].actions[0].roleTemplate", "role template"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"all\","
+         "\"subject\":\"s\",\"body\":\"b\"}]}]",
+         "workflows[0].actions[0].to", "{manager}"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\","
+         "\"subject\":\"{password}\",\"body\":\"b\"}]}]",
+         "workflows[0].actions[0].subject", "{password}"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\","
+         "\"subject\":\"a\\nBcc: x\",\"body\":\"b\"}]}]",
+         "workflows[0].actions[0].subject", "control"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendEmail\",\"to\":\"{mail}\","
+         "\"subject\":\"s\",\"body\":\"{date:3}\"}]}]",
+         "workflows[0].actions[0].body", "{date}"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"http://"
+         "x.example\",\"secretFile\":\"/x\"}]}]",
+         "workflows[0].actions[0].url", "https://"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https://"
+         "x.example\",\"secretFile\":\"x\"}]}]",
+         "workflows[0].actions[0].secretFile", "absolute"},
+        {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[]},{\"name\":\"j\",\"trigger\":\"userDelete\","
+         "\"actions\":[]}]",
+         "workflows[1].name", "used twice"},
+        {"\"accessCatalog\":[{\"service\":\"S\",\"group\":\"G\",\"approvers\":[]}]", "accessCatalog[0].approvers",
+         "must not be empty"},
+        {"\"accessCatalog\":[{\"service\":\"S\",\"group\":\"G\",\"approvers\":[\"eva\"]}]", "accessCatalog[0].approvers[0]",
+         "user principal name"},
+        {"\"accessCatalog\":[{\"service\":\" S\",\"group\":\"G\",\"approvers\":[\"e@x.example\"]}]", "accessCatalog[0].service",
+         "blank"},
     };
     for (size_t i = 0; i < sizeof top / sizeof *top; i++) {
         refused(with(top[i].member), top[i].path, top[i].rule);
@@ -264,9 +302,11 @@ static void refusals(void)
     char *canonical;
     ida_ctx *c = fresh();
     apply(c, "{\"seatLimit\":true,\"foo\":1}", NULL, &t, &canonical);
-    says(c, "all faults of one document at once", "foo: ", "companyId: ", "name: ", "upnDomain: ", "directories: ", "seatLimit: ", NULL);
+    says(c, "all faults of one document at once",
+         "foo: ", "companyId: ", "name: ", "upnDomain: ", "directories: ", "seatLimit: ", NULL);
     c = fresh();
-    is_int(apply(c, "{\"companyId\":\"x\",\"companyId\":\"y\"}", NULL, &t, &canonical), IDA_BAD_REQUEST, "doubled members are no JSON for us");
+    is_int(apply(c, "{\"companyId\":\"x\",\"companyId\":\"y\"}", NULL, &t, &canonical), IDA_BAD_REQUEST,
+           "doubled members are no JSON for us");
     json_t *many = ida_json_keep(pool, json_object());
     for (int i = 0; i < 5000; i++) {
         json_object_set_new(many, ida_printf(pool, "m%d", i), json_null());
@@ -274,7 +314,8 @@ static void refusals(void)
     }
     c = fresh();
     apply(c, ida_json_text(pool, many), NULL, &t, &canonical);
-    ok(c->message && strlen(c->message) < 4000 && strstr(c->message, "further faults"), "thousands of faults end in a short answer");
+    ok(c->message && strlen(c->message) < 4000 && strstr(c->message, "further faults"),
+       "thousands of faults end in a short answer");
 }
 
 static void openldap(void)
@@ -289,8 +330,8 @@ static void openldap(void)
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "upnAttribute"), "mail", "its UPN attribute");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "markerAttribute"), "description", "its marker");
     ida_ctx *c = fresh();
-    is_int(apply(c, "{\"emailDomain\":\"other.example\",\"emailFormat\":\"{surname}\"}", canonical, &t, &(char *){NULL}), IDA_BAD_REQUEST,
-           "then formats and domains must be equal");
+    is_int(apply(c, "{\"emailDomain\":\"other.example\",\"emailFormat\":\"{surname}\"}", canonical, &t, &(char *){NULL}),
+           IDA_BAD_REQUEST, "then formats and domains must be equal");
     says(c, "both named", "emailDomain: must equal", "emailFormat: must equal", NULL);
     accepted(with_directory("onPremises", "{\"dialect\":\"openLdap\",\"upnAttribute\":\"uid\"}"), "another UPN attribute");
 }
@@ -319,11 +360,13 @@ static void merging(void)
     is_str(second, first, "changes nothing");
     must_apply(full, first, &t, &second, "the same document again");
     is_str(second, first, "changes nothing either");
-    must_apply("{\"seatLimit\":null,\"timeZone\":null,\"brake\":null,\"modules\":{\"publicApi\":null}}", first, &t, &second, "null unsets");
+    must_apply("{\"seatLimit\":null,\"timeZone\":null,\"brake\":null,\"modules\":{\"publicApi\":null}}", first, &t, &second,
+               "null unsets");
     ok(t->seat_limit == -1 && t->brake_per_hour == 0 && t->public_api && !t->access_governance, "and the default comes back");
     is_str(t->time_zone, "Europe/Stockholm", "for the zone too");
     must_apply("{\"roleTemplates\":[{\"name\":\"Sales\",\"description\":null}]}", first, &t, &second, "a list");
-    is_str(ida_json_sorted(pool, json_object_get(t->document, "roleTemplates")), "[{\"name\":\"Sales\"}]", "replaces the old one");
+    is_str(ida_json_sorted(pool, json_object_get(t->document, "roleTemplates")), "[{\"name\":\"Sales\"}]",
+           "replaces the old one");
     must_apply("{\"directories\":{\"cloud\":{\"syncInterval\":\"10s\"}}}", first, &t, &second, "a member of a directory");
     is_str(ida_json_string(t->directory[IDA_DIR_CLOUD], "syncInterval"), "10s", "is changed alone");
     is_str(ida_json_string(t->directory[IDA_DIR_CLOUD], "certificateFile"), "/etc/c.pem", "others stay");
@@ -332,11 +375,13 @@ static void merging(void)
     ida_ctx *c = fresh();
     is_int(apply(c, "{\"name\":null}", first, &t, &second), IDA_BAD_REQUEST, "a required member cannot");
     says(c, "it is named", "name: is required", NULL);
-    is_int(apply(fresh(), "{\"directories\":{\"cloud\":null}}", first, &t, &second), IDA_BAD_REQUEST, "nor the directory users are made in");
+    is_int(apply(fresh(), "{\"directories\":{\"cloud\":null}}", first, &t, &second), IDA_BAD_REQUEST,
+           "nor the directory users are made in");
     c = fresh();
     is_int(apply(c, "{\"companyId\":\"other\"}", first, &t, &second), IDA_BAD_REQUEST, "nor can the company ID change");
     says(c, "it is named", "companyId: cannot be changed", NULL);
-    is_int(apply(fresh(), "{\"directories\":{\"cloud\":5}}", first, &t, &second), IDA_BAD_REQUEST, "a directory that is a number");
+    is_int(apply(fresh(), "{\"directories\":{\"cloud\":5}}", first, &t, &second), IDA_BAD_REQUEST,
+           "a directory that is a number");
     is_int(apply(fresh(), "{}", "[1]", &t, &second), IDA_INTERNAL_ERROR, "a damaged document before");
     is_int(apply(fresh(), "", NULL, &t, &second), IDA_BAD_REQUEST, "an empty text");
 }
@@ -351,7 +396,8 @@ static void sealing(void)
     is_int((int64_t)strlen(seal), 64, "a seal has 64 digits");
     ok(ida_tenant_seal_valid(key, t, seal), "it is right");
     ok(!ida_tenant_seal_valid(other, t, seal), "not under another key");
-    ok(!ida_tenant_seal_valid(key, t, NULL) && !ida_tenant_seal_valid(key, t, "") && !ida_tenant_seal_valid(key, t, "ab"), "nor when absent");
+    ok(!ida_tenant_seal_valid(key, t, NULL) && !ida_tenant_seal_valid(key, t, "") && !ida_tenant_seal_valid(key, t, "ab"),
+       "nor when absent");
     ida_tenant_load(fresh(), canonical, &changed);
     ok(ida_tenant_seal_valid(key, changed, seal), "right after loading");
     static const char *const breaking[] = {
@@ -359,7 +405,8 @@ static void sealing(void)
         "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
-        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https://evil.example\","
+        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https:/"
+        "/evil.example\","
         "\"secretFile\":\"/etc/w\"}]}]}",
     };
     for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
@@ -385,18 +432,23 @@ static void files(void)
         ok(0, "a temporary directory");
         return;
     }
-    char *secret = apr_pstrcat(pool, dir, "/secret", NULL), *ca = apr_pstrcat(pool, dir, "/ca", NULL), *hook = apr_pstrcat(pool, dir, "/hook", NULL);
+    char *secret = apr_pstrcat(pool, dir, "/secret", NULL), *ca = apr_pstrcat(pool, dir, "/ca", NULL),
+         *hook = apr_pstrcat(pool, dir, "/hook", NULL);
     ida_tenant *t;
     char *canonical;
-    const char *text = with(apr_pstrcat(pool, "\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"removeLicenses\"},"
-                                        "{\"type\":\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"", hook, "\"}]}]", NULL));
+    const char *text =
+        with(apr_pstrcat(pool,
+                         "\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"removeLicenses\"},"
+                         "{\"type\":\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"",
+                         hook, "\"}]}]", NULL));
     apply(fresh(), text, NULL, &t, &canonical);
-    must_apply(apr_pstrcat(pool, "{\"directories\":{\"onPremises\":{\"bindPasswordFile\":\"", secret, "\",\"caFile\":\"", ca, "\"}}}", NULL),
-                 canonical, &t, &canonical, "a tenant with three files");
+    must_apply(apr_pstrcat(pool, "{\"directories\":{\"onPremises\":{\"bindPasswordFile\":\"", secret, "\",\"caFile\":\"", ca,
+                           "\"}}}", NULL),
+               canonical, &t, &canonical, "a tenant with three files");
     ida_ctx *c = fresh();
     is_int(ida_tenant_files_check(c, t), IDA_BAD_REQUEST, "missing files are refused");
-    says(c, "each with member and path", "directories.onPremises.bindPasswordFile: ", secret, "directories.onPremises.caFile: ", ca,
-         "workflows[0].actions[1].secretFile: ", hook, "No such file", NULL);
+    says(c, "each with member and path", "directories.onPremises.bindPasswordFile: ", secret,
+         "directories.onPremises.caFile: ", ca, "workflows[0].actions[1].secretFile: ", hook, "No such file", NULL);
     put_file(secret, "password", 0640);
     put_file(ca, "certificate", 0644);
     put_file(hook, "whsec_x", 0600);
@@ -447,9 +499,25 @@ static void small_values(void)
     static const struct {
         const char *text;
         int64_t ms;
-    } durations[] = {{"1s", 1000}, {"60s", 60000}, {"5m", 300000}, {"24h", 86400000}, {"1440m", 86400000}, {"86400s", 86400000}, {"86401s", 0},
-                     {"1441m", 0}, {"25h", 0},     {"0s", 0},      {"", 0},           {"s", 0},            {"60", 0},            {"1d", 0},
-                     {"1ss", 0},   {"-1s", 0},     {" 1s", 0},     {"9999999999s", 0}, {"1.5s", 0}};
+    } durations[] = {{"1s", 1000},
+                     {"60s", 60000},
+                     {"5m", 300000},
+                     {"24h", 86400000},
+                     {"1440m", 86400000},
+                     {"86400s", 86400000},
+                     {"86401s", 0},
+                     {"1441m", 0},
+                     {"25h", 0},
+                     {"0s", 0},
+                     {"", 0},
+                     {"s", 0},
+                     {"60", 0},
+                     {"1d", 0},
+                     {"1ss", 0},
+                     {"-1s", 0},
+                     {" 1s", 0},
+                     {"9999999999s", 0},
+                     {"1.5s", 0}};
     for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
         is_int(ida_duration_parse(durations[i].text), durations[i].ms, durations[i].text);
     }

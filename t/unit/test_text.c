@@ -53,10 +53,12 @@ static void folding(void)
     is_str(ida_fold_address(pool, "Stra\xC3\x9F" "e"), "strasse", "address: sharp s folds");
     is_str(ida_fold_address(pool, "\xFF" "A\xC3"), "\xFF" "a\xC3", "address: invalid bytes keep a stable key");
     is_str(ida_fold_search(pool, "\xC3\x85sa  \xC3\x96" "berg "), "asa oberg", "search: the header's example");
-    is_str(ida_fold_search(pool, "\xC5\x81ukasz \xC5\xBB\xC3\xB3\xC5\x82\xC4\x87"), "lukasz zolc", "search: letters with a stroke");
+    is_str(ida_fold_search(pool, "\xC5\x81ukasz \xC5\xBB\xC3\xB3\xC5\x82\xC4\x87"), "lukasz zolc",
+           "search: letters with a stroke");
     is_str(ida_fold_search(pool, "\xC4\x90\xE1\xBA\xB7ng V\xC4\x83n"), "dang van", "search: Vietnamese");
     is_str(ida_fold_search(pool, " \t A\xC2\xA0\xE2\x80\x83 B\n"), "a b", "search: any blank is one space");
-    is_str(ida_fold_search(pool, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"), "\xD0\xB8\xD0\xB2\xD0\xB0\xD0\xBD", "search: Cyrillic stays, lower");
+    is_str(ida_fold_search(pool, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"), "\xD0\xB8\xD0\xB2\xD0\xB0\xD0\xBD",
+           "search: Cyrillic stays, lower");
     is_str(ida_fold_search(pool, "\xE0\xA4\x95\xE0\xA5\x81"), "\xE0\xA4\x95\xE0\xA5\x81", "search: Indic vowel signs stay");
     is_str(ida_fold_search(pool, "\xED\x95\x9C"), "\xED\x95\x9C", "search: Hangul comes back whole");
     is_str(ida_fold_search(pool, "\xFF  B"), "\xFF b", "search: invalid bytes survive");
@@ -73,7 +75,12 @@ static void cleaning(void)
     is_str(ida_clean(pool, NULL, 0, 0), NULL, "clean: NULL");
     is_str(ida_clean(pool, "a\x1B[31m\x07" "b", 8, 0), "a[31mb", "clean: control characters go");
     is_str(ida_clean(pool, "a\nb\tc\xE2\x80\xA8" "d", 9, 0), "a b c d", "clean: line ends and tabs are a space");
-    is_str(ida_clean(pool, "a\xE2\x80\xAE" "b\xE2\x81\xA6\xE2\x80\x8B\xEF\xBB\xBF" "c", 15, 0), "abc", "clean: bidi and zero width go");
+    is_str(ida_clean(pool,
+                     "a\xE2\x80\xAE"
+                     "b\xE2\x81\xA6\xE2\x80\x8B\xEF\xBB\xBF"
+                     "c",
+                     15, 0),
+           "abc", "clean: bidi and zero width go");
     is_str(ida_clean(pool, "x\xF3\xA0\x81\x81y", 6, 0), "xy", "clean: tag characters go");
     is_str(ida_clean(pool, "a\xC3(\xFF", 4, 0), "a\xEF\xBF\xBD(\xEF\xBF\xBD", "clean: invalid bytes are replaced");
     is_str(ida_clean(pool, "a\0b", 3, 0), "ab", "clean: NUL goes");
@@ -141,7 +148,8 @@ static void latin_threads(void)
 
 static void tags(void)
 {
-    static const char *const good[] = {"sv", "sv-SE", "zh-Hant-TW", "en-GB-oxendict", "x-private", "de-1996", "es-419", "sr-Latn"};
+    static const char *const good[] = {"sv",        "sv-SE",   "zh-Hant-TW", "en-GB-oxendict",
+                                       "x-private", "de-1996", "es-419",     "sr-Latn"};
     static const char *const bad[] = {"", "-", "sv-", "-sv", "s", "swedishlanguage", "en_US", "sv--SE", "sv SE", "sv-SE\n",
                                       "\xC3\xA5", "en-US@x=y", "1234", "a-b-c-d"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -183,8 +191,22 @@ static void encodings(void)
         ok(bytes && len == want && memcmp(bytes, vectors[i][0], want) == 0, "base64 decode %s", vectors[i][1]);
         free(copy);
     }
-    static const char *const bad[] = {"Zg", "Zg=", "Zh==", "Zm9=", "Zm9v ", " Zm9", "Zm\n9", "====", "Z===", "Zg==Zg==", "Zm9-", "Zm9_",
-                                      "Zg=v", "Zm9vZ", "\xC3\xA5" "aa"};
+    static const char *const bad[] = {"Zg",
+                                      "Zg=",
+                                      "Zh==",
+                                      "Zm9=",
+                                      "Zm9v ",
+                                      " Zm9",
+                                      "Zm\n9",
+                                      "====",
+                                      "Z===",
+                                      "Zg==Zg==",
+                                      "Zm9-",
+                                      "Zm9_",
+                                      "Zg=v",
+                                      "Zm9vZ",
+                                      "\xC3\xA5"
+                                      "aa"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(!ida_base64_decode(pool, bad[i], strlen(bad[i]), &len), "base64 refuses \"%s\"", i == 6 ? "Zm\\n9" : bad[i]);
     }

@@ -1,4 +1,5 @@
-/* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard cases by hand; damaged files. */
+/* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard cases by hand; damaged files.
+ */
 #include "core/zone.h"
 
 #include <fcntl.h>
@@ -177,7 +178,8 @@ static void stockholm(void)
     is_int(wall_number(&wall), 1806195600 + 7200, "back to wall time: 03:00");
     ida_zone_to_wall(zone, INT64_MAX, &wall);
     ida_zone_to_wall(zone, INT64_MIN, &wall);
-    ok(ida_zone_offset(zone, INT64_MAX) != INT32_MIN && ida_zone_offset(zone, INT64_MIN) != INT32_MIN, "the ends of time do not break");
+    ok(ida_zone_offset(zone, INT64_MAX) != INT32_MIN && ida_zone_offset(zone, INT64_MIN) != INT32_MIN,
+       "the ends of time do not break");
     wall = (ida_wall){INT32_MAX, 12, 31, 23, 59, 59};
     ok(ida_zone_to_utc(zone, &wall) > 0, "the last year does not break");
     const ida_zone *apia = zone_of("Pacific/Apia");
@@ -194,7 +196,8 @@ static void calendar(void)
     for (int64_t days = ida_days_from_civil(1600, 1, 1); good && days < 200000; days++) {
         int y2, m2, d2;
         ida_civil_from_days(days, &y2, &m2, &d2);
-        int next = (d2 == d + 1 && m2 == m && y2 == y) || (d2 == 1 && ((m2 == m + 1 && y2 == y) || (m == 12 && m2 == 1 && y2 == y + 1)));
+        int next =
+            (d2 == d + 1 && m2 == m && y2 == y) || (d2 == 1 && ((m2 == m + 1 && y2 == y) || (m == 12 && m2 == 1 && y2 == y + 1)));
         good = next && ida_days_from_civil(y2, m2, d2) == days;
         y = y2, m = m2, d = d2;
     }
@@ -203,9 +206,15 @@ static void calendar(void)
 
 static void rules(void)
 {
-    static const char *const good[] = {"UTC0", "<+03>-3", "CET-1CEST,M3.5.0,M10.5.0/3", "IST-2IDT,M3.4.4/26,M10.5.0",
-                                       "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "EST5EDT,0/0,J365/25", "AAA-5:30:15BBB-6,J60/-167,365/167",
-                                       "XXX24", "XXX-24:59:59"};
+    static const char *const good[] = {"UTC0",
+                                       "<+03>-3",
+                                       "CET-1CEST,M3.5.0,M10.5.0/3",
+                                       "IST-2IDT,M3.4.4/26,M10.5.0",
+                                       "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
+                                       "EST5EDT,0/0,J365/25",
+                                       "AAA-5:30:15BBB-6,J60/-167,365/167",
+                                       "XXX24",
+                                       "XXX-24:59:59"};
     static const char *const bad[] = {"", "C", "CET", "CET-25", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
                                       "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.0.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0",
                                       "CET-1CEST,J0,J5", "CET-1CEST,J366,J5", "CET-1CEST,366,5", "CET-1CEST,M3.5.0/168,M10.5.0",
@@ -223,9 +232,15 @@ static void rules(void)
         free(copy);
     }
     /* Rules as the C library reads them, year by year. */
-    static const char *const beside[] = {"CET-1CEST,M3.5.0,M10.5.0/3", "AEST-10AEDT,M10.1.0,M4.1.0/3", "IST-2IDT,M3.4.4/26,M10.5.0",
-                                         "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "EST5EDT,J60,J300", "EST5EDT,59,299/5",
-                                         "XXX3EDT4,J1/0,J100/2:30:15", "<+0330>-3:30<+0430>,J79/24,J263/24", "UTC0"};
+    static const char *const beside[] = {"CET-1CEST,M3.5.0,M10.5.0/3",
+                                         "AEST-10AEDT,M10.1.0,M4.1.0/3",
+                                         "IST-2IDT,M3.4.4/26,M10.5.0",
+                                         "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
+                                         "EST5EDT,J60,J300",
+                                         "EST5EDT,59,299/5",
+                                         "XXX3EDT4,J1/0,J100/2:30:15",
+                                         "<+0330>-3:30<+0430>,J79/24,J263/24",
+                                         "UTC0"};
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         setenv("TZ", beside[i], 1);
         tzset();
@@ -253,9 +268,10 @@ static void rules(void)
 
 static void names_refused(void)
 {
-    static const char *const bad[] = {"", "/etc/passwd", "../zoneinfo/UTC", "Europe/../UTC", "Europe/Stockholm/", "Europe//Stockholm",
-                                      "./UTC", "zone1970.tab", "Europe", "Europe/Nowhere", "Europe/Stock holm", "tzdata\n", "%s%n",
-                                      "Europe/Stockholm/x", "\xC3\x85land", "leapseconds"};
+    static const char *const bad[] = {
+        "",      "/etc/passwd",        "../zoneinfo/UTC", "Europe/../UTC",  "Europe/Stockholm/", "Europe//Stockholm",
+        "./UTC", "zone1970.tab",       "Europe",          "Europe/Nowhere", "Europe/Stock holm", "tzdata\n",
+        "%s%n",  "Europe/Stockholm/x", "\xC3\x85land",    "leapseconds"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ida_ctx *c = fresh();
         const ida_zone *zone = (const ida_zone *)&bad;
@@ -387,7 +403,8 @@ static void kept_zones(void)
     is_int(ida_zone_get(fresh(), "Other", &zone), IDA_BAD_REQUEST, "an unknown zone is refused");
     write_file(path, "TZif2 torn", 10);
     ida_ctx *c = fresh();
-    is_int(ida_zone_read(c, pool, "Zone", &zone), IDA_INTERNAL_ERROR, "a damaged file read for the first time is an internal error");
+    is_int(ida_zone_read(c, pool, "Zone", &zone), IDA_INTERNAL_ERROR,
+           "a damaged file read for the first time is an internal error");
     says(c, "that names the file", path, "tzdata", NULL);
     unlink(path);
     is_int(mkfifo(path, 0600), 0, "a pipe in the place of the file");
