@@ -290,7 +290,7 @@ static ida_kind begin_read(db *d, ida_ctx *c)
 
 static ida_kind commit(db *d, ida_ctx *c)
 {
-    PGresult *result;
+    PGresult *result = NULL;
     ida_kind kind = command((pg_db *)d, c, "commit", "COMMIT", &result);
     if (!kind) {
         /* A server that finds the transaction lost answers COMMIT with ROLLBACK, and calls that a success. */
@@ -403,7 +403,7 @@ static ida_kind schema_begin(db *d, ida_ctx *c)
 static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
 {
     pg_db *p = (pg_db *)d;
-    PGresult *result;
+    PGresult *result = NULL;
     *version = 0;
     /* to_regclass: a missing table is no error, which would be logged and end a transaction. */
     ida_kind kind = command(p, c, "schema version", "SELECT to_regclass('schema_version')", &result);

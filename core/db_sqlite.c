@@ -551,7 +551,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY";
     static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
     db_file own = own_file[role];
-    placement place;
+    placement place = {0};
 
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
     s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};

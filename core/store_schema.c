@@ -1,5 +1,6 @@
 /* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is made anew instead. Must not know an engine. */
 #include <jansson.h>
+#include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/migrations.h"
@@ -122,9 +123,15 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
 static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)
 {
     unsigned char key[32];
-    store *s = store_make(pool, dsn, DB_REQUEST);
-    ida_random(c->env, key, sizeof key);
-    return store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("cursor_key"), DB_T(ida_hex(c->pool, key, sizeof key))), NULL);
+    db *d;
+    ida_kind kind = db_open(&d, dsn, DB_REQUEST, c, pool);
+    if (!kind) {
+        ida_random(c->env, key, sizeof key);
+        kind = db_run(d, c, STMT_setting_add, DB_ARGS(DB_T("cursor_key"), DB_T(ida_hex(c->pool, key, sizeof key))), NULL);
+        OPENSSL_cleanse(key, sizeof key);
+        db_close(d);
+    }
+    return kind;
 }
 
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)

@@ -1,0 +1,183 @@
+/* Tenants with the rows that follow from their documents, and API users, on both engines. */
+#include "core/json.h"
+#include "core/store_key.h"
+#include "core/store_tenant.h"
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+#define ON_PREMISES \
+    "\"directories\":{\"onPremises\":{\"urls\":[\"ldaps://dc1.contoso.example\"],\"dialect\":\"openLdap\",\"upnAttribute\":\"mail\",\"bindDn\":\"cn=x\"," \
+    "\"bindPasswordFile\":\"/etc/x\",\"userBase\":\"ou=p\",\"groupBase\":\"ou=g\",\"createIn\":\"ou=p\",\"placeholderMember\":\"cn=none\"}}"
+
+static ida_kind apply(store *s, const char *text)
+{
+    ida_tenant *tenant;
+    char *canonical;
+    ida_ctx *c = fresh();
+    const char *previous = NULL;
+    ida_kind kind = store_tenant_document(s, c, "contoso", &previous);
+    kind = kind && kind != IDA_NOT_FOUND ? kind : ida_tenant_apply(c, text, strlen(text), previous, &tenant, &canonical);
+    kind = kind ? kind : store_tenant_put(s, c, tenant, canonical, "seal");
+    if (kind) {
+        printf("# %s\n", c->message);
+    }
+    return kind;
+}
+
+static int complaints;
+
+static void count_log(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton, (void)id, (void)message;
+    complaints += level <= IDA_LOG_WARN;
+}
+
+static ida_kind run_sql(store *s, ida_ctx *c, void *text)
+{
+    return db_script(s->db, c, text);
+}
+
+static const char *template_id(store *s, const char *name)
+{
+    db_result r;
+    if (store_read(s, fresh(), STMT_tenant_templates, DB_ARGS(DB_T("contoso")), &r)) {
+        return NULL;
+    }
+    for (int i = 0; i < r.rows; i++) {
+        if (strcmp(db_text(&r, i, 1), name) == 0) {
+            return db_text(&r, i, 0);
+        }
+    }
+    return NULL;
+}
+
+static void test_tenant(store *s)
+{
+    ida_tenant *tenant;
+    const char *seal, *document;
+    int64_t revision;
+    ida_ctx *c = fresh();
+    is_int(store_tenant_get(s, c, "contoso", &tenant, &seal, &revision), IDA_NOT_FOUND, "no tenant yet");
+    says(c, "said in words", "contoso", NULL);
+    is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_NOT_FOUND, "nothing to lock");
+
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7," ON_PREMISES ","
+                    "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
+                    "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\",\"group\":\"All\"}]},"
+                    "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[]}],"
+                    "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
+           IDA_OK, "a tenant");
+    is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "is found");
+    is_str(tenant->name, "Contoso AB", "parsed");
+    is_int(tenant->seat_limit, 7, "with its seats");
+    is_str(seal, "seal", "sealed");
+    is_int(revision, 1, "revision 1");
+    is_int(store_tenant_document(s, fresh(), "contoso", &document), IDA_OK, "its document");
+    ok(strstr(document, "Contoso AB") != NULL, "is the stored one");
+    const char *sales = apr_pstrdup(pool, template_id(s, "Sales")), *it = apr_pstrdup(pool, template_id(s, "IT"));
+    ok(*sales && *it, "two role templates");
+    is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool,
+               "INSERT INTO role_assignment (tenant_id, template_id, person, assigned_at, assigned_by) VALUES ('contoso', '%s', 'p', 1, 'x'),"
+               "('contoso', '%s', 'p', 1, 'x')", sales, it)), IDA_OK, "both assigned");
+
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
+                    "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}"),
+           IDA_OK, "applied again");
+    is_str(template_id(s, "Sales"), sales, "a template that stays keeps its ID");
+    ok(template_id(s, "IT") == NULL && template_id(s, "HR") != NULL, "one went, one came");
+    is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "again");
+    is_int(revision, 2, "revision 2");
+    is_str(tenant->name, "Contoso Group", "new name");
+    is_int(tenant->seat_limit, 7, "what was absent stays");
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\"}"), IDA_OK, "the same once more");
+    store_tenant_get(s, fresh(), "contoso", &tenant, NULL, &revision);
+    is_int(revision, 2, "is no new revision");
+
+    /* Rows of other tables, counted through a column that the list shows. */
+    static const struct { const char *table; int rows; } left[] = {{"workflow", 1}, {"role_assignment", 1}, {"access_service", 0}};
+    json_t *list;
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE tenant_id = 'contoso')",
+                                                          left[i].table));
+        is_int(store_tenant_list(s, fresh(), &list), IDA_OK, "tenant list");
+        is_int(json_integer_value(json_object_get(json_array_get(list, 0), "seatsHeld")), left[i].rows, left[i].table);
+    }
+    const json_t *item = json_array_get(list, 0);
+    is_str(ida_json_string(item, "companyId"), "contoso", "its ID");
+    is_str(ida_json_text(pool, json_object_get(item, "directories")), "[\"onPremises\"]", "its directories");
+    is_int(json_integer_value(json_object_get(item, "seatLimit")), 7, "its seats");
+    ok(json_is_null(json_object_get(item, "enabledMembers")), "never synchronised: no members to tell");
+    const store_tenant_id *ids;
+    int count;
+    is_int(store_tenant_ids(s, fresh(), &ids, &count), IDA_OK, "IDs");
+    is_int(count, 1, "one");
+    is_str(ids[0].id, "contoso", "of the tenant");
+    is_int(ids[0].revision, 2, "with its revision");
+    is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_OK, "lock");
+}
+
+static void test_key(store *s)
+{
+    store_key key;
+    ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0}, .expires_at = 1900000000000};
+    is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "an unknown user is no failure");
+    ok(key.key_hash == NULL, "but has no hash");
+    is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_OK, "create");
+    ida_ctx *c = fresh();
+    is_int(store_key_create(s, c, &p, "hash2"), IDA_CONFLICT, "twice");
+    says(c, "is refused in words", "contoso", "hr", NULL);
+    p.company = "nobody";
+    is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_NOT_FOUND, "of no tenant");
+    p = (ida_principal){.company = "contoso", .username = "reader", .access = IDA_ACCESS_READ_ONLY};
+    is_int(store_key_create(s, fresh(), &p, "hash3"), IDA_OK, "a plain one");
+
+    is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "find");
+    is_str(key.key_hash, "hash1", "hash");
+    is_str(key.principal.label, "HR", "label");
+    is_int(key.principal.access, IDA_ACCESS_FULL, "access");
+    is_int(key.principal.rate.limit, 6000, "rate");
+    is_int(key.principal.expires_at, 1900000000000, "expiry");
+    is_int(key.tenant_revision, 2, "revision of the tenant");
+    is_int(key.disabled, 0, "enabled");
+    is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_OK, "the plain one");
+    is_int(key.principal.rate.limit, 0, "has no rate of its own");
+    is_str(key.principal.label, "", "and no label");
+    is_int(store_key_find(s, fresh(), "CONTOSO", "hr", &key), IDA_OK, "names are exact");
+    ok(key.key_hash == NULL, "another case is another company");
+
+    is_int(store_key_set_disabled(s, fresh(), "contoso", "hr", 1), IDA_OK, "disable");
+    store_key_find(s, fresh(), "contoso", "hr", &key);
+    is_int(key.disabled, 1, "disabled");
+    is_int(store_key_set_disabled(s, fresh(), "contoso", "nobody", 1), IDA_NOT_FOUND, "disable nobody");
+    json_t *list;
+    is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
+    is_str(ida_json_sorted(pool, json_array_get(list, 0)),
+           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\",\"label\":\"HR\","
+           "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}", "without hashes");
+    is_int((int64_t)json_array_size(list), 2, "both");
+    is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");
+    is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_NOT_FOUND, "twice");
+    store_key_find(s, fresh(), "contoso", "hr", &key);
+    ok(key.key_hash == NULL, "gone");
+
+    store_transaction(s, fresh(), run_sql, (void *)"UPDATE api_key SET rate_limit = 'many'");
+    is_int(complaints, 0, "nothing to complain about until now");
+    is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_INTERNAL_ERROR, "a damaged row admits nobody");
+    ok(key.key_hash == NULL, "and shows no hash");
+    is_int(complaints, 1, "but is logged");
+    complaints = 0;
+}
+
+int main(void)
+{
+    setup();
+    env.log = count_log;
+    for (int i = 0, engines = store_engines(); i < engines; i++) {
+        const char *engine, *dsn = store_upgraded(i, &engine);
+        printf("# %s\n", engine);
+        store *s = store_make(pool, dsn, DB_REQUEST);
+        test_tenant(s);
+        test_key(s);
+    }
+    return done();
+}
