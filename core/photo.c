@@ -6,22 +6,27 @@
 
 #include "core/context.h"
 
-/* Segments from SOI up to the scan (with a frame header before it), and EOI at the end. Zero bytes behind EOI are padding that
- * some cameras write. */
+/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first FF D9 is the picture's end. What stands behind it
+ * (padding, previews and motion pictures that phones append) does not make it less of a JPEG. */
+static int has_end(const unsigned char *b, size_t len, size_t at)
+{
+    for (; at + 2 <= len; at++) {
+        if (b[at] == 0xFF && b[at + 1] == 0xD9) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Segments from SOI up to the scan (with a frame header before it), and EOI behind it. */
 static int is_jpeg(const unsigned char *b, size_t len)
 {
-    size_t at = 2, end = len;
+    size_t at = 2;
     int frame = 0;
     if (len < 4 || b[0] != 0xFF || b[1] != 0xD8) {
         return 0;
     }
-    while (end > 4 && b[end - 1] == 0) {
-        end--;
-    }
-    if (b[end - 2] != 0xFF || b[end - 1] != 0xD9) {
-        return 0;
-    }
-    while (at + 4 <= end) {
+    while (at + 4 <= len) {
         if (b[at] != 0xFF) {
             return 0;
         }
@@ -31,11 +36,11 @@ static int is_jpeg(const unsigned char *b, size_t len)
             continue;
         }
         size_t segment = (size_t)b[at + 2] << 8 | b[at + 3];
-        if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9) || segment < 2 || segment > end - at - 2) {
+        if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9) || segment < 2 || segment > len - at - 2) {
             return 0;
         }
         if (marker == 0xDA) {
-            return frame;
+            return frame && has_end(b, len, at + 2 + segment);
         }
         /* Start of frame: C0-CF without the tables C4, C8, CC. */
         frame = frame || (marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC);

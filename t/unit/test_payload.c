@@ -223,6 +223,8 @@ static void photos(void)
     unsigned char padded[sizeof jpeg + 5] = {0}, behind[sizeof png + 1];
     memcpy(padded, jpeg, sizeof jpeg);
     is_str(ida_photo_type(padded, sizeof padded), "image/jpeg", "zero bytes behind a JPEG are padding");
+    memset(padded + sizeof jpeg, 'M', 5);
+    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg", "what a phone appends does not make it less of a JPEG");
     memcpy(behind, png, sizeof png);
     behind[sizeof png] = 'x';
     is_str(ida_photo_type(behind, sizeof behind), NULL, "bytes behind a PNG are not");
