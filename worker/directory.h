@@ -19,7 +19,7 @@ typedef enum directory_class {
     DIRECTORY_TRANSIENT,   /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
     DIRECTORY_THROTTLED,   /* asked to slow down: hold for retry_after */
     DIRECTORY_UNSURE,      /* a write was sent and its answer is lost: look before repeating */
-    DIRECTORY_CONFLICT,    /* a name or value is taken; `field` tells which (upn, mail, cn, samAccountName) */
+    DIRECTORY_CONFLICT,    /* a name or value is taken; `field` tells which (upn: the UPN or the login made of its local part; mail, cn, samAccountName) */
     DIRECTORY_INVALID,     /* the directory refuses the value: permanent, `field` if it says which */
     DIRECTORY_CREDENTIALS, /* refuses our service account: hold, alarm, no hammering */
     DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
@@ -40,6 +40,9 @@ typedef struct directory_error {
 int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
 
+/* Once, before threads start: initialises the client libraries' process-wide state and ignores SIGPIPE. Idempotent; `open` calls it too. */
+void directory_library_init(void);
+
 typedef struct directory directory; /* an open session of one tenant's directory; one thread at a time */
 
 typedef struct directory_user {
@@ -47,6 +50,7 @@ typedef struct directory_user {
     int enabled;
     const char *marker;
     sync_user cache; /* the same entry in the form the cache takes */
+    const char *const *warnings; /* of create: what the directory could not keep, for people; NULL-terminated, or NULL when none */
 } directory_user;
 
 typedef struct directory_create {
@@ -78,8 +82,10 @@ typedef struct directory_ops {
      * connector reads back itself; DIRECTORY_UNSURE only when that failed too. */
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user, directory_error *e);
 
+    /* DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id, directory_error *e);
     directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len, const char *type, directory_error *e);
+    /* DIRECTORY_OK only after the directory shows the account as disabled; `after` is that reading. */
     directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
     /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
     directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);
@@ -87,10 +93,12 @@ typedef struct directory_ops {
     /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be looked at as well. */
     directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
                                    const directory_membership **rows, int *count, directory_error *e);
+    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-reading. */
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e);
 
     /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero stops the run (lease lost,
-     * shutdown). Fills summary. `accept` overrides the deletion guard; `full` forces a full run. */
+     * shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces a full run. A run stopped by the guard is DIRECTORY_OK
+     * with summary->guard_stopped and the cache as it was: nothing is wrong with the directory's answers. */
     directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
                             sync_summary *summary, directory_error *e);
 } directory_ops;

@@ -1,0 +1,26 @@
+#!/usr/bin/perl
+# A real slapd for the C tests: started with the options of the arguments, then each line of input is perl evaluated with the server in $s; its value
+# comes back as one line. Ends, and stops the server, when its input ends.
+use strict;
+use warnings;
+use FindBin ();
+use lib "$FindBin::Bin/../lib";
+use Idadmin::Test ();
+use Idadmin::Test::Slapd ();
+
+$| = 1;
+if (my $reason = Idadmin::Test::Slapd->skip_reason) {
+    print "skip $reason\n";
+    exit 0;
+}
+my %options = eval join ' ', @ARGV;
+die $@ if $@;
+our $s = Idadmin::Test::Slapd->new(%options);
+print "ready\n";
+while (my $line = <STDIN>) {
+    my $value = eval $line;
+    $value = "died: $@" if $@;
+    $value //= '';
+    $value =~ s/[\r\n]+/ /g;
+    print "$value\n";
+}

@@ -1,0 +1,422 @@
+/* Owns connecting: order of servers, protection, bind, what the rootDSE says. Must not know users or groups. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openldap.h>
+#include <openssl/crypto.h>
+#include <sasl/sasl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_session.h"
+#include "worker/ldap_socket.h"
+
+#define CONNECT_MS 5000      /* one server: TCP, TLS and bind each */
+#define IO_MS 2000           /* one read or write inside libldap */
+#define FAILED_MS 30000      /* a server that failed is left alone so long while others answer */
+#define IDLE_MS 60000        /* a connection unused for longer is not trusted with a write */
+#define PASSWORD_MAX 1024
+#define SEALED_SSF 128
+
+/* Where systems keep the certificates of public authorities, for a tenant without caFile. */
+static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+const char *ld_server_url(const directory *d)
+{
+    return d->servers[d->server].url;
+}
+
+void ld_drop(directory *d)
+{
+    if (d->ld) {
+        /* Nothing is said on a connection that is given up: an unbind could wait for a peer that no longer reads. */
+        shutdown(d->fd, SHUT_RDWR);
+        ldap_unbind_ext(d->ld, NULL, NULL);
+        d->ld = NULL;
+        d->fd = -1;
+    }
+    d->schema = NULL;
+    d->subschema = d->vendor = d->own_key = NULL;
+    d->offers_sync = -1;
+    apr_pool_clear(d->connection);
+}
+
+void ld_drop_failed(directory *d)
+{
+    d->servers[d->server].failed_until = ida_monotonic(d->env) + FAILED_MS;
+    ld_drop(d);
+}
+
+static const char *diagnostic(LDAP *ld, apr_pool_t *pool)
+{
+    char *text = NULL;
+    ldap_get_option(ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &text);
+    const char *copy = text && *text ? apr_pstrdup(pool, text) : NULL;
+    ldap_memfree(text);
+    return copy;
+}
+
+static struct timeval interval(int64_t ms)
+{
+    return (struct timeval){.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
+}
+
+static directory_class set_options(ld_call *k, LDAP *ld, int64_t ms)
+{
+    int version = LDAP_VERSION3, never = LDAP_DEREF_NEVER;
+    struct timeval bound = interval(ms);
+    int bad = ldap_set_option(ld, LDAP_OPT_PROTOCOL_VERSION, &version) | ldap_set_option(ld, LDAP_OPT_REFERRALS, LDAP_OPT_OFF)
+            | ldap_set_option(ld, LDAP_OPT_RESTART, LDAP_OPT_ON) | ldap_set_option(ld, LDAP_OPT_DEREF, &never)
+            | ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, &bound) | ldap_set_option(ld, LDAP_OPT_TIMEOUT, &bound)
+            /* Together with the socket's own time-outs this ends the wait for a peer that is silent inside the TLS handshake; each alone hangs. */
+            | ldap_set_option(ld, LDAP_OPT_CONNECT_ASYNC, LDAP_OPT_ON);
+    return bad ? ld_fail(k, DIRECTORY_LOCAL, NULL, "the LDAP library refuses an option") : DIRECTORY_OK;
+}
+
+static const char *authorities(const directory *d)
+{
+    for (size_t i = 0; !d->ca_file && i < sizeof system_authorities / sizeof *system_authorities; i++) {
+        if (access(system_authorities[i], R_OK) == 0) {
+            return system_authorities[i];
+        }
+    }
+    return d->ca_file;
+}
+
+static directory_class set_tls(ld_call *k, LDAP *ld)
+{
+    const directory *d = k->d;
+    const char *ca = authorities(d);
+    int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2, client = 0;
+    if (!ca) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "no file of trusted authorities was found: set caFile");
+    }
+    if (access(ca, R_OK) != 0) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "caFile %s cannot be read: %s", ca, strerror(errno));
+    }
+    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_REQUIRE_CERT, &demand) | ldap_set_option(ld, LDAP_OPT_X_TLS_CACERTFILE, ca)
+            | ldap_set_option(ld, LDAP_OPT_X_TLS_PROTOCOL_MIN, &oldest);
+    if (d->certificate_file) {
+        bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_CERTFILE, d->certificate_file)
+             | ldap_set_option(ld, LDAP_OPT_X_TLS_KEYFILE, d->key_file ? d->key_file : d->certificate_file);
+    }
+    /* Last: makes a context of these settings; without it they could be silently ignored. */
+    bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
+    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s", ld_server_url(d), ca, d->certificate_file ? " and " : "",
+                         d->certificate_file ? d->certificate_file : "") : DIRECTORY_OK;
+}
+
+static directory_class tls_fault(ld_call *k, int code, const char *text)
+{
+    directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
+    if (class == DIRECTORY_CONFIG) {
+        ld_fail(k, class, NULL, "%s: TLS was refused: %s; check caFile and that the certificate names this host", ld_server_url(k->d),
+                ld_code_text(k->pool, code, text));
+    }
+    return class;
+}
+
+static directory_class start_tls(ld_call *k, LDAP *ld)
+{
+    int id, code = ldap_start_tls(ld, NULL, NULL, &id);
+    LDAPMessage *message = NULL;
+    ld_answer answer;
+    if (code != LDAP_SUCCESS) {
+        return ld_fail_code(k, code, LD_READ, NULL, "StartTLS");
+    }
+    int type = ld_wait(k, id, &message);
+    if (type <= 0) {
+        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL, "StartTLS");
+    }
+    directory_class class = ld_parse(k, message, &answer, k->pool);
+    if (class) {
+        return class;
+    }
+    if (answer.code == LDAP_BUSY || answer.code == LDAP_UNAVAILABLE) {
+        return ld_fail_code(k, answer.code, LD_READ, answer.text, "StartTLS");
+    }
+    /* Never a fall-back to clear text. */
+    return answer.code == LDAP_SUCCESS ? DIRECTORY_OK
+                                       : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: StartTLS was refused: %s", ld_server_url(k->d),
+                                                 ld_code_text(k->pool, answer.code, answer.text));
+}
+
+static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
+{
+    if (server->scheme == LD_LDAPI || (server->scheme == LD_LDAP && !k->d->start_tls)) {
+        return DIRECTORY_OK;
+    }
+    directory_class class = set_tls(k, ld);
+    if (!class && server->scheme == LD_LDAP) {
+        class = start_tls(k, ld);
+    }
+    if (class) {
+        return class;
+    }
+    int code = ldap_install_tls(ld);
+    return code == LDAP_SUCCESS ? DIRECTORY_OK : tls_fault(k, code, diagnostic(ld, k->pool));
+}
+
+/* The password into `out` (wiped by the caller), *len set. Read at each connect, so that a changed file counts. */
+static directory_class read_password(ld_call *k, char out[PASSWORD_MAX], size_t *len)
+{
+    const char *file = k->d->password_file;
+    struct stat st;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        directory_class class = ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s cannot be read: %s", file, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return class;
+    }
+    ssize_t got = read(fd, out, PASSWORD_MAX);
+    close(fd);
+    if (st.st_mode & 07) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s can be read by others: chmod o= it", file);
+    }
+    if (got < 0 || got == PASSWORD_MAX) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s holds no password of less than %d bytes", file, PASSWORD_MAX);
+    }
+    while (got > 0 && (out[got - 1] == '\n' || out[got - 1] == '\r')) {
+        got--;
+    }
+    /* An empty password would be an unauthenticated bind, which some servers call a success. */
+    if (got == 0) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s is empty", file);
+    }
+    *len = (size_t)got;
+    return DIRECTORY_OK;
+}
+
+static int no_interaction(LDAP *ld, unsigned flags, void *defaults, void *interact)
+{
+    (void)ld, (void)flags, (void)defaults;
+    for (sasl_interact_t *ask = interact; ask->id != SASL_CB_LIST_END; ask++) {
+        ask->result = ask->defresult ? ask->defresult : "";
+        ask->len = (unsigned)strlen(ask->result);
+    }
+    return LDAP_SUCCESS;
+}
+
+/* The result of one bind request; *message is handed on where SASL goes a further round. */
+static directory_class bind_answer(ld_call *k, int id, ld_answer *answer, LDAPMessage **message)
+{
+    int type = ld_wait(k, id, message);
+    if (type <= 0) {
+        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_BIND, NULL, "bind");
+    }
+    return ld_parse(k, *message, answer, k->pool);
+}
+
+static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
+{
+    LDAPMessage *message = NULL;
+    const char *mechanism = NULL;
+    int id = -1, code;
+    ber_len_t least = SEALED_SSF, ssf = 0;
+    ldap_set_option(ld, LDAP_OPT_X_SASL_NOCANON, LDAP_OPT_ON);
+    ldap_set_option(ld, LDAP_OPT_X_SASL_SSF_MIN, &least);
+    do {
+        code = ldap_sasl_interactive_bind(ld, NULL, "GSSAPI", NULL, NULL, LDAP_SASL_QUIET, no_interaction, NULL, message, &mechanism, &id);
+        ldap_msgfree(message);
+        message = NULL;
+        if (code == LDAP_SASL_BIND_IN_PROGRESS) {
+            int type = ld_wait(k, id, &message);
+            if (type <= 0) {
+                return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_BIND, NULL, "bind");
+            }
+        }
+    } while (code == LDAP_SASL_BIND_IN_PROGRESS);
+    answer->code = code;
+    answer->text = diagnostic(ld, k->pool);
+    if (code == LDAP_SUCCESS && (ldap_get_option(ld, LDAP_OPT_X_SASL_SSF, &ssf) != 0 || ssf < SEALED_SSF)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more", ld_server_url(k->d), SEALED_SSF);
+    }
+    return DIRECTORY_OK;
+}
+
+static directory_class bind_now(ld_call *k, LDAP *ld)
+{
+    const directory *d = k->d;
+    ld_answer answer = {0};
+    LDAPMessage *message = NULL;
+    directory_class class = DIRECTORY_OK;
+    if (d->bind == LD_BIND_GSSAPI) {
+        class = bind_gssapi(k, ld, &answer);
+    } else {
+        char password[PASSWORD_MAX];
+        struct berval credential = {.bv_val = password, .bv_len = 0};
+        int id, simple = d->bind == LD_BIND_SIMPLE;
+        class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
+        if (!class) {
+            int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL, simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL, NULL, &id);
+            class = code == LDAP_SUCCESS ? bind_answer(k, id, &answer, &message) : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
+        }
+        OPENSSL_cleanse(password, sizeof password);
+    }
+    if (class || answer.code == LDAP_SUCCESS) {
+        return class;
+    }
+    return ld_fail_code(k, answer.code, LD_BIND, answer.text, d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
+}
+
+static int offers(const ld_entry *root, const char *name, const char *oid)
+{
+    return root && ld_holds(root, name, oid);
+}
+
+/* Which kind of server this is, and what it can do: asked after every bind, for another server may stand behind the address by now. */
+static directory_class read_root(ld_call *k)
+{
+    static const char *const attributes[] = {"supportedControl", "supportedCapabilities", "subschemaSubentry", "vendorName", "vendorVersion", NULL};
+    directory *d = k->d;
+    const ld_entry *root = NULL;
+    LDAPMessage *message = NULL;
+    struct timeval bound = interval(ld_left(k));
+    int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)", (char **)(uintptr_t)attributes, 0, NULL, NULL, &bound, 1, &id);
+    int type = code == LDAP_SUCCESS ? ld_wait(k, id, &message) : -1;
+    ld_answer answer = {0};
+    while (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_SEARCH_REFERENCE) {
+        if (type == LDAP_RES_SEARCH_ENTRY && !root) {
+            root = ld_entry_read(d->ld, message, d->connection);
+        }
+        ldap_msgfree(message);
+        type = ld_wait(k, id, &message);
+    }
+    if (type <= 0) {
+        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL, "read the rootDSE");
+    }
+    directory_class class = ld_parse(k, message, &answer, k->pool);
+    if (class) {
+        return class;
+    }
+    if (offers(root, "supportedCapabilities", d->dialect->foreign)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d), d->dialect->foreign_name, d->dialect->name);
+    }
+    /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
+    d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
+    d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
+    d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
+    return DIRECTORY_OK;
+}
+
+static directory_class connect_to(ld_call *k, int index)
+{
+    directory *d = k->d;
+    const ld_server *server = &d->servers[index];
+    const char *fault = NULL, *plain = server->url;
+    ld_call part = *k;
+    d->server = index;
+    part.deadline = ida_monotonic(d->env) + CONNECT_MS;
+    part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+    int local = server->scheme == LD_LDAPI;
+    int fd = local ? ld_socket_local(k->pool, server->host, &fault) : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
+    if (fd < 0) {
+        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: %s", server->url, fault ? fault : "cannot connect: no time left");
+    }
+    if (!local) {
+        /* Names the host that the certificate is checked against; TLS is ours to start. */
+        plain = ida_printf(k->pool, strchr(server->host, ':') ? "ldap://[%s]:%d" : "ldap://%s:%d", server->host, server->port);
+    }
+    int64_t io = ld_left(&part) < IO_MS ? ld_left(&part) + 1 : IO_MS;
+    LDAP *ld = NULL;
+    if (ld_socket_bound(fd, io) != 0 || ldap_init_fd(fd, local ? LDAP_PROTO_IPC : LDAP_PROTO_TCP, plain, &ld) != LDAP_SUCCESS) {
+        close(fd);
+        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: no LDAP handle could be made", server->url);
+    }
+    d->ld = ld;
+    d->fd = fd;
+    directory_class class = set_options(&part, ld, ld_left(&part) + 1);
+    if (!class) {
+        class = protect(&part, ld, server);
+    }
+    if (!class) {
+        part.deadline = ida_monotonic(d->env) + CONNECT_MS;
+        part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+        class = bind_now(&part, ld);
+    }
+    if (!class) {
+        class = read_root(&part);
+    }
+    if (class) {
+        ld_drop(d);
+        return class;
+    }
+    ld_socket_bound(fd, IO_MS);
+    d->used_at = ida_monotonic(d->env);
+    return DIRECTORY_OK;
+}
+
+directory_class ld_ready(ld_call *k)
+{
+    directory *d = k->d;
+    int64_t now = ida_monotonic(d->env);
+    if (d->ld && now - d->used_at <= IDLE_MS && !ld_socket_stirs(d->fd)) {
+        d->used_at = now;
+        return DIRECTORY_OK;
+    }
+    ld_drop(d);
+    directory_class worst = DIRECTORY_OK;
+    directory_error why = {0};
+    int first = d->server, tried = 0;
+    /* Round 0: servers in good standing, beginning with the one used last (sync tokens are its own). Round 1, if none was: the others. */
+    for (int round = 0; round < 2 && !tried; round++) {
+        for (int i = 0; i < d->server_count && ld_left(k) > 0; i++) {
+            int index = (first + i) % d->server_count;
+            ld_server *server = &d->servers[index];
+            if (round == 0 && server->failed_until > now) {
+                continue;
+            }
+            tried = 1;
+            directory_class class = connect_to(k, index);
+            if (!class) {
+                server->failed_until = 0;
+                return DIRECTORY_OK;
+            }
+            server->failed_until = ida_monotonic(d->env) + FAILED_MS;
+            /* A fault that needs a human says more than a server that is away; a refused account is not tried elsewhere: that locks it. */
+            if (!worst || (worst == DIRECTORY_TRANSIENT && class != DIRECTORY_TRANSIENT)) {
+                worst = class;
+                why = *k->e;
+            }
+            if (class == DIRECTORY_CREDENTIALS) {
+                break;
+            }
+        }
+    }
+    d->server = first;
+    if (!worst) {
+        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "no time was left to connect to %s", ld_server_url(d));
+    }
+    *k->e = why;
+    return worst;
+}
+
+const char *ld_own_key(ld_call *k)
+{
+    directory *d = k->d;
+    LDAPMessage *message = NULL;
+    struct berval *identity = NULL;
+    int id;
+    if (d->own_key || !d->ld) {
+        return d->own_key;
+    }
+    if (d->bind == LD_BIND_SIMPLE) {
+        return d->own_key = ld_dn_key(d->connection, d->bind_dn);
+    }
+    if (ldap_extended_operation(d->ld, LDAP_EXOP_WHO_AM_I, NULL, NULL, NULL, &id) == LDAP_SUCCESS && ld_wait(k, id, &message) > 0) {
+        if (ldap_parse_extended_result(d->ld, message, NULL, &identity, 0) == LDAP_SUCCESS && identity && identity->bv_len > 3
+            && strncmp(identity->bv_val, "dn:", 3) == 0) {
+            d->own_key = ld_dn_key(d->connection, apr_pstrmemdup(k->pool, identity->bv_val + 3, identity->bv_len - 3));
+        }
+        ber_bvfree(identity);
+        ldap_msgfree(message);
+    }
+    return d->own_key;
+}

@@ -1,0 +1,272 @@
+/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer, password policy. Must not know the queue. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <openssl/crypto.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/text.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+#define ATTEMPTS 4        /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
+#define LOOK_LIMIT 10
+#define PASSWORD_LEN 32
+
+typedef struct adding {
+    ld_call *k;
+    const directory_create *create;
+    const ld_schema *schema;
+    apr_array_header_t *mods, *classes, *warnings;
+    const char *dn;
+} adding;
+
+static void add_value(adding *a, const char *attribute, const char *value)
+{
+    LDAPMod *mod = NULL;
+    for (int i = 0; i < a->mods->nelts && !mod; i++) {
+        LDAPMod *one = APR_ARRAY_IDX(a->mods, i, LDAPMod *);
+        mod = strcasecmp(one->mod_type, attribute) == 0 ? one : NULL;
+    }
+    /* Two fields may be one attribute (UPN and mail): the same value twice would be refused. */
+    if (mod) {
+        return;
+    }
+    struct berval *bytes = apr_pcalloc(a->k->pool, sizeof *bytes), **values = apr_pcalloc(a->k->pool, 2 * sizeof *values);
+    bytes->bv_val = (char *)(uintptr_t)value;
+    bytes->bv_len = strlen(value);
+    values[0] = bytes;
+    mod = apr_pcalloc(a->k->pool, sizeof *mod);
+    mod->mod_op = LDAP_MOD_ADD | LDAP_MOD_BVALUES;
+    mod->mod_type = apr_pstrdup(a->k->pool, attribute);
+    mod->mod_bvalues = values;
+    APR_ARRAY_PUSH(a->mods, LDAPMod *) = mod;
+}
+
+static void warn(adding *a, const char *text)
+{
+    APR_ARRAY_PUSH(a->warnings, const char *) = text;
+}
+
+/* Makes room for the attribute in the entry's classes; 0 when the server has no place for it. */
+static int has_place(adding *a, const char *attribute)
+{
+    if (ld_schema_allows(a->schema, a->k->d->dialect->user_class, attribute)) {
+        return 1;
+    }
+    const char *class = ld_schema_auxiliary(a->schema, attribute);
+    for (int i = 0; class && i < a->classes->nelts; i++) {
+        if (strcasecmp(APR_ARRAY_IDX(a->classes, i, const char *), class) == 0) {
+            return 1;
+        }
+    }
+    if (class) {
+        APR_ARRAY_PUSH(a->classes, const char *) = class;
+    }
+    return class != NULL;
+}
+
+static void add_fields(adding *a)
+{
+    const ida_create *person = a->create->person;
+    apr_pool_t *pool = a->k->pool;
+    for (const ld_field *f = a->k->d->dialect->fields; f->name; f++) {
+        const char *value = *(const char *const *)((const char *)person + f->create), *loss = NULL;
+        if (!value || !*value) {
+            continue;
+        }
+        value = f->narrow ? f->narrow(pool, person, value, &loss) : value;
+        if (value && !has_place(a, f->attribute)) {
+            loss = apr_pstrcat(pool, f->name, ": is not kept by this directory (its schema has no place for ", f->attribute, ")", NULL);
+            value = NULL;
+        }
+        if (loss) {
+            warn(a, loss);
+        }
+        if (value) {
+            add_value(a, f->attribute, value);
+        }
+    }
+}
+
+static directory_class prepare(adding *a)
+{
+    ld_call *k = a->k;
+    const directory *d = k->d;
+    const ld_dialect *t = d->dialect;
+    a->schema = ld_schema_of(k);
+    if (!a->schema) {
+        return k->e->class;
+    }
+    if (!has_place(a, d->marker_attribute)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: markerAttribute %s has no place in a %s", ld_server_url(d), d->marker_attribute, t->user_class);
+    }
+    if (!has_place(a, d->upn_attribute)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s", ld_server_url(d), d->upn_attribute, t->user_class);
+    }
+    if (!a->create->person->account_enabled && !ld_schema_knows(a->schema, t->lock)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
+    }
+    a->dn = apr_pstrcat(k->pool, t->login, "=", ld_dn_value(k->pool, a->create->local), ",", d->create_in, NULL);
+    add_value(a, t->login, a->create->local);
+    add_value(a, "cn", a->create->display_name);
+    add_value(a, "displayName", a->create->display_name);
+    if (strcasecmp(d->upn_attribute, t->login) != 0) {
+        add_value(a, d->upn_attribute, a->create->upn);
+    }
+    if (a->create->mail) {
+        add_value(a, t->mail, a->create->mail);
+    }
+    add_value(a, d->marker_attribute, a->create->marker);
+    add_fields(a);
+    if (!a->create->person->account_enabled) {
+        add_value(a, t->lock, t->locked);
+    }
+    /* objectClass last: fields may have asked for further classes. */
+    LDAPMod *mod = apr_pcalloc(k->pool, sizeof *mod);
+    mod->mod_op = LDAP_MOD_ADD;
+    mod->mod_type = apr_pstrdup(k->pool, "objectClass");
+    APR_ARRAY_PUSH(a->classes, const char *) = t->user_class;
+    APR_ARRAY_PUSH(a->classes, const char *) = NULL;
+    mod->mod_values = (char **)a->classes->elts;
+    APR_ARRAY_PUSH(a->mods, LDAPMod *) = mod;
+    return DIRECTORY_OK;
+}
+
+/* Four classes of characters, nothing that is misread, and none of the person's names in it. `out` has PASSWORD_LEN + 1 bytes. */
+static void make_password(const directory *d, const ida_create *person, char *out)
+{
+    static const char *const alphabets[] = {"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789", "-_.:+=!%/"};
+    const char *const names[] = {person->firstname, person->surname};
+    unsigned char random[PASSWORD_LEN * 2];
+    int good;
+    do {
+        ida_random(d->env, random, sizeof random);
+        for (int i = 0; i < PASSWORD_LEN; i++) {
+            const char *alphabet = alphabets[i < 4 ? i : random[PASSWORD_LEN + i] % 4];
+            out[i] = alphabet[random[i] % strlen(alphabet)];
+        }
+        out[PASSWORD_LEN] = '\0';
+        good = 1;
+        for (int i = 0; i < 2; i++) {
+            good = good && !(names[i] && strlen(names[i]) >= 3 && strcasestr(out, names[i]));
+        }
+    } while (!good);
+    OPENSSL_cleanse(random, sizeof random);
+}
+
+/* Who has the names already: *mine set when an entry carries our marker, CONFLICT with the field when it is somebody else's. */
+static directory_class look(ld_call *k, const directory_create *create, directory_user *user, int *mine)
+{
+    directory *d = k->d;
+    const ld_dialect *t = d->dialect;
+    const char *local = ld_filter_text(k->pool, create->local), *upn = ld_filter_text(k->pool, create->upn);
+    const char *by_mail = create->mail ? apr_pstrcat(k->pool, "(", t->mail, "=", ld_filter_text(k->pool, create->mail), ")", NULL) : "";
+    const char *by_upn = strcasecmp(d->upn_attribute, t->login) ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL) : "";
+    const ld_query query = {.base = d->user_base, .scope = LDAP_SCOPE_SUBTREE, .limit = LOOK_LIMIT, .phase = LD_BASE, .doing = "look whether the names are free",
+                            .filter = apr_pstrcat(k->pool, "(|(", t->login, "=", local, ")", by_mail, by_upn, ")", NULL), .attributes = d->user_attributes};
+    const ld_entry **rows;
+    int count;
+    *mine = 0;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    for (int i = 0; !class && i < count; i++) {
+        if (ld_holds(rows[i], d->marker_attribute, create->marker) && ld_user_read(d, k->pool, rows[i], user)) {
+            *mine = 1;
+            return DIRECTORY_OK;
+        }
+    }
+    if (class || count == 0) {
+        return class;
+    }
+    int login = 0;
+    for (int i = 0; i < count; i++) {
+        login = login || ld_holds(rows[i], t->login, create->local) || (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn));
+    }
+    return ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d), login ? create->upn : create->mail, rows[0]->dn);
+}
+
+/* The attribute a uniqueness rule named, in the words of the function table. */
+static void name_field(ld_call *k)
+{
+    const directory *d = k->d;
+    const char *field = k->e->field;
+    int is_mail = field && strcasecmp(field, d->dialect->mail) == 0 && strcasecmp(d->upn_attribute, d->dialect->mail) != 0;
+    k->e->field = is_mail ? "mail" : "upn";
+}
+
+static directory_class add_once(adding *a, const char *password, ld_answer *answer)
+{
+    int before = a->mods->nelts;
+    add_value(a, a->k->d->dialect->password, password);
+    APR_ARRAY_PUSH(a->mods, LDAPMod *) = NULL;
+    directory_class class = ld_add(a->k, a->dn, (LDAPMod **)a->mods->elts, "create the account", answer);
+    a->mods->nelts = before;
+    return class;
+}
+
+static directory_class add_until_known(adding *a, directory_user *user)
+{
+    ld_call *k = a->k;
+    char fresh[PASSWORD_LEN + 1] = "";
+    const char *password = a->create->password;
+    int sent = 0, confirmed = 0, mine;
+    directory_class class = DIRECTORY_OK;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        ld_answer answer = {0};
+        class = look(k, a->create, user, &mine);
+        if (class || mine) {
+            class = class ? class : sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
+            break;
+        }
+        if (confirmed) {
+            class = ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the account was created, but cannot be found below %s", ld_server_url(k->d), k->d->user_base);
+            break;
+        }
+        class = add_once(a, password, &answer);
+        if (class == DIRECTORY_CONFLICT) {
+            /* Nobody we can see has the name: an entry hidden from us, or the answer to an earlier add of ours came late. */
+            directory_error why = *k->e;
+            class = look(k, a->create, user, &mine);
+            if (class || mine) {
+                class = class ? class : DIRECTORY_ALREADY;
+                break;
+            }
+            *k->e = why;
+            name_field(k);
+            class = DIRECTORY_CONFLICT;
+            break;
+        }
+        if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) && password != fresh) {
+            make_password(k->d, a->create->person, fresh);
+            password = fresh;
+            continue;
+        }
+        if (class && class != DIRECTORY_UNSURE) {
+            break;
+        }
+        sent = 1;
+        confirmed = class == DIRECTORY_OK;
+    }
+    OPENSSL_cleanse(fresh, sizeof fresh);
+    return class;
+}
+
+directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    adding a = {.k = &k, .create = create};
+    a.mods = apr_array_make(pool, LD_MAX_ATTRIBUTES, sizeof(LDAPMod *));
+    a.classes = apr_array_make(pool, 4, sizeof(const char *));
+    a.warnings = apr_array_make(pool, 4, sizeof(const char *));
+    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password || !*create->password) {
+        return ld_fail(&k, DIRECTORY_LOCAL, NULL, "a creation without local part, UPN, display name, marker or password");
+    }
+    directory_class class = prepare(&a);
+    class = class ? class : add_until_known(&a, user);
+    if ((class == DIRECTORY_OK || class == DIRECTORY_ALREADY) && a.warnings->nelts) {
+        APR_ARRAY_PUSH(a.warnings, const char *) = NULL;
+        user->warnings = (const char *const *)a.warnings->elts;
+    }
+    return class;
+}

@@ -1,0 +1,45 @@
+/* What differs between kinds of LDAP server, as data. A further kind of server is a further row of the table. */
+#ifndef WORKER_LDAP_DIALECT_H
+#define WORKER_LDAP_DIALECT_H
+
+#include <stddef.h>
+
+#include "core/payload.h"
+#include "core/store_sync.h"
+
+#define LD_NO_FIELD ((size_t)-1)
+
+/* One value of a person: where it stands in a creation, in a cache item, and in an entry. */
+typedef struct ld_field {
+    const char *name;        /* as callers know it: in warnings and faults */
+    size_t create, cache;    /* offsets of a const char * in ida_create and sync_user, or LD_NO_FIELD */
+    const char *attribute;
+    const char *also;        /* read when `attribute` is absent, or NULL */
+    /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a part. NULL: the whole value. */
+    const char *(*narrow)(apr_pool_t *pool, const ida_create *person, const char *value, const char **loss);
+} ld_field;
+
+typedef enum ld_sync_method { LD_SYNC_SYNCREPL } ld_sync_method;
+
+typedef struct ld_dialect {
+    const char *name;            /* `dialect` of the tenant document */
+    const char *foreign;         /* capability that proves another kind, and its name for people */
+    const char *foreign_name;
+    const char *user_class, *user_filter;
+    const char *static_group_class, *dynamic_group_class, *group_filter, *dynamic_filter;
+    const char *member, *rule, *member_of, *group_name;
+    const char *id, *stamp, *login, *mail, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
+    const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
+    const char *lock, *locked;   /* attribute and value of "disabled"; any other value is a temporary lock-out and counts as enabled */
+    const char *lock_missing;    /* sentence for people when the server does not know `lock` */
+    int needs_member;            /* a group may not be left without members: placeholder */
+    ld_sync_method sync;
+    const ld_field *fields;      /* ended by a NULL name */
+} ld_dialect;
+
+/* NULL when this version has no such dialect. */
+const ld_dialect *ld_dialect_of(const char *name);
+/* "openLdap": what this version supports, for people. */
+const char *ld_dialects_text(void);
+
+#endif

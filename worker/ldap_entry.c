@@ -1,0 +1,275 @@
+/* Owns what entries mean: a user and a group as this service sees them, who is protected, where a user's entry is. Must not know how requests travel. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/text.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_session.h"
+
+#define FIND_LIMIT 20 /* entries looked at when a login name is asked for: further mail addresses may match too */
+
+static void add_name(apr_array_header_t *names, const char *name)
+{
+    for (int i = 0; i < names->nelts; i++) {
+        if (!name || strcasecmp(APR_ARRAY_IDX(names, i, const char *), name) == 0) {
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(names, const char *) = name;
+}
+
+const char *const *ld_user_attributes(directory *d)
+{
+    const ld_dialect *t = d->dialect;
+    apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
+    const char *const base[] = {t->id, t->stamp, t->login, t->mail, d->upn_attribute, "cn", "displayName", t->manager, t->created, t->lock, d->marker_attribute};
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
+        add_name(names, base[i]);
+    }
+    for (const ld_field *f = t->fields; f->name; f++) {
+        if (f->cache != LD_NO_FIELD) {
+            add_name(names, f->attribute);
+            if (f->also) {
+                add_name(names, f->also);
+            }
+        }
+    }
+    for (const char *const *name = t->sign_ins; *name; name++) {
+        add_name(names, *name);
+    }
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)names->elts;
+}
+
+const char *const *ld_group_attributes(directory *d)
+{
+    const ld_dialect *t = d->dialect;
+    const char **names = apr_pcalloc(d->pool, 8 * sizeof *names), **to = names;
+    *to++ = t->id;
+    *to++ = t->stamp;
+    *to++ = t->group_name;
+    *to++ = "objectClass";
+    *to++ = "description";
+    *to++ = t->rule;
+    return names;
+}
+
+/* The value that stands in the RDN when there are several, for that one the administrator chose. */
+static const char *naming_value(apr_pool_t *pool, const ld_entry *entry, const char *attribute)
+{
+    const ld_attribute *a = ld_get(entry, attribute);
+    const char *in_rdn = a && a->count > 1 ? ld_rdn_value(pool, entry->dn, attribute) : NULL;
+    return in_rdn ? in_rdn : ld_text(pool, entry, attribute);
+}
+
+static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *entry)
+{
+    if (strcasecmp(d->upn_attribute, d->dialect->login) == 0) {
+        const char *login = naming_value(pool, entry, d->dialect->login);
+        return login ? apr_pstrcat(pool, login, "@", d->tenant->upn_domain, NULL) : NULL;
+    }
+    return ld_text(pool, entry, d->upn_attribute);
+}
+
+static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute, const char *first)
+{
+    const ld_attribute *a = ld_get(entry, attribute);
+    if (!a || a->count < 2) {
+        return NULL;
+    }
+    const char **out = apr_pcalloc(pool, (apr_size_t)(a->count + 1) * sizeof *out);
+    int count = 0;
+    for (int i = 0; i < a->count; i++) {
+        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len) && (!first || strcmp(a->values[i].bv_val, first) != 0)) {
+            out[count++] = apr_pstrmemdup(pool, a->values[i].bv_val, a->values[i].bv_len);
+        }
+    }
+    return count ? out : NULL;
+}
+
+int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
+{
+    const ld_dialect *t = d->dialect;
+    *user = (directory_user){0};
+    sync_user *c = &user->cache;
+    c->id = ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    c->dn = entry->dn;
+    c->dn_key = ld_dn_key(pool, entry->dn);
+    if (!c->id || !c->dn_key) {
+        return 0;
+    }
+    c->upn = upn_of(d, pool, entry);
+    c->mail = ld_text(pool, entry, t->mail);
+    c->addresses = further_addresses(pool, entry, t->mail, c->mail);
+    c->display_name = ld_text(pool, entry, "displayName");
+    c->display_name = c->display_name ? c->display_name : naming_value(pool, entry, "cn");
+    for (const ld_field *f = t->fields; f->name; f++) {
+        if (f->cache != LD_NO_FIELD) {
+            const char *value = ld_text(pool, entry, f->attribute);
+            *(const char **)((char *)c + f->cache) = value || !f->also ? value : ld_text(pool, entry, f->also);
+        }
+    }
+    c->enabled = !ld_holds(entry, t->lock, t->locked);
+    c->created_at = ld_time(ld_text(pool, entry, t->created));
+    for (const char *const *name = t->sign_ins; *name && !c->last_success_at; name++) {
+        c->last_success_at = ld_time(ld_text(pool, entry, *name));
+    }
+    c->last_sign_in_at = c->last_success_at;
+    c->manager_dn = ld_text(pool, entry, t->manager);
+    c->manager_dn_key = c->manager_dn ? ld_dn_key(pool, c->manager_dn) : NULL;
+    c->stamp = ld_text(pool, entry, t->stamp);
+    user->id = c->id;
+    user->upn = c->upn;
+    user->mail = c->mail;
+    user->display_name = c->display_name;
+    user->dn = c->dn;
+    user->enabled = c->enabled;
+    user->marker = ld_text(pool, entry, d->marker_attribute);
+    return 1;
+}
+
+int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_group *group)
+{
+    const ld_dialect *t = d->dialect;
+    *group = (sync_group){0};
+    group->id = ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    group->dn = entry->dn;
+    group->dn_key = ld_dn_key(pool, entry->dn);
+    group->name = naming_value(pool, entry, t->group_name);
+    group->description = ld_text(pool, entry, "description");
+    group->stamp = ld_text(pool, entry, t->stamp);
+    int dynamic = ld_holds(entry, "objectClass", t->dynamic_group_class);
+    group->kind = dynamic ? "dynamic" : "security";
+    group->rule = dynamic ? ld_text(pool, entry, t->rule) : NULL;
+    return group->id && group->dn_key && group->name;
+}
+
+/* A group needs a member: the configured stand-in, or the group itself. */
+int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key)
+{
+    return (d->placeholder_key && strcmp(member_key, d->placeholder_key) == 0) || strcmp(member_key, group_key) == 0;
+}
+
+/* --- finding --- */
+
+/* An entry that is not seen may be gone, or our account lost sight of the base: only the first may be told. */
+static directory_class absent(ld_call *k, const char *what)
+{
+    const ld_query base = {.base = k->d->user_base, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .limit = 1, .phase = LD_BASE, .doing = "read userBase"};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &base, &rows, &count);
+    if (!class && count == 0) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s", ld_server_url(k->d), k->d->user_base);
+    }
+    return class ? class : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no user %s below %s", ld_server_url(k->d), what, k->d->user_base);
+}
+
+static directory_class more_than_one(ld_call *k, const char *what)
+{
+    return ld_fail(k, DIRECTORY_CONFLICT, "upn", "%s: more than one entry is %s", ld_server_url(k->d), what);
+}
+
+directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
+{
+    const char *uuid = ld_uuid_canonical(k->pool, id);
+    if (!uuid) {
+        return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", id ? id : "");
+    }
+    const ld_query query = {.base = k->d->user_base, .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter, "(", k->d->dialect->id, "=", uuid, "))", NULL),
+                            .attributes = k->d->user_attributes, .limit = 2, .phase = LD_BASE, .doing = "find the user"};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    if (class) {
+        return class;
+    }
+    if (count == 0 || !ld_user_read(k->d, k->pool, rows[0], user)) {
+        return absent(k, uuid);
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user)
+{
+    const directory *d = k->d;
+    const char *value = upn, *attribute = d->upn_attribute, *wanted = ida_fold_address(k->pool, upn), *at = strrchr(upn, '@');
+    if (strcasecmp(attribute, d->dialect->login) == 0) {
+        if (!at || strcmp(ida_fold_address(k->pool, at + 1), ida_fold_address(k->pool, d->tenant->upn_domain)) != 0) {
+            return absent(k, upn);
+        }
+        value = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
+    }
+    const ld_query query = {.base = d->user_base, .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, "(", attribute, "=", ld_filter_text(k->pool, value), "))", NULL),
+                            .attributes = k->d->user_attributes, .limit = FIND_LIMIT, .phase = LD_BASE, .doing = "find the user"};
+    const ld_entry **rows;
+    int count, found = 0;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    for (int i = 0; !class && i < count; i++) {
+        directory_user one;
+        /* A further value of a multi-valued attribute is an alias, not the login name. */
+        if (ld_user_read(k->d, k->pool, rows[i], &one) && one.upn && strcmp(ida_fold_address(k->pool, one.upn), wanted) == 0) {
+            *user = one;
+            found++;
+        }
+    }
+    return class ? class : found > 1 ? more_than_one(k, upn) : found ? DIRECTORY_OK : absent(k, upn);
+}
+
+static int is_named(apr_pool_t *pool, const char *name, const directory_user *user, const char *login)
+{
+    const char *key = strchr(name, '=') ? ld_dn_key(pool, name) : NULL;
+    return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0 || (login && strcasecmp(name, login) == 0)
+        || (user->upn && strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
+}
+
+directory_class ld_guard(ld_call *k, const directory_user *user)
+{
+    const char *own = ld_own_key(k), *login = ld_rdn_value(k->pool, user->dn, k->d->dialect->login);
+    if (own && strcmp(own, user->cache.dn_key) == 0) {
+        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is the service account of this connection: it is never changed", user->dn);
+    }
+    size_t i;
+    json_t *value;
+    json_array_foreach((json_t *)(uintptr_t)k->d->protected_accounts, i, value) {
+        const char *name = json_string_value(value);
+        if (name && is_named(k->pool, name, user, login)) {
+            return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is one of protectedAccounts: it is never changed", user->dn);
+        }
+    }
+    return DIRECTORY_OK;
+}
+
+const ld_schema *ld_schema_of(ld_call *k)
+{
+    static const char *const attributes[] = {"attributeTypes", "objectClasses", NULL};
+    directory *d = k->d;
+    if (ld_ready(k)) {
+        return NULL;
+    }
+    if (d->schema) {
+        return d->schema;
+    }
+    if (!d->subschema) {
+        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the rootDSE, so the schema cannot be checked", ld_server_url(d));
+        return NULL;
+    }
+    const ld_query query = {.base = apr_pstrdup(k->pool, d->subschema), .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=subschema)", .attributes = attributes,
+                            .limit = 1, .phase = LD_BASE, .doing = "read the schema"};
+    const ld_entry **rows;
+    int count;
+    if (ld_search(k, &query, &rows, &count)) {
+        return NULL;
+    }
+    const ld_attribute *types = count ? ld_get(rows[0], attributes[0]) : NULL, *classes = count ? ld_get(rows[0], attributes[1]) : NULL;
+    if (!types || !classes) {
+        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s", ld_server_url(d), query.base);
+        return NULL;
+    }
+    return d->schema = ld_schema_make(d->connection, types->values, types->count, classes->values, classes->count);
+}

@@ -1,0 +1,185 @@
+/* Owns memberships: which groups hold a user, and taking the user out of one. Must not know users beyond their DN. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+#define ATTEMPTS 2
+
+typedef struct gathering {
+    directory *d;
+    apr_pool_t *pool;
+    apr_array_header_t *rows; /* directory_membership */
+    apr_hash_t *seen;         /* group ID -> row */
+} gathering;
+
+static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    gathering *g = baton;
+    sync_group group;
+    (void)k;
+    if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
+        directory_membership *row = apr_array_push(g->rows);
+        row->group_id = apr_pstrdup(g->pool, group.id);
+        row->group_name = apr_pstrdup(g->pool, group.name);
+        row->retained = strcmp(group.kind, "dynamic") == 0
+            ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "", group.rule ? group.rule : "", NULL) : NULL;
+        apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
+    }
+    return DIRECTORY_OK;
+}
+
+/* Every group below the base that shows the user as a member. */
+static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn)
+{
+    const ld_dialect *t = k->d->dialect;
+    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .attributes = k->d->group_attributes, .phase = LD_BASE, .doing = "list memberships",
+                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member, "=", ld_filter_text(k->pool, dn), "))", NULL)};
+    directory_class class = ld_paged(k, &query, gather, g);
+    /* A read is repeated once; rows seen twice count once. */
+    return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, &query, gather, g) : class;
+}
+
+/* Groups the user's own entry names: also those outside groupBase. */
+static directory_class gather_by_back_link(ld_call *k, gathering *g, const char *dn)
+{
+    const ld_dialect *t = k->d->dialect;
+    const char *const attributes[] = {t->member_of, NULL};
+    const ld_query own = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_READ,
+                          .doing = "read the user's groups"};
+    const ld_entry **rows, **groups;
+    int count, found;
+    directory_class class = ld_search(k, &own, &rows, &count);
+    const ld_attribute *links = !class && count ? ld_get(rows[0], t->member_of) : NULL;
+    for (int i = 0; !class && links && i < links->count; i++) {
+        const ld_query query = {.base = links->values[i].bv_val, .scope = LDAP_SCOPE_BASE, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_READ,
+                                .filter = apr_pstrcat(k->pool, "(", t->member, "=", ld_filter_text(k->pool, dn), ")", NULL), .doing = "read a group"};
+        class = ld_search(k, &query, &groups, &found);
+        if (!class && found) {
+            gather(k, groups[0], k->pool, g);
+        }
+        /* The link may outlive its group: the group's member list is the truth. */
+        class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+    }
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* The group by ID with `shows` = it holds the user now. NOT_FOUND when there is no such group. */
+static directory_class group_holding(ld_call *k, const char *group_id, const char *user_dn, const ld_entry **group, int *shows)
+{
+    const ld_dialect *t = k->d->dialect;
+    const char *uuid = ld_uuid_canonical(k->pool, group_id);
+    if (!uuid) {
+        return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", group_id ? group_id : "");
+    }
+    const char *by_id = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL);
+    ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .filter = by_id, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_BASE,
+                      .doing = "find the group"};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    if (class || count == 0) {
+        return class ? class : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no group %s below %s", ld_server_url(k->d), uuid, k->d->group_base);
+    }
+    *group = rows[0];
+    query.base = (*group)->dn;
+    query.scope = LDAP_SCOPE_BASE;
+    query.phase = LD_READ;
+    query.filter = apr_pstrcat(k->pool, "(", t->member, "=", ld_filter_text(k->pool, user_dn), ")", NULL);
+    class = ld_search(k, &query, &rows, &count);
+    *shows = count > 0;
+    return class;
+}
+
+directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
+                               const directory_membership **rows, int *count, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    gathering g = {.d = d, .pool = pool, .rows = apr_array_make(pool, 8, sizeof(directory_membership)), .seen = apr_hash_make(pool)};
+    *rows = NULL;
+    *count = 0;
+    directory_class class = ld_user_by_id(&k, id, &user);
+    class = class ? class : gather_by_member(&k, &g, user.dn);
+    class = class ? class : gather_by_back_link(&k, &g, user.dn);
+    for (int i = 0; !class && i < candidate_count; i++) {
+        const ld_entry *group = NULL;
+        int shows = 0;
+        if (apr_hash_get(g.seen, candidates[i], APR_HASH_KEY_STRING)) {
+            continue;
+        }
+        class = group_holding(&k, candidates[i], user.dn, &group, &shows);
+        if (!class && shows) {
+            gather(&k, group, pool, &g);
+        }
+        class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+    }
+    if (!class) {
+        *rows = (const directory_membership *)g.rows->elts;
+        *count = g.rows->nelts;
+        *e = (directory_error){0};
+    }
+    return class;
+}
+
+static LDAPMod member_mod(const ld_dialect *t, int op, char **values)
+{
+    LDAPMod mod = {.mod_op = op, .mod_type = (char *)(uintptr_t)t->member};
+    mod.mod_values = values;
+    return mod;
+}
+
+/* Deletes the member; the last one of a group that may not be empty is swapped for the placeholder in the same modify. */
+static directory_class take_out(ld_call *k, const ld_entry *group, const char *user_dn)
+{
+    const directory *d = k->d;
+    const char *stand_in = d->placeholder ? d->placeholder : group->dn;
+    char *user[] = {(char *)(uintptr_t)user_dn, NULL}, *filler[] = {(char *)(uintptr_t)stand_in, NULL};
+    LDAPMod gone = member_mod(d->dialect, LDAP_MOD_DELETE, user), added = member_mod(d->dialect, LDAP_MOD_ADD, filler);
+    LDAPMod *remove[] = {&gone, NULL}, *swap[] = {&added, &gone, NULL};
+    directory_class class = ld_modify(k, group->dn, remove, LD_MEMBER, "remove the member");
+    /* 65: the group would be left without a member. */
+    return class == DIRECTORY_INVALID && d->dialect->needs_member ? ld_modify(k, group->dn, swap, LD_MEMBER, "swap the last member for the placeholder") : class;
+}
+
+directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    const ld_entry *group = NULL;
+    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
+    int shows = 0, sent = 0;
+    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+        class = ld_user_by_id(&k, user_id, &user);
+        class = class ? class : ld_guard(&k, &user);
+        class = class ? class : group_holding(&k, group_id, user.dn, &group, &shows);
+        if (class == DIRECTORY_NOT_FOUND) {
+            *e = (directory_error){0};
+            return DIRECTORY_ALREADY;
+        }
+        if (class) {
+            return class;
+        }
+        if (!shows) {
+            *e = (directory_error){0};
+            return sent && last != DIRECTORY_ALREADY ? DIRECTORY_OK : DIRECTORY_ALREADY;
+        }
+        if (ld_holds(group, "objectClass", d->dialect->dynamic_group_class)) {
+            return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d), group->dn);
+        }
+        if (attempt == ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
+            break;
+        }
+        last = take_out(&k, group, user.dn);
+        sent = 1;
+        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
+            return last;
+        }
+    }
+    return last == DIRECTORY_UNSURE ? last
+                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the member was removed, but %s still shows %s", ld_server_url(d), group->dn, user.dn);
+}

@@ -1,0 +1,237 @@
+/* Owns the making of a session from the tenant document, and the connector's table. Connects nowhere. */
+#include <apr_strings.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/json.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void library_init(void)
+{
+    /* Only our own configuration counts: without this, ldap.conf, LDAPRC and LDAPTLS_* change libldap's defaults. */
+    setenv("LDAPNOINIT", "1", 1);
+    signal(SIGPIPE, SIG_IGN);
+    int version = LDAP_VERSION3; /* the first call initialises libldap, and SASL with it, for the whole process */
+    ldap_set_option(NULL, LDAP_OPT_PROTOCOL_VERSION, &version);
+}
+
+void ld_library_init(void)
+{
+    pthread_once(&library_once, library_init);
+}
+
+__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e, apr_pool_t *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    e->class = DIRECTORY_CONFIG;
+    e->message = apr_pvsprintf(pool, format, args);
+    va_end(args);
+    e->field = NULL;
+    e->retry_after_s = 0;
+    return DIRECTORY_CONFIG;
+}
+
+static const struct {
+    const char *prefix;
+    ld_scheme scheme;
+    int port;
+} schemes[] = {{"ldaps://", LD_LDAPS, 636}, {"ldap://", LD_LDAP, 389}, {"ldapi://", LD_LDAPI, 0}};
+
+static int hex_value(char digit)
+{
+    const char *digits = "0123456789abcdef", *at = digit ? strchr(digits, digit | 0x20) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* "%2Frun%2Fldapi" -> "/run/ldapi"; NULL when an escape is broken or names NUL. */
+static char *percent_decoded(apr_pool_t *pool, const char *text)
+{
+    char *out = apr_palloc(pool, strlen(text) + 1), *to = out;
+    for (; *text; text++) {
+        if (*text == '%') {
+            int high = hex_value(text[1]), low = high >= 0 ? hex_value(text[2]) : -1;
+            if (low < 0 || high * 16 + low == 0) {
+                return NULL;
+            }
+            *to++ = (char)(high * 16 + low);
+            text += 2;
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
+static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
+{
+    size_t i = 0;
+    while (i < sizeof schemes / sizeof *schemes && strncasecmp(url, schemes[i].prefix, strlen(schemes[i].prefix)) != 0) {
+        i++;
+    }
+    if (i == sizeof schemes / sizeof *schemes) {
+        return 0;
+    }
+    server->url = apr_pstrdup(pool, url);
+    server->scheme = schemes[i].scheme;
+    server->port = schemes[i].port;
+    char *rest = apr_pstrdup(pool, url + strlen(schemes[i].prefix));
+    char *slash = strchr(rest, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    if (server->scheme == LD_LDAPI) {
+        server->host = *rest ? percent_decoded(pool, rest) : "/var/run/slapd/ldapi";
+        return server->host && server->host[0] == '/';
+    }
+    char *colon = strrchr(rest, ':');
+    if (rest[0] == '[') {
+        char *close = strchr(rest, ']');
+        if (!close) {
+            return 0;
+        }
+        *close = '\0';
+        colon = close[1] == ':' ? close + 1 : NULL;
+        rest++;
+    }
+    if (colon) {
+        char *end;
+        *colon = '\0';
+        long port = strtol(colon + 1, &end, 10);
+        if (end == colon + 1 || *end || port < 1 || port > 65535) {
+            return 0;
+        }
+        server->port = (int)port;
+    }
+    server->host = rest;
+    return *rest != '\0';
+}
+
+static void guard_parse(const char *text, sync_guard *guard)
+{
+    char *end;
+    long value = text ? strtol(text, &end, 10) : 0;
+    if (value > 0) {
+        *(*end == '%' ? &guard->percent : &guard->count) = value;
+    }
+}
+
+static apr_status_t closed(void *baton)
+{
+    ld_drop(baton);
+    return APR_SUCCESS;
+}
+
+directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
+{
+    ld_library_init();
+    const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL, *urls = json_object_get(doc, "urls");
+    const char *dialect = ida_json_string(doc, "dialect"), *bind = ida_json_string(doc, "bind");
+    if (!doc) {
+        return refuse(e, pool, "tenant %s has no on-premises directory", tenant->id);
+    }
+    directory *d = apr_pcalloc(pool, sizeof *d);
+    d->env = env;
+    d->tenant = tenant;
+    d->pool = pool;
+    d->fd = -1;
+    d->offers_sync = -1;
+    d->dialect = ld_dialect_of(dialect);
+    if (!d->dialect) {
+        return refuse(e, pool, "directories.onPremises.dialect: \"%s\" is not supported: this version supports dialect %s only",
+                      dialect ? dialect : "", ld_dialects_text());
+    }
+    d->server_count = (int)json_array_size(urls);
+    d->servers = apr_pcalloc(pool, (apr_size_t)(d->server_count + 1) * sizeof *d->servers);
+    d->start_tls = json_is_true(json_object_get(doc, "startTls"));
+    d->bind = bind && strcmp(bind, "external") == 0 ? LD_BIND_EXTERNAL : bind && strcmp(bind, "gssapi") == 0 ? LD_BIND_GSSAPI : LD_BIND_SIMPLE;
+    for (int i = 0; i < d->server_count; i++) {
+        const char *url = json_string_value(json_array_get(urls, (size_t)i));
+        if (!url || !server_parse(pool, url, &d->servers[i])) {
+            return refuse(e, pool, "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address", url ? url : "");
+        }
+        /* GSSAPI brings its own sealing on ldap://, checked after the bind; anything else would cross the wire in the clear. */
+        if (d->servers[i].scheme == LD_LDAP && !d->start_tls && d->bind != LD_BIND_GSSAPI) {
+            return refuse(e, pool, "directories.onPremises.urls: %s is not protected: use ldaps:// or set startTls", url);
+        }
+        if (d->bind == LD_BIND_GSSAPI && (d->servers[i].scheme != LD_LDAP || d->start_tls)) {
+            return refuse(e, pool, "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// only, where it protects the connection itself", url);
+        }
+    }
+    if (d->server_count == 0) {
+        return refuse(e, pool, "%s: names no server", "directories.onPremises.urls");
+    }
+    d->bind_dn = ida_json_string(doc, "bindDn");
+    d->password_file = ida_json_string(doc, "bindPasswordFile");
+    if (d->bind == LD_BIND_SIMPLE && (!d->bind_dn || !*d->bind_dn || !d->password_file)) {
+        return refuse(e, pool, "%s: bind simple needs bindDn and bindPasswordFile", "directories.onPremises");
+    }
+    d->ca_file = ida_json_string(doc, "caFile");
+    d->certificate_file = ida_json_string(doc, "certificateFile");
+    d->key_file = ida_json_string(doc, "keyFile");
+    d->user_base = ida_json_string(doc, "userBase");
+    d->group_base = ida_json_string(doc, "groupBase");
+    d->create_in = ida_json_string(doc, "createIn");
+    d->create_in = d->create_in ? d->create_in : d->user_base;
+    const char *bases[] = {d->user_base, d->group_base, d->create_in}, *names[] = {"userBase", "groupBase", "createIn"};
+    for (int i = 0; i < 3; i++) {
+        if (!ld_dn_key(pool, bases[i])) {
+            return refuse(e, pool, "directories.onPremises.%s: is no DN", names[i]);
+        }
+    }
+    /* What was created must be found again. */
+    if (!ld_dn_key_below(ld_dn_key(pool, d->create_in), ld_dn_key(pool, d->user_base))) {
+        return refuse(e, pool, "%s: must lie below userBase", "directories.onPremises.createIn");
+    }
+    d->upn_attribute = ida_json_string(doc, "upnAttribute");
+    d->upn_attribute = d->upn_attribute ? d->upn_attribute : d->dialect->upn;
+    d->marker_attribute = ida_json_string(doc, "markerAttribute");
+    d->marker_attribute = d->marker_attribute ? d->marker_attribute : d->dialect->marker;
+    d->placeholder = ida_json_string(doc, "placeholderMember");
+    d->placeholder_key = d->placeholder ? ld_dn_key(pool, d->placeholder) : NULL;
+    if (d->placeholder && !d->placeholder_key) {
+        return refuse(e, pool, "%s: is no DN", "directories.onPremises.placeholderMember");
+    }
+    d->protected_accounts = json_object_get(doc, "protectedAccounts");
+    guard_parse(ida_json_string(doc, "deletionGuard"), &d->guard);
+    d->user_attributes = ld_user_attributes(d);
+    d->group_attributes = ld_group_attributes(d);
+    apr_pool_create(&d->connection, pool);
+    /* Before the subpools go: the handle refers to none of them, but `closed` clears one. */
+    apr_pool_pre_cleanup_register(pool, d, closed);
+    *out = d;
+    e->class = DIRECTORY_OK;
+    return DIRECTORY_OK;
+}
+
+void ld_close(directory *d)
+{
+    if (d) {
+        apr_pool_cleanup_run(d->pool, d, closed);
+    }
+}
+
+const directory_ops ld_directory_ops = {
+    .name = "ldap",
+    .open = ld_open,
+    .close = ld_close,
+    .probe = ld_probe,
+    .find = ld_find,
+    .create = ld_create,
+    .set_manager = ld_set_manager,
+    .set_photo = ld_set_photo,
+    .disable = ld_disable,
+    .revoke_sessions = NULL, /* LDAP knows no sessions beyond a connection */
+    .memberships = ld_memberships,
+    .remove_member = ld_remove_member,
+    .sync = ld_sync,
+};

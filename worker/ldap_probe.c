@@ -1,0 +1,196 @@
+/* Owns the doctor's report: what stands between this service and a working directory, in the order in which it is met. Writes nothing. */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+#define CLOCK_TOLERANCE_MS 60000
+
+typedef struct report {
+    ld_call *k;
+    json_t *lines;
+    directory_class first; /* failure */
+    directory_error error;
+} report;
+
+static void line(report *r, const char *check, int good, const char *detail)
+{
+    json_t *one = json_object();
+    ida_json_put(one, "check", check);
+    json_object_set_new(one, "ok", json_boolean(good));
+    ida_json_put(one, "detail", detail);
+    json_array_append_new(r->lines, one);
+}
+
+/* A line from the outcome of a call; its failure is the report's when it is the first. */
+static int judge(report *r, const char *check, directory_class class, const char *good)
+{
+    line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->k->e->message);
+    if (class != DIRECTORY_OK && r->first == DIRECTORY_OK) {
+        r->first = class;
+        r->error = *r->k->e;
+    }
+    return class == DIRECTORY_OK;
+}
+
+static directory_class read_base(ld_call *k, const char *dn, const char *name)
+{
+    const char *const attributes[] = {k->d->dialect->id, NULL};
+    const ld_query query = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_BASE,
+                            .doing = apr_pstrcat(k->pool, "read ", name, " ", dn, NULL)};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    if (!class && (count == 0 || !ld_get(rows[0], attributes[0]))) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s is not readable by our account", name, dn);
+    }
+    return class;
+}
+
+/* Whether the streams can be read: one entry of each kind. */
+static directory_class read_one(ld_call *k, const char *base, const char *filter, const char *what, const char **detail)
+{
+    const char *const attributes[] = {k->d->dialect->id, NULL};
+    const ld_query query = {.base = base, .scope = LDAP_SCOPE_SUBTREE, .filter = filter, .attributes = attributes, .limit = 1, .phase = LD_BASE,
+                            .doing = apr_pstrcat(k->pool, "search ", what, NULL)};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    *detail = class ? NULL : apr_pstrcat(k->pool, base, count ? ": readable" : ": readable, but holds none yet or shows none", NULL);
+    return class;
+}
+
+static void check_servers(report *r)
+{
+    directory *d = r->k->d;
+    /* Every server by itself: the one that answers must not hide another's broken certificate. */
+    for (int i = 0; i < d->server_count; i++) {
+        directory one = *d;
+        apr_pool_t *pool;
+        directory_error e;
+        apr_pool_create(&pool, r->k->pool);
+        one.servers = &d->servers[i];
+        one.server_count = 1;
+        one.server = 0;
+        one.ld = NULL;
+        one.fd = -1;
+        apr_pool_create(&one.connection, pool);
+        ld_call k = ld_call_begin(&one, pool, &e);
+        directory_class class = ld_ready(&k);
+        const char *vendor = one.vendor ? apr_pstrdup(r->k->pool, one.vendor) : NULL;
+        const char *how = one.servers->scheme == LD_LDAPI ? "local socket" : one.servers->scheme == LD_LDAPS ? "TLS verified" : d->start_tls ? "StartTLS verified" : "sealed by GSSAPI";
+        if (class) {
+            *r->k->e = e;
+            r->k->e->message = apr_pstrdup(r->k->pool, e.message);
+        }
+        judge(r, apr_pstrcat(r->k->pool, "connect ", one.servers->url, NULL), class, apr_pstrcat(r->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
+        ld_drop(&one);
+        apr_pool_destroy(pool);
+    }
+}
+
+static void check_schema(report *r)
+{
+    ld_call *k = r->k;
+    const directory *d = k->d;
+    const ld_dialect *t = d->dialect;
+    const ld_schema *schema = ld_schema_of(k);
+    const char *const needed[] = {d->marker_attribute, d->upn_attribute};
+    const char *const names[] = {"markerAttribute", "upnAttribute"};
+    if (!judge(r, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
+        return;
+    }
+    directory_class class = ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
+    judge(r, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
+    for (int i = 0; i < 2; i++) {
+        int place = ld_schema_allows(schema, t->user_class, needed[i]) || ld_schema_auxiliary(schema, needed[i]);
+        class = place ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
+        judge(r, names[i], class, needed[i]);
+    }
+    const char *lost = NULL;
+    for (const ld_field *f = t->fields; f->name; f++) {
+        if (!ld_schema_allows(schema, t->user_class, f->attribute) && !ld_schema_auxiliary(schema, f->attribute)) {
+            lost = lost ? apr_pstrcat(k->pool, lost, ", ", f->name, NULL) : f->name;
+        }
+    }
+    line(r, "fields", 1, lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL) : "every field has its place");
+}
+
+static void check_placeholder(report *r)
+{
+    ld_call *k = r->k;
+    const directory *d = k->d;
+    if (!d->dialect->needs_member) {
+        return;
+    }
+    if (!d->placeholder) {
+        line(r, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
+        return;
+    }
+    /* Servers take a member that does not exist, so an absent placeholder is told and no failure. */
+    directory_class class = read_base(k, d->placeholder, "placeholderMember");
+    line(r, "placeholderMember", 1, class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
+}
+
+/* With lastbind our bind a moment ago left the server's time on our own entry. */
+static void check_clock(report *r, int64_t bound_at)
+{
+    ld_call *k = r->k;
+    const directory *d = k->d;
+    const ld_entry **rows;
+    int count;
+    const ld_query query = {.base = d->bind_dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = d->dialect->sign_ins, .limit = 1, .phase = LD_READ,
+                            .doing = "read our own account"};
+    int64_t at = 0;
+    if (d->bind == LD_BIND_SIMPLE && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count) {
+        for (const char *const *name = d->dialect->sign_ins; *name && !at; name++) {
+            at = ld_time(ld_text(k->pool, rows[0], *name));
+        }
+    }
+    line(r, "sign-ins", 1, at ? "recorded by the server" : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count from creation");
+    if (!at) {
+        return;
+    }
+    int64_t ahead = at - bound_at;
+    /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure to be wrong. */
+    int64_t seconds = (ahead < 0 ? -ahead : ahead) / 1000;
+    const char *text = seconds < 2 ? "the server's clock agrees with ours"
+        : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds, ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
+    line(r, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
+}
+
+directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    k.deadline = ida_monotonic(d->env) + 3 * DIRECTORY_CALL_MS;
+    report r = {.k = &k, .lines = lines};
+    const char *detail;
+    check_servers(&r);
+    int64_t bound_at = ida_now(d->env);
+    ld_drop(d);
+    directory_class class = ld_ready(&k);
+    if (class) {
+        *e = r.first ? r.error : *e;
+        return r.first ? r.first : class;
+    }
+    judge(&r, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
+    judge(&r, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
+    judge(&r, "createIn", read_base(&k, d->create_in, "createIn"), apr_pstrcat(pool, d->create_in, ": exists; LDAP tells write permission only at the first write", NULL));
+    class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
+    judge(&r, "users", class, detail);
+    class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);
+    judge(&r, "groups", class, detail);
+    check_schema(&r);
+    line(&r, "content synchronisation", d->offers_sync != 0,
+         d->offers_sync > 0 ? "offered (syncprov)" : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
+                                                                         : "unknown: the rootDSE is not readable by our account");
+    check_placeholder(&r);
+    check_clock(&r, bound_at);
+    *e = r.error;
+    return r.first;
+}

@@ -1,0 +1,390 @@
+/* Owns requests over a connection: bounded waits, streams, pages, writes, entries as values. Must not know what the entries mean. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/text.h"
+#include "worker/ldap_session.h"
+
+#define SLICE_MS 1000   /* between two looks at `alive` */
+#define PAGE 500
+#define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
+
+ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e)
+{
+    *e = (directory_error){0};
+    return (ld_call){.d = d, .pool = pool, .e = e, .deadline = ida_monotonic(d->env) + DIRECTORY_CALL_MS};
+}
+
+int64_t ld_left(const ld_call *k)
+{
+    int64_t left = k->deadline - ida_monotonic(k->d->env);
+    return left > 0 ? left : 0;
+}
+
+directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    k->e->class = class;
+    k->e->message = ida_clean(k->pool, text, strlen(text), sizeof text);
+    k->e->field = field;
+    k->e->retry_after_s = 0;
+    return class;
+}
+
+directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text, const char *doing)
+{
+    const char *field;
+    directory_class class = ld_classify(k->pool, code, phase, text, &field);
+    return ld_fail(k, class, field, "%s: %s: %s", ld_server_url(k->d), doing, ld_code_text(k->pool, code, text));
+}
+
+/* --- entries --- */
+
+static apr_status_t controls_free(void *baton)
+{
+    ldap_controls_free(baton);
+    return APR_SUCCESS;
+}
+
+const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
+{
+    BerElement *ber = NULL;
+    struct berval dn = {0}, name, *values;
+    if (ldap_get_dn_ber(ld, message, &ber, &dn) != LDAP_SUCCESS) {
+        return NULL;
+    }
+    apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
+    ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
+    entry->dn = apr_pstrmemdup(pool, dn.bv_val ? dn.bv_val : "", dn.bv_len);
+    while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
+        ld_attribute *a = apr_array_push(attributes);
+        const char *option = memchr(name.bv_val, ';', name.bv_len);
+        a->name = apr_pstrmemdup(pool, name.bv_val, option ? (size_t)(option - name.bv_val) : name.bv_len);
+        a->count = 0;
+        while (values && values[a->count].bv_val) {
+            a->count++;
+        }
+        a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
+        for (int i = 0; i < a->count; i++) {
+            a->values[i].bv_len = values[i].bv_len;
+            a->values[i].bv_val = apr_pstrmemdup(pool, values[i].bv_val, values[i].bv_len);
+        }
+        ldap_memfree(values);
+    }
+    ber_free(ber, 0);
+    entry->attributes = (const ld_attribute *)attributes->elts;
+    entry->count = attributes->nelts;
+    return entry;
+}
+
+const ld_attribute *ld_get(const ld_entry *entry, const char *name)
+{
+    for (int i = 0; i < entry->count; i++) {
+        if (strcasecmp(entry->attributes[i].name, name) == 0) {
+            return entry->attributes[i].count ? &entry->attributes[i] : NULL;
+        }
+    }
+    return NULL;
+}
+
+const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name)
+{
+    const ld_attribute *a = ld_get(entry, name);
+    const struct berval *best = NULL;
+    for (int i = 0; a && i < a->count; i++) {
+        if (a->values[i].bv_len && (!best || strcmp(a->values[i].bv_val, best->bv_val) < 0)) {
+            best = &a->values[i];
+        }
+    }
+    if (!best) {
+        return NULL;
+    }
+    const char *text = ida_utf8_valid(best->bv_val, best->bv_len) ? apr_pstrmemdup(pool, best->bv_val, best->bv_len)
+                                                                   : ida_clean(pool, best->bv_val, best->bv_len, 0);
+    return text && *text ? text : NULL;
+}
+
+int ld_holds(const ld_entry *entry, const char *name, const char *value)
+{
+    const ld_attribute *a = ld_get(entry, name);
+    for (int i = 0; a && i < a->count; i++) {
+        if (strcasecmp(a->values[i].bv_val, value) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* --- waiting --- */
+
+int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
+{
+    int64_t start = ida_monotonic(k->d->env), end = k->deadline;
+    if (k->idle_ms && start + k->idle_ms < end) {
+        end = start + k->idle_ms;
+    }
+    *message = NULL;
+    for (;;) {
+        int64_t left = end - ida_monotonic(k->d->env);
+        if (left <= 0) {
+            return 0;
+        }
+        left = left < SLICE_MS ? left : SLICE_MS;
+        struct timeval bound = {.tv_sec = (time_t)(left / 1000), .tv_usec = (suseconds_t)(left % 1000 * 1000)};
+        int type = ldap_result(k->d->ld, message_id, LDAP_MSG_ONE, &bound, message);
+        if (type != 0) {
+            return type;
+        }
+        if (k->alive && k->alive(k->baton)) {
+            k->stopped = 1;
+            return 0;
+        }
+    }
+}
+
+directory_class ld_parse(ld_call *k, LDAPMessage *message, ld_answer *answer, apr_pool_t *pool)
+{
+    char *text = NULL;
+    answer->controls = NULL;
+    int code = ldap_parse_result(k->d->ld, message, &answer->code, NULL, &text, NULL, &answer->controls, 1);
+    answer->text = text && *text ? apr_pstrdup(pool, text) : NULL;
+    ldap_memfree(text);
+    if (answer->controls) {
+        apr_pool_cleanup_register(pool, answer->controls, controls_free, apr_pool_cleanup_null);
+    }
+    return code == LDAP_SUCCESS ? DIRECTORY_OK : ld_fail_code(k, code, LD_READ, NULL, "read the answer");
+}
+
+/* No answer came: the connection is of no use any more. */
+static directory_class lost(ld_call *k, int type, int id, ld_phase phase, const char *doing)
+{
+    if (k->stopped) {
+        ldap_abandon_ext(k->d->ld, id, NULL, NULL);
+        ld_drop(k->d);
+        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d), doing);
+    }
+    directory_class class = ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, phase, NULL, doing);
+    ld_drop_failed(k->d);
+    return class;
+}
+
+/* --- searches --- */
+
+static const char *const no_attributes[] = {LDAP_NO_ATTRS, NULL};
+
+directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer)
+{
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    directory *d = k->d;
+    const char *const *attributes = query->attributes ? query->attributes : no_attributes;
+    int64_t server_ms = ld_left(k) > 2 * SERVER_LESS_MS ? ld_left(k) - SERVER_LESS_MS : 1000;
+    struct timeval bound = {.tv_sec = (time_t)((server_ms + 999) / 1000)};
+    int id, code = ldap_search_ext(d->ld, query->base, query->scope, query->filter, (char **)(uintptr_t)attributes, 0, query->controls, NULL,
+                                   &bound, query->limit, &id);
+    if (code == LDAP_FILTER_ERROR || code == LDAP_PARAM_ERROR || code == LDAP_NO_MEMORY || code == LDAP_ENCODING_ERROR) {
+        return ld_fail_code(k, code, query->phase, NULL, query->doing);
+    }
+    if (code != LDAP_SUCCESS) {
+        class = ld_fail_code(k, LDAP_SERVER_DOWN, LD_READ, NULL, query->doing);
+        ld_drop(d);
+        return class;
+    }
+    for (;;) {
+        LDAPMessage *message = NULL;
+        int type = ld_wait(k, id, &message);
+        if (type <= 0) {
+            return lost(k, type, id, LD_READ, query->doing);
+        }
+        if (type == LDAP_RES_SEARCH_RESULT) {
+            d->used_at = ida_monotonic(d->env);
+            return ld_parse(k, message, answer, k->pool);
+        }
+        /* References to other servers are not followed. */
+        class = type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE ? take(k, type, message, baton) : DIRECTORY_OK;
+        ldap_msgfree(message);
+        if (class) {
+            ldap_abandon_ext(d->ld, id, NULL, NULL);
+            return class;
+        }
+    }
+}
+
+static directory_class collect(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    if (type == LDAP_RES_SEARCH_ENTRY) {
+        const ld_entry *entry = ld_entry_read(k->d->ld, message, k->pool);
+        if (entry) {
+            APR_ARRAY_PUSH((apr_array_header_t *)baton, const ld_entry *) = entry;
+        }
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count)
+{
+    directory_class class = DIRECTORY_OK;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        apr_array_header_t *entries = apr_array_make(k->pool, 4, sizeof(const ld_entry *));
+        ld_answer answer = {0};
+        int was_connected = k->d->ld != NULL;
+        class = ld_stream(k, query, collect, entries, &answer);
+        if (!class && answer.code != LDAP_SUCCESS && !(answer.code == LDAP_SIZELIMIT_EXCEEDED && query->limit && entries->nelts >= query->limit)) {
+            class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
+        }
+        *rows = (const ld_entry **)entries->elts;
+        *count = entries->nelts;
+        /* A read may be repeated: once, and only where the first try had a connection to lose or a server that was busy. */
+        if (class != DIRECTORY_TRANSIENT || (!was_connected && !k->d->ld) || ld_left(k) == 0) {
+            return class;
+        }
+    }
+    return class;
+}
+
+typedef struct page_state {
+    ld_each each;
+    void *baton;
+    apr_pool_t *entry_pool;
+    int64_t seen;
+} page_state;
+
+static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    page_state *p = baton;
+    if (type != LDAP_RES_SEARCH_ENTRY) {
+        return DIRECTORY_OK;
+    }
+    p->seen++;
+    const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
+    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton) : ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read");
+    apr_pool_clear(p->entry_pool);
+    return class;
+}
+
+/* The cookie of a page's answer into `cookie` (freed by the caller); 0 when the answer has none. */
+static int page_cookie(LDAP *ld, LDAPControl **controls, struct berval *cookie)
+{
+    LDAPControl *control = ldap_control_find(LDAP_CONTROL_PAGEDRESULTS, controls, NULL);
+    ber_int_t estimate;
+    return control && ldap_parse_pageresponse_control(ld, control, &estimate, cookie) == LDAP_SUCCESS;
+}
+
+directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton)
+{
+    page_state p = {.each = each, .baton = baton};
+    struct berval cookie = {0};
+    ber_int_t size = PAGE;
+    directory_class class;
+    int more = 1;
+    apr_pool_create(&p.entry_pool, k->pool);
+    apr_pool_t *whole = k->pool, *page_pool;
+    apr_pool_create(&page_pool, whole);
+    while (more) {
+        LDAPControl *paging = NULL, *controls[2] = {NULL, NULL};
+        ld_answer answer = {0};
+        ld_query page = *query;
+        LDAP *before = k->d->ld;
+        more = 0;
+        if (cookie.bv_len == 0) {
+            class = ld_ready(k);
+            before = k->d->ld;
+            if (class) {
+                break;
+            }
+        }
+        /* The cookie is the connection's own: with another connection the search would have to begin anew. */
+        if (!before || ldap_create_page_control(before, size, &cookie, 1, &paging) != LDAP_SUCCESS) {
+            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "no page control could be made");
+            break;
+        }
+        controls[0] = paging;
+        page.controls = controls;
+        k->pool = page_pool;
+        class = ld_stream(k, &page, page_entry, &p, &answer);
+        if (!class && answer.code != LDAP_SUCCESS) {
+            int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
+            class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
+            if (refused && p.seen == 0 && size > 1) {
+                size /= 2;
+                more = 1;
+                class = DIRECTORY_OK;
+            }
+        } else if (!class) {
+            ldap_memfree(cookie.bv_val);
+            cookie = (struct berval){0};
+            more = page_cookie(k->d->ld, answer.controls, &cookie) && cookie.bv_len > 0;
+        }
+        k->pool = whole;
+        k->e->message = apr_pstrdup(whole, k->e->message);
+        k->e->field = k->e->field ? apr_pstrdup(whole, k->e->field) : NULL;
+        ldap_control_free(paging);
+        apr_pool_clear(page_pool);
+        if (!class && k->alive && k->alive(k->baton)) {
+            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d), query->doing);
+        }
+        more = more && !class;
+    }
+    ldap_memfree(cookie.bv_val);
+    apr_pool_destroy(page_pool);
+    apr_pool_destroy(p.entry_pool);
+    return class;
+}
+
+/* --- writes --- */
+
+/* The answer to a write that was sent. */
+static directory_class written(ld_call *k, int id, ld_phase phase, const char *doing, ld_answer *answer)
+{
+    LDAPMessage *message = NULL;
+    int type = ld_wait(k, id, &message);
+    if (type <= 0) {
+        return lost(k, type, id, phase, doing);
+    }
+    k->d->used_at = ida_monotonic(k->d->env);
+    directory_class class = ld_parse(k, message, answer, k->pool);
+    return class || answer->code == LDAP_SUCCESS ? class : ld_fail_code(k, answer->code, phase, answer->text, doing);
+}
+
+static directory_class unsent(ld_call *k, int code, const char *doing)
+{
+    /* The request did not go out whole, so nothing can have come of it. */
+    directory_class class = ld_fail_code(k, code, LD_READ, NULL, doing);
+    if (class == DIRECTORY_TRANSIENT) {
+        ld_drop(k->d);
+    }
+    return class;
+}
+
+directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing)
+{
+    ld_answer answer = {0};
+    int id;
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    int code = ldap_modify_ext(k->d->ld, dn, mods, NULL, NULL, &id);
+    return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
+}
+
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *doing, ld_answer *answer)
+{
+    int id;
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    int code = ldap_add_ext(k->d->ld, dn, mods, NULL, NULL, &id);
+    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+}

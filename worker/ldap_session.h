@@ -1,0 +1,157 @@
+/* The open session of one tenant's LDAP directory and the calls over it. Everything here belongs to one thread at a time. */
+#ifndef WORKER_LDAP_SESSION_H
+#define WORKER_LDAP_SESSION_H
+
+#include <ldap.h>
+
+#include "worker/directory.h"
+#include "worker/ldap_dialect.h"
+#include "worker/ldap_error.h"
+#include "worker/ldap_schema.h"
+
+typedef enum ld_bind { LD_BIND_SIMPLE, LD_BIND_EXTERNAL, LD_BIND_GSSAPI } ld_bind;
+typedef enum ld_scheme { LD_LDAPS, LD_LDAP, LD_LDAPI } ld_scheme;
+
+typedef struct ld_server {
+    const char *url, *host; /* host: the path of the socket for ldapi */
+    ld_scheme scheme;
+    int port;
+    int64_t failed_until;   /* monotonic ms; not tried before, unless every server is in that state */
+} ld_server;
+
+struct directory {
+    const ida_env *env;
+    const ida_tenant *tenant;
+    apr_pool_t *pool;
+    /* settings */
+    const ld_dialect *dialect;
+    ld_server *servers;
+    int server_count, start_tls;
+    ld_bind bind;
+    const char *bind_dn, *password_file, *ca_file, *certificate_file, *key_file;
+    const char *user_base, *group_base, *create_in, *upn_attribute, *marker_attribute, *placeholder, *placeholder_key;
+    const json_t *protected_accounts; /* borrowed from the tenant */
+    sync_guard guard;
+    const char *const *user_attributes, *const *group_attributes; /* groups: without members */
+    /* connection; server: index of the one connected to, or connected to last */
+    LDAP *ld;
+    int fd, server;
+    int64_t used_at;
+    apr_pool_t *connection;  /* facts about the server: cleared with the connection */
+    int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
+    const char *subschema, *vendor;
+    const ld_schema *schema; /* read at first use */
+    const char *own_key;     /* DN key of our account, once asked for */
+};
+
+/* One call of the function table: its pool, its error and the one deadline of all its waits. */
+typedef struct ld_call {
+    directory *d;
+    apr_pool_t *pool;
+    directory_error *e;
+    int64_t deadline;        /* monotonic ms */
+    int64_t idle_ms;         /* longest silence of the server inside one answer; 0: only the deadline */
+    int (*alive)(void *);    /* non-zero stops the call; NULL: none */
+    void *baton;
+    int stopped;
+} ld_call;
+
+ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e);
+int64_t ld_left(const ld_call *k); /* ms, 0 when over */
+
+/* Sets the error and returns its class. */
+directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Classifies a code and sets the error: "<server>: <doing>: <code text>". */
+directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text, const char *doing);
+
+/* A usable connection: the present one, or connects, protects and binds anew. */
+directory_class ld_ready(ld_call *k);
+void ld_drop(directory *d);
+/* The server fell silent or away in the middle of an answer: drops it and tries others first for a while. */
+void ld_drop_failed(directory *d);
+const char *ld_server_url(const directory *d);
+
+/* --- entries and requests (ldap_request.c) --- */
+
+typedef struct ld_attribute {
+    const char *name;      /* without options */
+    struct berval *values; /* each with a NUL behind it */
+    int count;
+} ld_attribute;
+
+typedef struct ld_entry {
+    const char *dn;
+    const ld_attribute *attributes;
+    int count;
+} ld_entry;
+
+typedef struct ld_answer {
+    int code;
+    const char *text;
+    LDAPControl **controls; /* of the result; freed by the pool given */
+} ld_answer;
+
+/* One message of an answer into the pool. */
+const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
+
+const ld_attribute *ld_get(const ld_entry *entry, const char *name);
+/* The lexically first value as text, so that the cache does not flap; NULL when absent. Never invalid UTF-8. */
+const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name);
+int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASCII case-insensitive */
+
+/* Waits for the next message: its type, 0 when time is over, -1 when the connection is dead. */
+int ld_wait(ld_call *k, int message_id, LDAPMessage **message);
+/* Result of the last message of an answer. */
+directory_class ld_parse(ld_call *k, LDAPMessage *message, ld_answer *answer, apr_pool_t *pool);
+
+typedef struct ld_query {
+    const char *base;
+    int scope;
+    const char *filter;
+    const char *const *attributes; /* NULL-terminated; NULL: none (only DNs) */
+    int limit;                     /* of entries, 0 = none */
+    LDAPControl **controls;
+    ld_phase phase;                /* what an absent base means */
+    const char *doing;             /* "find the user": for messages */
+} ld_query;
+
+/* Entries and intermediate messages as they come; memory does not grow with their number. A class other than OK from `take` ends the search with it. */
+typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
+directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer);
+
+/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection when the first broke. An absent base is NOT_FOUND or CONFIG by phase. */
+directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count);
+
+/* All entries by pages of `page`, halved while the server refuses the size. *entry_pool is cleared after each entry. Any end but success is no whole answer. */
+typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
+directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
+
+/* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
+directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing);
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *doing, ld_answer *answer);
+
+/* --- users and groups as this service sees them (ldap_entry.c) --- */
+
+#define LD_MAX_ATTRIBUTES 48
+
+/* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and group_attributes. */
+const char *const *ld_user_attributes(directory *d);
+const char *const *ld_group_attributes(directory *d);
+/* 0 when the entry has no usable ID. */
+int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
+int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_group *group);
+int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);
+
+/* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable. */
+directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
+directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
+
+/* OK unless the entry is our own account or one of protectedAccounts. */
+directory_class ld_guard(ld_call *k, const directory_user *user);
+
+/* The server's schema; NULL with the error set when it cannot be read. */
+const ld_schema *ld_schema_of(ld_call *k);
+/* DN key of our account; NULL when the server does not tell (error not set). */
+const char *ld_own_key(ld_call *k);
+
+#endif

@@ -1,0 +1,135 @@
+/* Owns the changes of an existing user: manager, photo, disabling. Must not know how an entry is made or grouped. */
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+/* Look, act, look again; once more from the start when the answer to the act was lost. */
+#define ATTEMPTS 2
+
+static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len, const char *doing)
+{
+    struct berval value = {.bv_val = (char *)(uintptr_t)bytes, .bv_len = len}, *values[] = {&value, NULL};
+    LDAPMod mod = {.mod_op = LDAP_MOD_REPLACE | LDAP_MOD_BVALUES, .mod_type = (char *)(uintptr_t)attribute}, *mods[] = {&mod, NULL};
+    mod.mod_bvalues = values;
+    return ld_modify(k, dn, mods, LD_WRITE, doing);
+}
+
+directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
+}
+
+directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user, manager;
+    directory_class class;
+    int sent = 0;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        class = ld_user_by_id(&k, id, &user);
+        class = class ? class : ld_guard(&k, &user);
+        if (class) {
+            return class;
+        }
+        /* The server takes the DN of nobody too, so existence is looked at here. */
+        class = ld_user_by_upn(&k, manager_upn, &manager);
+        if (class) {
+            e->field = class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT ? "manager" : e->field;
+            return class;
+        }
+        *manager_id = manager.id;
+        if (user.cache.manager_dn_key && strcmp(user.cache.manager_dn_key, manager.cache.dn_key) == 0) {
+            return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
+        }
+        class = replace(&k, user.dn, d->dialect->manager, manager.dn, strlen(manager.dn), "set the manager");
+        sent = 1;
+        if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
+            return class;
+        }
+    }
+    return class;
+}
+
+/* 1 when the entry shows exactly this photo. */
+static directory_class photo_shown(ld_call *k, const directory_user *user, const unsigned char *photo, size_t len, int *same)
+{
+    const char *const attributes[] = {k->d->dialect->photo, NULL};
+    const ld_query query = {.base = user->dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_READ,
+                            .doing = "read the photo"};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    const ld_attribute *a = !class && count ? ld_get(rows[0], attributes[0]) : NULL;
+    *same = a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
+    return class;
+}
+
+directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len, const char *type, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    directory_class class;
+    int sent = 0, same;
+    if (!type || strcmp(type, d->dialect->photo_type) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0) {
+        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
+    }
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        class = ld_user_by_id(&k, id, &user);
+        class = class ? class : ld_guard(&k, &user);
+        class = class ? class : photo_shown(&k, &user, photo, len, &same);
+        if (class) {
+            return class;
+        }
+        if (same) {
+            return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
+        }
+        class = replace(&k, user.dn, d->dialect->photo, photo, len, "set the photo");
+        sent = 1;
+        if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
+            return class;
+        }
+    }
+    return class;
+}
+
+directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    const ld_dialect *t = d->dialect;
+    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
+    int sent = 0;
+    const ld_schema *schema = NULL;
+    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+        class = ld_user_by_id(&k, id, after);
+        class = class ? class : ld_guard(&k, after);
+        if (class) {
+            return class;
+        }
+        if (!after->enabled) {
+            return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
+        }
+        if (attempt == ATTEMPTS || (sent && last == DIRECTORY_OK)) {
+            break;
+        }
+        schema = schema ? schema : ld_schema_of(&k);
+        if (!schema) {
+            return e->class;
+        }
+        if (!ld_schema_knows(schema, t->lock)) {
+            return ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
+        }
+        last = replace(&k, after->dn, t->lock, t->locked, strlen(t->locked), "disable the account");
+        sent = 1;
+        /* 32: moved between look and act; an unsure write: looked at again. */
+        if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
+            return last;
+        }
+    }
+    return last != DIRECTORY_OK ? last
+                                : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: %s was written, but the directory still shows %s as enabled", ld_server_url(d), t->lock, after->dn);
+}
