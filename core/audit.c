@@ -124,15 +124,17 @@ static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_
     if (members[i].at != offsetof(ida_audit, parameters)) {
         return beginning(pool, text, budget);
     }
-    for (size_t inner = budget; inner > 16; inner -= inner / 4) { /* escaped twice: how much longer that is depends on the text */
+    for (size_t inner = budget; inner > strlen(MARK);) { /* escaped twice, which at most doubles it */
         const char *start = beginning(pool, text, inner);
         char *json = apr_palloc(pool, escaped_length(start) + 16), *to = json;
         strcpy(to, "{\"cut\":\"");
         to = escape(to + strlen(to), start);
         strcpy(to, "\"}");
-        if (escaped_length(json) <= budget) {
+        size_t len = escaped_length(json), less = len > budget ? (len - budget + 1) / 2 : 0;
+        if (!less) {
             return json;
         }
+        inner = inner > less ? inner - less : 0;
     }
     return "{}";
 }

@@ -116,9 +116,10 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
 static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash, int64_t head, const char *head_hash)
 {
     int64_t seq = from;
-    char *hash = apr_pstrdup(c->pool, from_hash);
+    char hash[sizeof "0000000000000000000000000000000000000000000000000000000000000000"]; /* what is longer is no hash and fits nothing */
     ida_ctx page = *c; /* rows of one page at a time */
     ida_kind kind = IDA_OK;
+    apr_cpystrn(hash, from_hash, sizeof hash);
     apr_pool_create(&page.pool, c->pool);
     while (!kind && !w->broken && seq < head) {
         db_result r;
@@ -138,7 +139,9 @@ static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const c
                 last = db_text(&r, i, HASH);
             }
         }
-        hash = last == hash ? hash : apr_cpystrn(hash, last, strlen(from_hash) + 1);
+        if (last != hash) {
+            apr_cpystrn(hash, last, sizeof hash);
+        }
     }
     if (kind) {
         c->kind = kind;

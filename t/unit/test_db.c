@@ -1,5 +1,6 @@
 /* The drivers and the base of the store, on both engines: opening, schema, roles, transactions, lost connections, the gate under many processes. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/file.h>
@@ -444,6 +445,49 @@ static void test_many_writers(const char *dsn)
            (long long)WRITERS * ROUNDS * 1000 / (took ? took : 1));
 }
 
+typedef struct thread_work {
+    store *s;
+    apr_pool_t *pool;
+    int bad;
+} thread_work;
+
+static void *write_in_thread(void *baton)
+{
+    thread_work *w = baton;
+    for (int n = 0; n < ROUNDS; n++) {
+        apr_pool_clear(w->pool);
+        w->bad += store_transaction(w->s, ida_ctx_make(&env, w->pool), read_add_write, NULL) != IDA_OK;
+    }
+    return NULL;
+}
+
+static void test_threads(const char *dsn)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    thread_work work[THREADS];
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    const char *value;
+    int bad = 0;
+    sql_write(s, "UPDATE setting SET value = '0' WHERE name = 'count'");
+    for (int i = 0; i < THREADS; i++) {
+        apr_allocator_t *allocator;
+        apr_allocator_create(&allocator);
+        work[i] = (thread_work){store_make(pool, dsn, DB_REQUEST), NULL, 0};
+        apr_pool_create_unmanaged_ex(&work[i].pool, NULL, allocator);
+        apr_allocator_owner_set(allocator, work[i].pool);
+        pthread_create(&threads[i], NULL, write_in_thread, &work[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        bad += work[i].bad;
+        apr_pool_destroy(work[i].pool);
+    }
+    is_int(bad, 0, "threads write without a failure");
+    store_setting_get(s, fresh(), "count", &value);
+    is_int(atoi(value), THREADS * ROUNDS, "and no count is lost");
+}
+
 static void test_killed_holder(const char *dsn)
 {
     db_gate gate = {-1, NULL, 0};
@@ -566,6 +610,7 @@ int main(void)
         test_types(dsn);
         test_snapshot(dsn);
         test_many_writers(dsn);
+        test_threads(dsn);
         if (is_sqlite) {
             test_foreign_file();
             test_roles(dsn);
