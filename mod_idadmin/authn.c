@@ -1,0 +1,96 @@
+/* Owns AuthType IdAdmin: the three headers, judging them, the principal of the request. Must not know what a principal may do.
+ *
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the same comparison. */
+#include "mod_idadmin/module.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "core/credentials.h"
+
+APLOG_USE_MODULE(idadmin);
+
+#define AUTH_TYPE "IdAdmin"
+
+static int challenge(request_rec *r, const char *reason, const char *company, const char *username)
+{
+    const char *realm = ap_auth_name(r);
+    int status = limit_failure(r);
+    if (status == HTTP_UNAUTHORIZED) {
+        request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
+        apr_table_setn(r->err_headers_out, "WWW-Authenticate",
+                       apr_psprintf(r->pool, AUTH_TYPE " realm=\"%s\"", realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
+                      company ? company : "", username ? username : "", r->useragent_ip);
+    } else {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason, r->useragent_ip);
+    }
+    return status;
+}
+
+/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. */
+static const char *judge(const ida_snapshot *snapshot, const char *hash, int64_t now)
+{
+    int same = ida_key_hash_equal(hash, snapshot->key_hash);
+    return !snapshot->key_hash                                                          ? "no such user"
+           : !same                                                                      ? "wrong key"
+           : snapshot->disabled                                                         ? "user disabled"
+           : snapshot->principal.expires_at && now >= snapshot->principal.expires_at    ? "key expired"
+                                                                                        : NULL;
+}
+
+static void set_principal(request_rec *r, request_state *state)
+{
+    const ida_principal *p = &state->snapshot->principal;
+    state->principal = p;
+    r->user = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
+    r->ap_auth_type = (char *)AUTH_TYPE;
+    apr_table_setn(r->notes, "idadmin-company", p->company);
+    apr_table_setn(r->notes, "idadmin-user", p->username);
+    if (*p->label) {
+        apr_table_setn(r->notes, "idadmin-label", ap_escape_logitem(r->pool, p->label));
+    }
+}
+
+int authn_check(request_rec *r)
+{
+    const char *type = ap_auth_type(r);
+    if (!type || strcasecmp(type, AUTH_TYPE) != 0) {
+        return DECLINED;
+    }
+    if (!child || !child->snapshots) {
+        return HTTP_SERVICE_UNAVAILABLE;
+    }
+    request_state *state = request_state_of(r); /* has taken the key out of the headers */
+    const char *company = request_single_header(r, "X-Company-ID"), *username = request_single_header(r, "X-Api-User");
+    char *key = state->key;
+    state->key = NULL;
+    if (!company || !username || !key || !ida_name_valid(company) || !ida_name_valid(username) || !ida_key_well_formed(key)) {
+        if (key) {
+            OPENSSL_cleanse(key, strlen(key));
+        }
+        return challenge(r, !company || !username || !key ? "header missing" : "malformed", company, username);
+    }
+    char hash[IDA_KEY_HASH_LEN + 1];
+    ida_key_hash(key, hash);
+    OPENSSL_cleanse(key, strlen(key));
+
+    const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
+    const ida_snapshot *snapshot;
+    ida_kind kind = ida_snapshot_get(child->snapshots, state->c, &source, company, username, &snapshot);
+    if (kind) {
+        OPENSSL_cleanse(hash, sizeof hash);
+        int wait = state->c->retry_after ? state->c->retry_after : 1;
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
+        return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
+    }
+    const char *reason = judge(snapshot, hash, ida_now(&child->env));
+    OPENSSL_cleanse(hash, sizeof hash);
+    if (reason) {
+        ida_snapshot_release(snapshot);
+        return challenge(r, reason, company, username);
+    }
+    state->snapshot = snapshot;
+    set_principal(r, state);
+    return OK;
+}

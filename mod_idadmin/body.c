@@ -1,0 +1,192 @@
+/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once. Must not know what they say. */
+#include "mod_idadmin/module.h"
+
+#include <apr_buckets.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+APLOG_USE_MODULE(idadmin);
+
+#define SMALL 65536                          /* bytes that any request may hold */
+#define LARGE_TOTAL (4u * IDA_REST_BODY_MAX) /* bytes of larger bodies that a child holds at once */
+#define WAIT_S 5                             /* for a place among them; then 503 */
+#define ARRIVE_US apr_time_from_sec(120)     /* within which a body must have come once it has a place */
+#define STEP 65536
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    size_t used;
+} large;
+
+static apr_status_t destroy(void *unused)
+{
+    (void)unused;
+    pthread_cond_destroy(&large.freed);
+    pthread_mutex_destroy(&large.lock);
+    return APR_SUCCESS;
+}
+
+void body_init(apr_pool_t *pool)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&large.lock, NULL);
+    pthread_cond_init(&large.freed, &attr);
+    pthread_condattr_destroy(&attr);
+    large.used = 0;
+    apr_pool_cleanup_register(pool, NULL, destroy, apr_pool_cleanup_null);
+}
+
+static int reserve(size_t bytes)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += WAIT_S;
+    int failed = 0;
+    pthread_mutex_lock(&large.lock);
+    while (large.used + bytes > LARGE_TOTAL && !failed) {
+        failed = pthread_cond_timedwait(&large.freed, &large.lock, &until);
+    }
+    int got = large.used + bytes <= LARGE_TOTAL;
+    large.used += got ? bytes : 0;
+    pthread_mutex_unlock(&large.lock);
+    return got;
+}
+
+static void unreserve(size_t bytes)
+{
+    pthread_mutex_lock(&large.lock);
+    large.used -= bytes;
+    pthread_cond_broadcast(&large.freed);
+    pthread_mutex_unlock(&large.lock);
+}
+
+/* What the request says of its body's length: -1 when it says nothing. */
+static apr_int64_t announced_length(request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_in, "Content-Length");
+    char *end = NULL;
+    apr_int64_t length = text ? apr_strtoi64(text, &end, 10) : -1;
+    return text && !*end && length >= 0 ? length : -1;
+}
+
+int body_announced(request_rec *r)
+{
+    apr_int64_t length = announced_length(r);
+    return length > 0 || (length < 0 && apr_table_get(r->headers_in, "Transfer-Encoding"));
+}
+
+static int too_large(ida_ctx *c)
+{
+    return ida_kind_status(ida_fail(c, IDA_PAYLOAD_TOO_LARGE, "%s", ida_kind_text(IDA_PAYLOAD_TOO_LARGE)));
+}
+
+static int no_place(request_rec *r, ida_ctx *c)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                  "IDA0230: no place for a large request body within %d s: too many large ones at once in this child", WAIT_S);
+    c->retry_after = WAIT_S;
+    return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Too many large requests at the same time. Try again in %d seconds.", WAIT_S));
+}
+
+/* Room for `more` bytes. OK or a status. */
+static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
+{
+    size_t need = b->len + more;
+    if (need > IDA_REST_BODY_MAX) {
+        return too_large(c);
+    }
+    if (need <= b->room) {
+        return OK;
+    }
+    apr_int64_t length = announced_length(r);
+    /* Above the small size the whole is reserved at once: growing reservations could wait for each other. */
+    size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : IDA_REST_BODY_MAX;
+    if (room > SMALL && !reserve(room)) {
+        return no_place(r, c);
+    }
+    char *bytes = realloc(b->bytes, room + 1);
+    if (!bytes) {
+        if (room > SMALL) {
+            unreserve(room);
+        }
+        return no_place(r, c);
+    }
+    b->bytes = bytes;
+    b->room = room;
+    b->deadline = apr_time_now() + ARRIVE_US;
+    return OK;
+}
+
+void body_free(request_body *b)
+{
+    if (b->room > SMALL) {
+        unreserve(b->room);
+    }
+    free(b->bytes);
+    memset(b, 0, sizeof *b);
+}
+
+static int take_bucket(request_rec *r, ida_ctx *c, request_body *b, apr_bucket *bucket)
+{
+    const char *data;
+    apr_size_t len;
+    apr_status_t rv = apr_bucket_read(bucket, &data, &len, APR_BLOCK_READ);
+    if (rv != APR_SUCCESS) {
+        return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+    }
+    int status = make_room(r, c, b, len);
+    if (status == OK && len) {
+        memcpy(b->bytes + b->len, data, len);
+        b->len += len;
+    }
+    return status;
+}
+
+static int read_all(request_rec *r, ida_ctx *c, request_body *b)
+{
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    for (int end = 0; !end;) {
+        apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_BLOCK_READ, STEP);
+        if (rv != APR_SUCCESS) { /* AP_FILTER_ERROR: a filter has answered already, handed through as it is */
+            return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+        }
+        while (!APR_BRIGADE_EMPTY(brigade)) {
+            apr_bucket *bucket = APR_BRIGADE_FIRST(brigade);
+            int status = OK;
+            if (APR_BUCKET_IS_EOS(bucket)) {
+                end = 1;
+            } else if (!APR_BUCKET_IS_METADATA(bucket)) {
+                status = take_bucket(r, c, b, bucket);
+            }
+            apr_bucket_delete(bucket);
+            if (status != OK) {
+                apr_brigade_cleanup(brigade);
+                return status;
+            }
+        }
+        if (!end && b->room > SMALL && apr_time_now() > b->deadline) {
+            return HTTP_REQUEST_TIME_OUT;
+        }
+    }
+    return OK;
+}
+
+int body_read(request_rec *r, ida_ctx *c, request_body *b)
+{
+    memset(b, 0, sizeof *b);
+    int status = announced_length(r) > IDA_REST_BODY_MAX ? too_large(c) : make_room(r, c, b, 1);
+    if (status == OK) {
+        status = read_all(r, c, b);
+    }
+    if (status != OK) {
+        body_free(b);
+        return status;
+    }
+    b->bytes[b->len] = '\0';
+    return OK;
+}

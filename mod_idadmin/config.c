@@ -1,0 +1,134 @@
+/* Owns the directives: their table, unset values, merging and defaults. Must not know what is done with them. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+#ifndef IDA_LOCALSTATEDIR
+#define IDA_LOCALSTATEDIR "/var"
+#endif
+
+#define SLOTS_DEFAULT 65536
+#define SLOTS_MIN 64
+#define SLOTS_MAX 16777216
+
+static const struct {
+    const char *name;
+    ida_rate rate; /* default */
+} limits[LIMIT_KINDS] = {
+    [IDA_LIMIT_KEY] = {"key", {120, 60, 0}},
+    [IDA_LIMIT_COMPANY] = {"company", {1200, 60, 0}},
+    [IDA_LIMIT_ADDRESS] = {"address", {6000, 60, 0}},
+    [IDA_LIMIT_FAILURES] = {"failures", {30, 60, 0}},
+};
+
+void *config_create(apr_pool_t *pool, server_rec *s)
+{
+    (void)s;
+    return apr_pcalloc(pool, sizeof(server_config));
+}
+
+void *config_merge(apr_pool_t *pool, void *base, void *more)
+{
+    const server_config *b = base, *m = more;
+    server_config *merged = apr_pcalloc(pool, sizeof *merged);
+    merged->store = m->store ? m->store : b->store;
+    merged->spool = m->spool ? m->spool : b->spool;
+    merged->rate_table = m->rate_table ? m->rate_table : b->rate_table;
+    for (int i = 0; i < LIMIT_KINDS; i++) {
+        merged->rates[i] = m->rates[i].limit || m->rates[i].off ? m->rates[i] : b->rates[i];
+    }
+    return merged;
+}
+
+static server_config *config_of(server_rec *s)
+{
+    return ap_get_module_config(s->module_config, &idadmin_module);
+}
+
+const char *config_store(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->store ? config->store : store_default_dsn();
+}
+
+const char *config_spool(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->spool ? config->spool : IDA_LOCALSTATEDIR "/lib/idadmin/spool";
+}
+
+unsigned config_rate_table(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->rate_table ? config->rate_table : SLOTS_DEFAULT;
+}
+
+const ida_rate *config_rate(server_rec *s, ida_limit_kind kind)
+{
+    const server_config *config = config_of(s);
+    const ida_rate *rate = &config->rates[kind];
+    return rate->limit || rate->off ? rate : &limits[kind].rate;
+}
+
+/* --- setters: a sentence that names the directive and what it takes, or NULL --- */
+
+static const char *server_wide(cmd_parms *cmd)
+{
+    return ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
+static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    const char *fault = server_wide(cmd);
+    if (!fault && (fault = store_dsn_fault(value)) != NULL) {
+        fault = apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
+    }
+    config_of(cmd->server)->store = value;
+    return fault;
+}
+
+static const char *set_spool(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    config_of(cmd->server)->spool = value;
+    if (*value != '/') {
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a directory given from / on", cmd->cmd->name, value);
+    }
+    return server_wide(cmd);
+}
+
+static const char *set_rate_table(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    char *end;
+    apr_int64_t slots = apr_strtoi64(value, &end, 10);
+    if (*end || end == value || slots < SLOTS_MIN || slots > SLOTS_MAX) {
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a number of records from %d to %d", cmd->cmd->name, value, SLOTS_MIN, SLOTS_MAX);
+    }
+    config_of(cmd->server)->rate_table = (unsigned)slots;
+    return server_wide(cmd);
+}
+
+static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind, const char *value)
+{
+    (void)unused;
+    for (int i = 0; i < LIMIT_KINDS; i++) {
+        if (strcasecmp(kind, limits[i].name) == 0) {
+            const char *fault = ida_rate_parse(value, &config_of(cmd->server)->rates[i]);
+            return fault ? apr_psprintf(cmd->pool, "%s %s \"%s\": %s", cmd->cmd->name, kind, value, fault) : server_wide(cmd);
+        }
+    }
+    return apr_psprintf(cmd->pool, "%s \"%s\": the first word must be key, company, address or failures", cmd->cmd->name, kind);
+}
+
+const command_rec idadmin_directives[] = {
+    AP_INIT_TAKE1("IdAdminStore", set_store, NULL, RSRC_CONF,
+                  "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
+    AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF, "directory of this node's audit spool, read by its worker"),
+    AP_INIT_TAKE1("IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
+                  "records of the rate limiter in shared memory; a change holds after a full restart"),
+    AP_INIT_TAKE2("IdAdminRateLimit", set_rate_limit, NULL, RSRC_CONF,
+                  "key, company, address or failures, and a rate such as 120/60s, or off"),
+    {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
+};

@@ -1,0 +1,88 @@
+/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401 and the limits of key and company are behind it; it goes on
+ * with 404, 403, 415, 413 and the operation. Must not know what operations do. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(idadmin);
+
+static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
+{
+    memset(answer, 0, sizeof *answer);
+    ida_operation_refusal(call, kind);
+    ida_rest_error_answer(call->c, answer);
+    return kind;
+}
+
+/* Reads the body where the operation takes one, gets a connection, runs. OK with `answer` filled, or a status for httpd with call->audit set. */
+static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
+{
+    request_body body = {0};
+    if (call->operation->body) {
+        int status = body_read(r, call->c, &body);
+        if (status != OK) {
+            ida_kind kind = call->c->kind ? call->c->kind : ida_kind_of_status(status);
+            refuse(call, kind, answer);
+            return call->c->kind ? OK : status;
+        }
+        request->body = body.bytes;
+        request->body_len = body.len;
+    }
+    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    if (kind) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);
+        ida_ctx_clear(call->c); /* what is wrong with the store is the log's business */
+        call->c->retry_after = 1;
+        ida_fail(call->c, kind, "%s", ida_kind_text(kind));
+        refuse(call, kind, answer);
+    } else {
+        ida_rest_run(call, request, answer);
+        pool_release(NULL, call->store); /* before a slow client is written to */
+    }
+    body_free(&body);
+    return OK;
+}
+
+/* The record goes out before the answer; IDA_OK when it is written or was with the work itself. */
+static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
+{
+    state->audited = 1;
+    if (call->operation) {
+        apr_table_setn(r->notes, "idadmin-op", call->operation->name);
+    }
+    if (call->task_id) {
+        apr_table_setn(r->notes, "idadmin-task", call->task_id);
+    }
+    return call->audit_written ? IDA_OK : spool_write(state->c, call->audit);
+}
+
+int rest_handler(request_rec *r)
+{
+    if (!r->handler || strcmp(r->handler, "idadmin-rest") != 0) {
+        return DECLINED;
+    }
+    request_state *state = child ? request_state_of(r) : NULL;
+    if (!state || !state->principal) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "IDA0211: %s is served by idadmin-rest without authentication: its Location needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                      r->uri);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    const ida_route *route = request_route(r);
+    ida_call call = {
+        .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+    };
+    ida_rest_request request = {
+        .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"), .has_body = body_announced(r),
+    };
+    ida_rest_answer answer;
+    int status = OK;
+    if (!ida_rest_admit(&call, route, &request, &answer)) {
+        status = run(r, &call, &request, &answer);
+    }
+    if (audit(r, state, &call) != IDA_OK) {
+        ida_rest_error_answer(state->c, &answer);
+        status = OK;
+    }
+    return status == OK ? respond(r, &answer) : status;
+}

@@ -1,0 +1,152 @@
+/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not know how charges are counted. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(idadmin);
+
+/* The name an address is counted under: IPv4 whole, IPv6 by /64, in which one host moves at will. */
+static const char *address_name(request_rec *r)
+{
+    const apr_sockaddr_t *address = r->useragent_addr;
+    if (!address || address->family != APR_INET6) {
+        return r->useragent_ip;
+    }
+    const unsigned char *b = (const unsigned char *)address->ipaddr_ptr;
+    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (memcmp(b, mapped, sizeof mapped) == 0) {
+        return apr_psprintf(r->pool, "%d.%d.%d.%d", b[12], b[13], b[14], b[15]);
+    }
+    return apr_psprintf(r->pool, "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+}
+
+static int refuse(request_rec *r, unsigned seconds)
+{
+    int wait = seconds ? (int)seconds : 1;
+    return request_refuse(r, IDA_RATE_LIMIT_EXCEEDED, apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
+}
+
+/* 1 when admitted. */
+static int charge(request_rec *r, ida_limit_kind kind, const char *name, const ida_rate *rate)
+{
+    quota *q = &request_state_of(r)->quotas[kind];
+    q->rate = *rate;
+    q->known = 1;
+    ida_limiter_charge(child->limiter, kind, name, rate, &q->charge);
+    return q->charge.admitted;
+}
+
+static int answer_options(request_rec *r, const char *allow)
+{
+    apr_table_setn(r->headers_out, "Allow", allow);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    r->status = HTTP_NO_CONTENT;
+    return DONE;
+}
+
+static void allow(request_rec *r, const char *methods)
+{
+    char *rest = apr_pstrdup(r->pool, methods), *last = NULL;
+    int how = REPLACE_ALLOW;
+    for (char *method = apr_strtok(rest, ", ", &last); method; method = apr_strtok(NULL, ", ", &last)) {
+        ap_allow_methods(r, how, method, NULL);
+        how = MERGE_ALLOW;
+    }
+}
+
+int limit_access(request_rec *r)
+{
+    face f = request_face(r);
+    if (f == FACE_NONE) {
+        return DECLINED;
+    }
+    if (!child || !child->limiter) {
+        return HTTP_SERVICE_UNAVAILABLE; /* child_init said why */
+    }
+    request_state *state = request_state_of(r);
+    const char *methods = f == FACE_REST ? request_route(r)->allow : "GET, HEAD, OPTIONS";
+    int options = r->method_number == M_OPTIONS;
+    int wrong = f == FACE_REST ? state->route.kind == IDA_ROUTE_WRONG_METHOD : r->method_number != M_GET && !options;
+    if (wrong) {
+        allow(r, methods);
+        return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
+    }
+    if (request_is_first(r) && !charge(r, IDA_LIMIT_ADDRESS, address_name(r), config_rate(r->server, IDA_LIMIT_ADDRESS))) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "address limit reached by %s", address_name(r));
+        return refuse(r, state->quotas[IDA_LIMIT_ADDRESS].charge.retry_after_s);
+    }
+    if (options) {
+        return answer_options(r, methods);
+    }
+    return DECLINED; /* the rest is for whoever else guards this Location */
+}
+
+int limit_failure(request_rec *r)
+{
+    ida_charge answer;
+    ida_limiter_charge(child->limiter, IDA_LIMIT_FAILURES, address_name(r), config_rate(r->server, IDA_LIMIT_FAILURES), &answer);
+    return answer.admitted ? HTTP_UNAUTHORIZED : refuse(r, answer.retry_after_s);
+}
+
+/* Own before tenant's before server's. */
+static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_rate *tenants, ida_limit_kind kind)
+{
+    return own && (own->limit || own->off) ? own : tenants->limit || tenants->off ? tenants : config_rate(r->server, kind);
+}
+
+int limit_fixups(request_rec *r)
+{
+    request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
+    if (!state || !state->principal || state->face == FACE_NONE || !request_is_first(r)) {
+        return DECLINED;
+    }
+    const ida_principal *p = state->principal;
+    const ida_tenant *tenant = state->snapshot->tenant;
+    const char *name = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
+    const ida_rate *company = rate_for(r, NULL, &tenant->rate_company, IDA_LIMIT_COMPANY);
+    quota *q = &state->quotas[IDA_LIMIT_COMPANY];
+    /* A look at the company first, so that its refusals do not use up the key. */
+    q->rate = *company;
+    q->known = 1;
+    ida_limiter_peek(child->limiter, IDA_LIMIT_COMPANY, p->company, company, &q->charge);
+    ida_limit_kind refused_by = IDA_LIMIT_COMPANY;
+    int admitted = q->charge.admitted;
+    if (admitted) {
+        refused_by = IDA_LIMIT_KEY;
+        admitted = charge(r, IDA_LIMIT_KEY, name, rate_for(r, &p->rate, &tenant->rate_key, IDA_LIMIT_KEY));
+    }
+    if (admitted) {
+        refused_by = IDA_LIMIT_COMPANY;
+        admitted = charge(r, IDA_LIMIT_COMPANY, p->company, company);
+    }
+    limit_headers(r);
+    if (admitted) {
+        return DECLINED;
+    }
+    state->limited = 1;
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s", refused_by == IDA_LIMIT_KEY ? "key" : "company", name);
+    return refuse(r, state->quotas[refused_by].charge.retry_after_s);
+}
+
+/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy. err_headers_out: errors carry them too. */
+void limit_headers(request_rec *r)
+{
+    static const struct { ida_limit_kind kind; const char *policy; } policies[] = {
+        {IDA_LIMIT_KEY, "key"}, {IDA_LIMIT_COMPANY, "company"}, {IDA_LIMIT_ADDRESS, "address"},
+    };
+    const request_state *state = request_state_of(r);
+    const char *policy = "", *left = "";
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        const quota *q = &state->quotas[policies[i].kind];
+        if (!q->known || q->rate.off || !q->rate.limit) {
+            continue;
+        }
+        const char *comma = *policy ? ", " : "";
+        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy, q->rate.limit, q->rate.period_s);
+        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy, q->charge.remaining, q->charge.retry_after_s);
+    }
+    if (*policy) {
+        apr_table_setn(r->err_headers_out, "RateLimit-Policy", policy);
+        apr_table_setn(r->err_headers_out, "RateLimit", left);
+    }
+}

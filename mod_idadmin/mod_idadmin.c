@@ -1,0 +1,42 @@
+/* The module's record and hooks: which function runs in which phase. Owns nothing else. */
+#include "mod_idadmin/module.h"
+
+#include <mod_auth.h>
+
+static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    (void)plog;
+    (void)ptemp;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
+        return OK; /* the configuration is only being looked at */
+    }
+    return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over. */
+static int log_request(request_rec *r)
+{
+    if (child && r->status >= 400 && request_face(r) != FACE_NONE) {
+        spool_refusal(r, ida_kind_of_status(r->status));
+    }
+    return DECLINED;
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    respond_register(pool);
+    authz_register(pool);
+    ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_access(limit_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_check_authn(authn_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_fixups(limit_fixups, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_error_filter(respond_insert_error_filter, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_log_transaction(log_request, NULL, NULL, APR_HOOK_FIRST);
+}
+
+AP_DECLARE_MODULE(idadmin) = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, config_create, config_merge, idadmin_directives, register_hooks, AP_MODULE_FLAG_NONE,
+};

@@ -1,0 +1,148 @@
+/* What the files of the module share: configuration, the state of a child and of a request, and who does what in which phase. */
+#ifndef MOD_IDADMIN_MODULE_H
+#define MOD_IDADMIN_MODULE_H
+
+#include <apr_strings.h>
+#include <httpd.h>
+#include <http_config.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <http_request.h>
+
+#include "core/ratelimit.h"
+#include "core/rest.h"
+#include "core/snapshot.h"
+#include "core/spool.h"
+
+extern module AP_MODULE_DECLARE_DATA idadmin_module;
+
+/* --- config.c --- */
+
+#define LIMIT_KINDS (IDA_LIMIT_FAILURES + 1)
+
+/* Server-wide: directives are refused inside a virtual host, which sees its main server's values. Unset: NULL, 0, and for a rate limit 0 and off 0. */
+typedef struct server_config {
+    const char *store;
+    const char *spool;
+    unsigned rate_table;
+    ida_rate rates[LIMIT_KINDS];
+} server_config;
+
+extern const command_rec idadmin_directives[];
+void *config_create(apr_pool_t *pool, server_rec *s);
+void *config_merge(apr_pool_t *pool, void *base, void *more);
+const char *config_store(server_rec *s);
+const char *config_spool(server_rec *s);
+unsigned config_rate_table(server_rec *s);
+const ida_rate *config_rate(server_rec *s, ida_limit_kind kind);
+
+/* --- request.c: state of a request, made by its first hook --- */
+
+typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI } face;
+
+typedef struct quota { /* one policy of the RateLimit headers */
+    ida_rate rate;
+    ida_charge charge;
+    int known;
+} quota;
+
+typedef struct request_state {
+    ida_ctx *c;                    /* kind and message of a refusal before the handler */
+    face face;
+    int routed;
+    ida_route route;
+    char *key;                     /* X-Api-Key, taken out of headers_in; wiped once it is judged */
+    const ida_snapshot *snapshot;  /* given back when the request's pool goes */
+    const ida_principal *principal;/* set by check_authn alone */
+    quota quotas[LIMIT_KINDS];     /* those of key, company, address */
+    int limited;                   /* 429 by key or company: audited by refusals.c */
+    int audited;                   /* its record is written */
+    int error_sent;
+} request_state;
+
+face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
+request_state *request_state_of(request_rec *r);
+const ida_route *request_route(request_rec *r);
+/* Value of a request header that is there exactly once, else NULL. */
+const char *request_single_header(request_rec *r, const char *name);
+/* Initial requests, and those made by an internal redirect from outside of our Locations. */
+int request_is_first(request_rec *r);
+/* Notes a refusal for the error filter and returns the status to hand to httpd. */
+int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after);
+
+/* --- child.c: what a child process holds --- */
+
+typedef struct child_state {
+    server_rec *server;
+    ida_env env;
+    ida_limiter *limiter;
+    ida_spool_writer *spool;
+    ida_snapshots *snapshots;
+    char *openapi;                 /* text made once */
+    size_t openapi_len;
+} child_state;
+
+extern child_state *child;         /* NULL outside of serving children; set before threads start */
+void child_init(apr_pool_t *pool, server_rec *s);
+
+/* --- shm.c --- */
+
+int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
+void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
+struct refusals *shm_refusals(void);
+_Atomic uint64_t *shm_overflow_watch(void);        /* {minute of the last log line: 32, overflows told: 32} */
+
+/* --- pool.c: store connections of this child --- */
+
+void pool_init(apr_pool_t *pool, server_rec *s);
+ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
+void pool_release(void *baton, store *s);
+
+/* --- spool.c and refusals.c: audit --- */
+
+/* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
+ida_kind spool_write(ida_ctx *c, const ida_audit *record);
+/* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller is not known. */
+ida_kind spool_refusal(request_rec *r, ida_kind kind);
+
+typedef struct refusals refusals;  /* in shared memory */
+size_t refusals_size(void);
+void refusals_format(refusals *all);
+/* Counts a 429 of a key; written as one record when its minute is over. */
+ida_kind refusals_count(ida_ctx *c, const ida_principal *principal);
+/* Writes what is due; `all` also what is not. */
+void refusals_flush(ida_ctx *c, int all);
+
+/* --- phases --- */
+
+int limit_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
+int authn_check(request_rec *r);     /* check_authn */
+void authz_register(apr_pool_t *pool);
+int limit_fixups(request_rec *r);    /* key and company */
+int limit_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED or 429 */
+void limit_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
+int rest_handler(request_rec *r);
+int openapi_handler(request_rec *r);
+
+/* --- body.c --- */
+
+typedef struct request_body {
+    char *bytes;         /* malloc; NUL-terminated beyond len */
+    size_t len, room;
+    apr_time_t deadline;
+} request_body;
+
+/* Reads the body, at most IDA_REST_BODY_MAX. OK; else a status, with c->kind set where the refusal is ours and unset where httpd's own is to be returned. */
+int body_read(request_rec *r, ida_ctx *c, request_body *body);
+void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
+int body_announced(request_rec *r); /* 1 when the request has a body */
+void body_init(apr_pool_t *pool);
+
+/* --- respond.c --- */
+
+int respond(request_rec *r, const ida_rest_answer *answer);
+void respond_insert_error_filter(request_rec *r);
+void respond_register(apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,73 @@
+/* Owns this child's few store connections. Must not know statements. */
+#include "mod_idadmin/module.h"
+
+#include <apr_reslist.h>
+
+APLOG_USE_MODULE(idadmin);
+
+#define CONNECTIONS 4                      /* design 8: as many served as many requests as 25 */
+#define WAIT_US apr_time_from_sec(5)
+
+/* Handles are made once and connect at their first use; the list only hands them out. Filled and read under the list's lock. */
+static struct {
+    apr_reslist_t *list;
+    store *handles[CONNECTIONS];
+    int given;
+} connections;
+
+static apr_status_t give(void **resource, void *params, apr_pool_t *pool)
+{
+    (void)params;
+    (void)pool;
+    if (connections.given == CONNECTIONS) {
+        return APR_EGENERAL;
+    }
+    *resource = connections.handles[connections.given++];
+    return APR_SUCCESS;
+}
+
+static apr_status_t keep(void *resource, void *params, apr_pool_t *pool)
+{
+    (void)resource;
+    (void)params;
+    (void)pool;
+    return APR_SUCCESS; /* handles end with the child's pool */
+}
+
+void pool_init(apr_pool_t *pool, server_rec *s)
+{
+    connections.given = 0;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        connections.handles[i] = store_make(pool, config_store(s), DB_REQUEST);
+    }
+    apr_status_t rv = apr_reslist_create(&connections.list, 0, CONNECTIONS, CONNECTIONS, 0, give, keep, NULL, pool);
+    if (rv != APR_SUCCESS) {
+        connections.list = NULL;
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, s, "IDA0203: cannot make the list of store connections; requests get 503");
+        return;
+    }
+    apr_reslist_timeout_set(connections.list, WAIT_US);
+}
+
+ida_kind pool_acquire(void *baton, ida_ctx *c, store **s)
+{
+    void *resource;
+    (void)baton;
+    if (!connections.list || apr_reslist_acquire(connections.list, &resource) != APR_SUCCESS) {
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy at the moment.");
+    }
+    ida_kind kind = store_connect(resource, c);
+    if (kind) {
+        apr_reslist_release(connections.list, resource);
+        return kind;
+    }
+    *s = resource;
+    return IDA_OK;
+}
+
+void pool_release(void *baton, store *s)
+{
+    (void)baton;
+    apr_reslist_release(connections.list, s);
+}

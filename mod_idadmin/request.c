@@ -1,0 +1,107 @@
+/* Owns the state of a request across the phases. Must not know credentials' rules nor the store. */
+#include "mod_idadmin/module.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+APLOG_USE_MODULE(idadmin);
+
+face request_face(request_rec *r)
+{
+    static const struct { const char *handler; face face; } faces[] = {
+        {"idadmin-rest", FACE_REST}, {"idadmin-openapi", FACE_OPENAPI},
+    };
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    for (size_t i = 0; core->handler && i < sizeof faces / sizeof *faces; i++) {
+        if (strcmp(core->handler, faces[i].handler) == 0) {
+            return faces[i].face;
+        }
+    }
+    return FACE_NONE;
+}
+
+typedef struct header_count {
+    const char *value;
+    int count;
+} header_count;
+
+static int count_header(void *baton, const char *name, const char *value)
+{
+    header_count *seen = baton;
+    (void)name;
+    seen->value = value;
+    seen->count++;
+    return 1;
+}
+
+/* Value of a header that is there exactly once, else NULL. httpd joins doubled ones with a comma, which no valid name holds. */
+const char *request_single_header(request_rec *r, const char *name)
+{
+    header_count seen = {NULL, 0};
+    apr_table_do(count_header, &seen, r->headers_in, name, NULL);
+    return seen.count == 1 ? seen.value : NULL;
+}
+
+static apr_status_t give_back(void *baton)
+{
+    request_state *state = baton;
+    if (state->key) {
+        OPENSSL_cleanse(state->key, strlen(state->key));
+    }
+    if (state->snapshot) {
+        ida_snapshot_release(state->snapshot);
+        state->snapshot = NULL;
+    }
+    return APR_SUCCESS;
+}
+
+request_state *request_state_of(request_rec *r)
+{
+    request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
+    if (!state) {
+        state = apr_pcalloc(r->pool, sizeof *state);
+        state->c = ida_ctx_make(&child->env, r->pool);
+        state->face = request_face(r);
+        apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
+        ap_set_module_config(r->request_config, &idadmin_module, state);
+        /* The key leaves the header table before anything else can log it; the bytes are ours to wipe. */
+        const char *key = request_single_header(r, "X-Api-Key");
+        if (key) {
+            state->key = apr_pstrdup(r->pool, key);
+            OPENSSL_cleanse((char *)key, strlen(key));
+        }
+        apr_table_unset(r->headers_in, "X-Api-Key");
+    }
+    return state;
+}
+
+const ida_route *request_route(request_rec *r)
+{
+    request_state *state = request_state_of(r);
+    if (!state->routed) {
+        ida_rest_route(r->pool, r->method, r->uri, &state->route);
+        state->routed = 1;
+    }
+    return &state->route;
+}
+
+int request_is_first(request_rec *r)
+{
+    for (request_rec *before = r->prev ? r->prev : r->main; before; before = before->prev ? before->prev : before->main) {
+        if (request_face(before) != FACE_NONE) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after)
+{
+    ida_ctx *c = request_state_of(r)->c;
+    ida_fail(c, kind, "%s", message ? message : ida_kind_text(kind));
+    c->retry_after = retry_after;
+    if (retry_after) {
+        apr_table_setn(r->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_after));
+    }
+    return ida_kind_status(kind);
+}

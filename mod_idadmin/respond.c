@@ -1,0 +1,106 @@
+/* Owns answers: writing ours, and turning errors raised in any phase by anybody into our JSON. Must not know operations. */
+#include "mod_idadmin/module.h"
+
+#include <mod_core.h>
+#include <string.h>
+#include <util_filter.h>
+
+APLOG_USE_MODULE(idadmin);
+
+#define ERROR_FILTER "IDADMIN_ERROR"
+
+static ap_filter_rec_t *error_filter;
+
+int respond(request_rec *r, const ida_rest_answer *answer)
+{
+    r->status = answer->status;
+    for (const ida_rest_header *h = answer->headers; h; h = h->next) {
+        apr_table_setn(r->headers_out, h->name, h->value);
+    }
+    if (answer->retry_after) {
+        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, answer->retry_after));
+    }
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (!answer->body) {
+        return OK;
+    }
+    ap_set_content_type(r, IDA_JSON_TYPE);
+    ap_set_content_length(r, (apr_off_t)answer->len);
+    ap_rwrite(answer->body, (int)answer->len, r); /* dropped by httpd for HEAD */
+    return OK;
+}
+
+/* --- errors of any phase --- */
+
+static const char *error_body(request_rec *r, const request_state *state)
+{
+    const ida_ctx *c = state->c;
+    int ours = c->kind && ida_kind_status(c->kind) == r->status;
+    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), ours && c->kind != IDA_INTERNAL_ERROR ? c->message : NULL);
+}
+
+static void error_headers(request_rec *r, const request_state *state, size_t len)
+{
+    ap_set_content_type(r, IDA_JSON_TYPE);
+    ap_set_content_length(r, (apr_off_t)len);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {
+        apr_table_setn(r->headers_out, "Allow", state->route.allow);
+    }
+    if (r->status == HTTP_SERVICE_UNAVAILABLE && !apr_table_get(r->headers_out, "Retry-After")) {
+        apr_table_setn(r->headers_out, "Retry-After", "1");
+    }
+}
+
+/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one request (after 413): then only drops. */
+static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
+{
+    request_rec *r = f->r;
+    request_state *state = request_state_of(r);
+    int end = 0;
+    for (apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in) && !end; b = APR_BUCKET_NEXT(b)) {
+        end = APR_BUCKET_IS_EOS(b);
+    }
+    apr_brigade_cleanup(in);
+    if (!end) {
+        return APR_SUCCESS;
+    }
+    if (!state->error_sent) {
+        const char *text = error_body(r, state);
+        size_t len = strlen(text);
+        state->error_sent = 1;
+        error_headers(r, state, len);
+        APR_BRIGADE_INSERT_TAIL(in, apr_bucket_pool_create(text, len, r->pool, f->c->bucket_alloc));
+    }
+    APR_BRIGADE_INSERT_TAIL(in, apr_bucket_eos_create(f->c->bucket_alloc));
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, in);
+}
+
+/* Runs before the answer's status line is made, for every error page that httpd itself writes. */
+void respond_insert_error_filter(request_rec *r)
+{
+    if (request_face(r) == FACE_NONE || r->status < 400 || !child) {
+        return;
+    }
+    request_state *state = request_state_of(r);
+    if (r->status == HTTP_UNAUTHORIZED && state->principal) {
+        r->status = HTTP_FORBIDDEN; /* a Require refused somebody whose credentials are good */
+        r->status_line = NULL;
+        apr_table_unset(r->err_headers_out, "WWW-Authenticate");
+        apr_table_unset(r->headers_out, "WWW-Authenticate");
+    }
+    if (spool_refusal(r, ida_kind_of_status(r->status)) != IDA_OK) {
+        r->status = HTTP_SERVICE_UNAVAILABLE;
+        r->status_line = NULL;
+    }
+    if (ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
+        ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
+    }
+}
+
+void respond_register(apr_pool_t *pool)
+{
+    (void)pool;
+    error_filter = ap_register_output_filter(ERROR_FILTER, filter_error, NULL, AP_FTYPE_CONTENT_SET);
+}

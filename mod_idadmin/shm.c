@@ -1,0 +1,99 @@
+/* Owns the shared memory segment: one anonymous segment for the life of the server, found again after restarts through retained data. Must not know what
+ * is counted in it.
+ *
+ * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process pool: old and new children of a graceful restart use the
+ * same one. Layout: a head, the table of refused requests, the rate limiter's block. */
+#include "mod_idadmin/module.h"
+
+#include <apr_shm.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/context.h"
+
+APLOG_USE_MODULE(idadmin);
+
+#define RETAINED_KEY "mod_idadmin-shm-1"
+
+/* In the process pool: must not point into the module, which is unloaded and loaded again by a restart. */
+typedef struct retained {
+    apr_shm_t *shm;
+    size_t refusals_at, limiter_at, limiter_size;
+} retained;
+
+static retained *kept;
+
+static size_t aligned(size_t at)
+{
+    return (at + 4095) & ~(size_t)4095;
+}
+
+static int is_ours(const retained *k)
+{
+    return k->shm && k->refusals_at == 64 && k->limiter_at == aligned(64 + refusals_size()) &&
+           ida_limiter_slots((char *)apr_shm_baseaddr_get(k->shm) + k->limiter_at, k->limiter_size);
+}
+
+static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_rec *s)
+{
+    unsigned char hash_key[16];
+    ida_env env;
+    k->refusals_at = 64;
+    k->limiter_at = aligned(64 + refusals_size());
+    k->limiter_size = ida_limiter_size(slots);
+    apr_status_t rv = apr_shm_create(&k->shm, k->limiter_at + k->limiter_size, NULL, process_pool);
+    if (rv != APR_SUCCESS) {
+        k->shm = NULL;
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s,
+                     "IDA0201: cannot get %" APR_SIZE_T_FMT " bytes of shared memory for the rate limits; lower IdAdminRateTable",
+                     k->limiter_at + k->limiter_size);
+        return 0;
+    }
+    char *base = apr_shm_baseaddr_get(k->shm);
+    ida_env_default(&env);
+    ida_random(&env, hash_key, sizeof hash_key);
+    refusals_format((refusals *)(base + k->refusals_at));
+    ida_limiter_format(base + k->limiter_at, k->limiter_size, slots, hash_key);
+    return 1;
+}
+
+int shm_prepare(apr_pool_t *pconf, server_rec *s)
+{
+    (void)pconf;
+    unsigned slots = config_rate_table(s);
+    kept = ap_retained_data_get(RETAINED_KEY);
+    if (!kept) {
+        kept = ap_retained_data_create(RETAINED_KEY, sizeof *kept);
+    }
+    if (!is_ours(kept)) {
+        return create(kept, s->process->pool, slots, s);
+    }
+    unsigned present = ida_limiter_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
+    if (ida_limiter_size(wanted) != kept->limiter_size) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is stopped and started again", wanted, present);
+    }
+    return 1;
+}
+
+void *shm_limiter(size_t *size)
+{
+    if (!kept || !kept->shm) {
+        return NULL;
+    }
+    if (size) {
+        *size = kept->limiter_size;
+    }
+    return (char *)apr_shm_baseaddr_get(kept->shm) + kept->limiter_at;
+}
+
+struct refusals *shm_refusals(void)
+{
+    return kept && kept->shm ? (refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at) : NULL;
+}
+
+_Atomic uint64_t *shm_overflow_watch(void)
+{
+    return kept && kept->shm ? (_Atomic uint64_t *)apr_shm_baseaddr_get(kept->shm) : NULL;
+}

@@ -1,0 +1,41 @@
+/* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who reads it. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(idadmin);
+
+ida_kind spool_write(ida_ctx *c, const ida_audit *record)
+{
+    const char *json = ida_audit_encode(c->pool, record, IDA_SPOOL_JSON_MAX);
+    int failed = ida_spool_append(child->spool, ida_now(c->env), json, strlen(json));
+    if (!failed) {
+        return IDA_OK;
+    }
+    ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
+            "an audit record cannot be written to %s: %s; requests get 503 until it can (free space, owner and mode of the directory)",
+            config_spool(child->server), strerror(failed));
+    c->retry_after = 5;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The service cannot record this request at the moment and therefore does not answer it.");
+}
+
+ida_kind spool_refusal(request_rec *r, ida_kind kind)
+{
+    request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
+    if (!state || !state->principal || state->audited) {
+        return IDA_OK;
+    }
+    state->audited = 1;
+    if (state->limited) {
+        return refusals_count(state->c, state->principal);
+    }
+    const ida_route *route = request_route(r);
+    ida_call call = {
+        .c = state->c,
+        .operation = route->operation,
+        .principal = state->principal,
+        .tenant = state->snapshot->tenant,
+        .endpoint = apr_pstrcat(r->pool, r->method, " ", *route->path ? route->path : r->uri, NULL),
+    };
+    return spool_write(state->c, ida_operation_refusal(&call, kind));
+}
