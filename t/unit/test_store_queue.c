@@ -138,55 +138,56 @@ static void test_fence(void)
 #define PEOPLE 6
 
 typedef struct factory {
-    int busy[PEOPLE];       /* tasks of the person running now: must never be above 1 */
-    int64_t last[PEOPLE];   /* due time of the last that ran */
-    int ran, doubled, disordered;
+    int busy[PEOPLE];     /* tasks of the person running now: must never be above 1 */
+    int64_t last[PEOPLE]; /* due time of the last that ran */
+    int total, ran, doubled, disordered;
 } factory;
 
-static void work_off(crew *m)
+/* Claims one task and ends it, or puts it back for a second try. IDA_NOT_FOUND when there was none. */
+static ida_kind work_one(crew *m, ida_ctx *c)
 {
     factory *f = m->shared;
     ida_task *t;
     int braked;
-    for (;;) {
-        apr_pool_clear(m->pool == NULL ? pool : m->pool);
-        m->c = ida_ctx_make(&env, m->pool);
-        m->main = store_make(m->pool, dsn, DB_REQUEST);
-        for (int i = 0; i < 20; i++) {
-            ida_ctx_clear(m->c);
-            ida_kind kind = store_queue_claim(m->main, m->c, "w", due + HOUR, LEASE, 5000, &t, &braked);
-            if (kind == IDA_NOT_FOUND && __atomic_load_n(&f->ran, __ATOMIC_SEQ_CST) == PEOPLE * 20) {
-                return;
-            }
-            if (kind) {
-                m->failures += kind != IDA_NOT_FOUND;
-                apr_sleep(200);
-                continue;
-            }
-            int who = t->person[1] - '0';
-            if (__atomic_add_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST) != 1) {
-                __atomic_add_fetch(&f->doubled, 1, __ATOMIC_SEQ_CST);
-            }
-            int64_t before = __atomic_exchange_n(&f->last[who], t->due_at, __ATOMIC_SEQ_CST);
-            if (before > t->due_at) {
-                __atomic_add_fetch(&f->disordered, 1, __ATOMIC_SEQ_CST);
-            }
-            int again = t->attempts == 0 && t->due_at % 3 == 0;
-            __atomic_sub_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST);
-            if (again) {
-                m->failures += store_queue_again(m->main, m->c, t, due + 1, "busy", 1, NULL) != IDA_OK;
-            } else {
-                m->failures += store_queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
-                __atomic_add_fetch(&f->ran, 1, __ATOMIC_SEQ_CST);
-            }
+    ida_kind kind = store_queue_claim(m->main, c, "w", due + HOUR, LEASE, 5000, &t, &braked);
+    if (kind) {
+        return kind;
+    }
+    int who = t->person[1] - '0', again = t->attempts == 0 && t->due_at % 3 == 0;
+    __atomic_add_fetch(&f->doubled, __atomic_add_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST) != 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&f->disordered, __atomic_exchange_n(&f->last[who], t->due_at, __ATOMIC_SEQ_CST) > t->due_at, __ATOMIC_SEQ_CST);
+    apr_sleep(200);
+    __atomic_sub_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST);
+    if (again) {
+        return store_queue_again(m->main, c, t, due + 1, "busy", 1, NULL);
+    }
+    kind = store_queue_finish(m->main, c, t, IDA_DONE, NULL, NULL, NULL);
+    __atomic_add_fetch(&f->ran, kind == IDA_OK, __ATOMIC_SEQ_CST);
+    return kind;
+}
+
+static void work_off(crew *m)
+{
+    factory *f = m->shared;
+    apr_pool_t *each;
+    apr_pool_create(&each, m->pool);
+    while (!m->failures && __atomic_load_n(&f->ran, __ATOMIC_SEQ_CST) < f->total) {
+        ida_ctx *c = ida_ctx_make(&env, each);
+        ida_kind kind = work_one(m, c);
+        if (kind == IDA_NOT_FOUND) {
+            apr_sleep(200);
+        } else if (kind) {
+            printf("# work: %s\n", c->message);
+            m->failures++;
         }
+        apr_pool_clear(each);
     }
 }
 
 static void test_workers(void)
 {
     drain();
-    factory f = {0};
+    factory f = {.total = PEOPLE * 20};
     crew members[WORKERS];
     apr_thread_t *threads[WORKERS];
     for (int i = 0; i < PEOPLE * 20; i++) {
@@ -199,6 +200,22 @@ static void test_workers(void)
     is_int(ask("SELECT count(*) FROM task WHERE state = 'done'"), PEOPLE * 20, "every task done");
     is_int(ask("SELECT sum(fence - attempts) FROM task"), PEOPLE * 20, "each claimed once a try");
     is_int(ask("SELECT count(*) FROM user_lock"), 0, "nobody locked");
+}
+
+/* Tasks that go first arrive while later ones of the same people are being claimed. */
+static void test_arrivals(void)
+{
+    drain();
+    factory f = {.total = 240};
+    crew members[WORKERS];
+    apr_thread_t *threads[WORKERS];
+    crew_work(work_off, members, WORKERS, &f, threads);
+    for (int i = 0; i < f.total; i++) {
+        add_task(s, "contoso", IDA_USER_UPDATE, apr_psprintf(pool, "p%d@corp.example", i % 2), due + 3 * (1000 - i) + 1);
+    }
+    is_int(crew_join(members, WORKERS, threads), 0, "tasks that go first arrive while four workers run: no failure");
+    is_int(f.doubled, 0, "never two tasks of a person at once");
+    is_int(ask("SELECT count(*) FROM task WHERE state = 'done'"), f.total, "every task done");
 }
 
 typedef struct race {
@@ -549,6 +566,7 @@ int main(void)
         test_one_a_person();
         test_fence();
         test_workers();
+        test_arrivals();
         test_takeover();
         test_hold();
         test_probe();
