@@ -1,0 +1,127 @@
+/* Owns holds and their log lines and alarms. Knows failure classes, not what was tried. */
+#include "worker/health.h"
+
+#include <string.h>
+
+#include "core/store_directory.h"
+#include "core/store_task.h"
+#include "core/text.h"
+#include "worker/holds.h"
+
+#define SLOW_CALL_MS 3000
+#define ALARM_AFTER_MS (15 * INT64_C(60000))
+#define REASON_MAX 1000
+
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, const directory_error *e)
+{
+    ida_ctx *c = worker_ctx(w, pool);
+    store_directory state;
+    uint32_t random;
+    ida_random(&w->env, &random, sizeof random);
+    int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason ? 0 : state.hold_failures;
+    int64_t wait = hold_ms(e->class, failures, e->retry_after_s, random);
+    const char *message = e->message ? e->message : "no further reason";
+    const char *text = ida_printf(pool, "The directory %s %s: %s", ida_directory_name(where),
+                                  e->class == DIRECTORY_CONFIG      ? "cannot be used"
+                                  : e->class == DIRECTORY_TRANSIENT ? "is not reachable"
+                                                                    : directory_class_text(e->class),
+                                  message);
+    const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
+    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0320", "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
+                c->message ? c->message : "store away", reason);
+    } else if (hold_alarms(e->class)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant, (long long)(wait / 1000),
+                reason);
+    } else {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s", tenant, (long long)(wait / 1000), reason);
+    }
+    return reason;
+}
+
+void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where)
+{
+    int was_held = 0;
+    if (!store_directory_clear(main, worker_ctx(w, pool), tenant, where, &was_held) && was_held) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "the directory %s of tenant %s answers again", ida_directory_name(where), tenant);
+    }
+}
+
+int health_stuck(worker *w)
+{
+    int stuck = 0;
+    int64_t now = ida_monotonic(&w->env);
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->call_count; i++) {
+        stuck += w->calls[i].since && now - w->calls[i].since >= SLOW_CALL_MS;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return stuck;
+}
+
+void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
+{
+    for (int i = 0; i < w->call_count; i++) {
+        int64_t now = ida_monotonic(&w->env);
+        pthread_mutex_lock(&w->lock);
+        call_slot seen = w->calls[i];
+        int slow = seen.since && !seen.held && now - seen.since >= SLOW_CALL_MS;
+        w->calls[i].held |= slow;
+        pthread_mutex_unlock(&w->lock);
+        if (!slow) {
+            continue;
+        }
+        ida_ctx *c = worker_ctx(w, pool);
+        store_directory state;
+        if (store_directory_get(main, c, seen.tenant, seen.directory, &state) || state.hold_reason) {
+            continue; /* held already: by its probe, most likely */
+        }
+        const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.", ida_directory_name(seen.directory),
+                                        SLOW_CALL_MS / 1000);
+        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
+    }
+}
+
+/* An offboarding of this directory that is due, and has waited that long since both its due time and the hold's begin. */
+static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool, const store_directory *held, int64_t now)
+{
+    store_task_filter filter = {.state = ida_task_state_text(IDA_QUEUED), .type = ida_task_type_text(IDA_USER_DELETE), .limit = 200};
+    int count = filter.limit;
+    while (count == filter.limit) {
+        ida_task *tasks;
+        int64_t total;
+        if (store_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count, &total)) {
+            return NULL;
+        }
+        for (int i = 0; i < count; i++) {
+            int64_t since = tasks[i].due_at > held->hold_since ? tasks[i].due_at : held->hold_since;
+            if (tasks[i].directory == held->directory && now - since >= ALARM_AFTER_MS) {
+                return &tasks[i];
+            }
+            filter.before_id = tasks[i].id;
+        }
+    }
+    return NULL;
+}
+
+void health_alarms(worker *w, store *main, apr_pool_t *pool)
+{
+    const store_directory *held;
+    int count = 0;
+    int64_t now = ida_now(&w->env);
+    if (store_directory_held(main, worker_ctx(w, pool), &held, &count)) {
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        if (held[i].hold_alarm_at || now - held[i].hold_since < ALARM_AFTER_MS) {
+            continue;
+        }
+        const ida_task *task = waiting_offboarding(w, main, pool, &held[i], now);
+        int raised = 0;
+        if (task && !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory, held[i].hold_alarm_at, &raised) && raised) {
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0322", "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for its directory; the person still has access: %s",
+                    held[i].tenant, task->id, task->upn, held[i].hold_reason);
+        }
+    }
+}

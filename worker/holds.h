@@ -1,0 +1,32 @@
+/* How long to wait, and what a failure means for task and directory (design 7). Pure: numbers in, numbers out. */
+#ifndef WORKER_HOLDS_H
+#define WORKER_HOLDS_H
+
+#include "worker/directory.h"
+
+#define TRIES_MAX 12
+
+typedef enum verdict {
+    VERDICT_GOOD,   /* done, already, or an answer of its own (not found) */
+    VERDICT_HOLD,   /* the directory as a whole: held; the task waits, not counted */
+    VERDICT_AGAIN,  /* this task: try again, counted; failed after TRIES_MAX */
+    VERDICT_UNSURE, /* the same, but `attention` after TRIES_MAX: nobody knows whether it happened */
+    VERDICT_NEVER   /* permanent: the step has failed */
+} verdict;
+
+verdict verdict_of(directory_class class);
+
+/* 1: one repetition on a new connection is worth its time before the verdict counts. */
+int verdict_repeats(directory_class class);
+
+/* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
+int64_t backoff_ms(int64_t tries, uint32_t random);
+
+/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which may lock the service
+ * account, and for configuration, which waits for a human. */
+int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint32_t random);
+
+/* 1 when the failure waits for a human: worth an alarm at once. */
+int hold_alarms(directory_class class);
+
+#endif

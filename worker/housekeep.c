@@ -1,0 +1,283 @@
+/* Owns the periodic duties and their rhythm. Knows what each is called, not how it is done. */
+#include "worker/housekeep.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "core/schedule.h"
+#include "core/store_audit.h"
+#include "core/store_directory.h"
+#include "core/store_queue.h"
+#include "core/store_tenant.h"
+#include "worker/health.h"
+#include "worker/ingest.h"
+
+#define DAY_MS INT64_C(86400000)
+#define WALLS_PAGE 500
+#define RETAIN_BATCH 500
+
+typedef struct keeper {
+    worker *w;
+    takeover *watch;
+    sync_plan *plan;
+    store *main, *cache, *audit;
+} keeper;
+
+struct housekeeping {
+    keeper k;
+    atomic_int alive, heart_may_end;
+    pthread_t threads[3];
+    int started;
+};
+
+/* --- heartbeat --- */
+
+static void beat(worker *w, store *main, apr_pool_t *pool)
+{
+    store_worker seen = {.id = w->id, .host = w->host, .version = IDA_VERSION, .pid = getpid(), .threads = w->config.threads, .started_at = w->started_at,
+                         .seen_at = ida_now(&w->env)};
+    lease_renew_all(w, main, pool);
+    ida_ctx *c = worker_ctx(w, pool);
+    if (store_worker_seen(main, c, &seen)) {
+        ida_log(&w->env, IDA_LOG_DEBUG, NULL, "the heartbeat cannot be written: %s", c->message ? c->message : "");
+    }
+}
+
+static void *heart_main(void *baton)
+{
+    housekeeping *h = baton;
+    worker *w = h->k.w;
+    apr_pool_t *own, *pool;
+    apr_pool_create(&own, NULL);
+    apr_pool_create(&pool, own);
+    store *main = store_make(own, w->config.store, DB_REQUEST);
+    int64_t last = 0;
+    while (!atomic_load(&h->heart_may_end)) {
+        int64_t now = ida_monotonic(&w->env);
+        if (!last || now - last >= LEASE_RENEW_MS) {
+            last = now;
+            beat(w, main, pool);
+            apr_pool_clear(pool);
+        }
+        struct timespec pause = {.tv_nsec = 50 * 1000000};
+        nanosleep(&pause, NULL);
+    }
+    store_worker_gone(main, worker_ctx(w, pool), w->id);
+    store_disconnect(main);
+    apr_pool_destroy(own);
+    atomic_fetch_sub(&h->alive, 1);
+    return NULL;
+}
+
+/* --- ingestion --- */
+
+/* A fault that stays is said once a minute, not once a second. */
+static int say_now(worker *w, _Atomic int64_t *last)
+{
+    int64_t now = ida_monotonic(&w->env), before = atomic_load(last);
+    return (!before || now - before > 60000) && atomic_compare_exchange_strong(last, &before, now);
+}
+
+static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
+{
+    static _Atomic int64_t said;
+    worker_config config;
+    ingest_summary summary;
+    ida_ctx *c = worker_ctx(w, pool);
+    worker_settings(w, pool, &config);
+    ida_kind kind = ingest_spool(audit, c, config.spool, 0, &summary);
+    int fine = kind == IDA_OK || kind == IDA_CONFLICT /* another worker of this node reads it */ || (kind == IDA_NOT_FOUND && !config.spool_given);
+    if (!fine && say_now(w, &said)) {
+        ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601", "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
+    }
+    return !fine;
+}
+
+int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
+{
+    static _Atomic int64_t said;
+    int64_t moved;
+    ida_ctx *c = worker_ctx(w, pool);
+    ida_kind kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
+    if (kind && say_now(w, &said)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0602", "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
+    }
+    return (kind != IDA_OK) | ingest_spool_once(w, audit, pool);
+}
+
+static void *ingest_main(void *baton)
+{
+    housekeeping *h = baton;
+    worker *w = h->k.w;
+    apr_pool_t *own, *pool;
+    apr_pool_create(&own, NULL);
+    apr_pool_create(&pool, own);
+    store *main = store_make(own, w->config.store, DB_REQUEST), *audit = store_make(own, w->config.store, DB_INGEST);
+    while (!worker_stopping(w)) {
+        housekeep_ingest(w, main, audit, pool);
+        apr_pool_clear(pool);
+        worker_nap(w, 1000);
+    }
+    store_disconnect(main);
+    store_disconnect(audit);
+    apr_pool_destroy(own);
+    atomic_fetch_sub(&h->alive, 1);
+    return NULL;
+}
+
+/* --- duties of the housekeeper --- */
+
+static void watch(keeper *k, apr_pool_t *pool)
+{
+    static _Atomic int64_t said;
+    takeover_watch(k->watch, k->main, pool);
+    health_watch_calls(k->w, k->main, pool);
+    if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
+        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505", "the tenants cannot be read, syncs go on with what is known of them");
+    }
+}
+
+static void alarms(keeper *k, apr_pool_t *pool)
+{
+    health_alarms(k->w, k->main, pool);
+}
+
+static void checkpoint(keeper *k, apr_pool_t *pool)
+{
+    store *const stores[] = {k->main, k->cache, k->audit};
+    for (int i = 0; i < 3; i++) {
+        ida_ctx *c = worker_ctx(k->w, pool);
+        if (!store_connect(stores[i], c) && db_checkpoint(stores[i]->db, c)) {
+            ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "checkpoint put off: %s", c->message ? c->message : "");
+        }
+    }
+}
+
+/* Wall times are promises to people: when zone rules change, the instant moves. */
+static void walls(keeper *k, apr_pool_t *pool)
+{
+    const char *after = "";
+    int count = WALLS_PAGE;
+    while (count == WALLS_PAGE && !worker_stopping(k->w)) {
+        ida_task *tasks;
+        if (store_queue_walls(k->main, worker_ctx(k->w, pool), after, WALLS_PAGE, &tasks, &count)) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            ida_ctx *c = worker_ctx(k->w, pool);
+            int64_t due = ida_schedule_again(c, tasks[i].zone, tasks[i].wall_date, tasks[i].wall_time);
+            after = tasks[i].id;
+            if (due && due != tasks[i].due_at && !store_queue_set_due(k->main, c, tasks[i].id, tasks[i].due_at, due)) {
+                ida_log(&k->w->env, IDA_LOG_INFO, NULL, "task %s: %s %s in %s is another instant since the zone's rules changed; it was moved by %lld s", tasks[i].id,
+                        tasks[i].wall_date, tasks[i].wall_time, tasks[i].zone, (long long)((due - tasks[i].due_at) / 1000));
+            }
+        }
+    }
+}
+
+static void retain_tenant(keeper *k, apr_pool_t *pool, const char *id)
+{
+    ida_tenant *tenant;
+    ida_ctx *c = worker_ctx(k->w, pool);
+    int64_t now = ida_now(&k->w->env), records = 0;
+    if (store_tenant_get(k->main, c, id, &tenant, NULL, NULL)) {
+        return;
+    }
+    int removed = RETAIN_BATCH;
+    ida_kind kind = IDA_OK;
+    while (!kind && removed == RETAIN_BATCH && tenant->task_history_days > 0 && !worker_stopping(k->w)) {
+        kind = store_queue_retain(k->main, c, id, now - tenant->task_history_days * DAY_MS, RETAIN_BATCH, &removed);
+    }
+    if (!kind && tenant->audit_days > 0) {
+        kind = store_audit_retain(k->audit, c, id, now - tenant->audit_days * DAY_MS, &records);
+    }
+    if (kind) {
+        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0603", "what is past its retention in tenant %s could not be removed; tried again in an hour: %s", id,
+                c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
+static void retain(keeper *k, apr_pool_t *pool)
+{
+    const store_tenant_id *ids;
+    int count = 0;
+    apr_pool_t *each;
+    if (store_tenant_ids(k->main, worker_ctx(k->w, pool), &ids, &count)) {
+        return;
+    }
+    apr_pool_create(&each, pool);
+    for (int i = 0; i < count && !worker_stopping(k->w); i++) {
+        retain_tenant(k, each, ids[i].id);
+        apr_pool_clear(each);
+    }
+}
+
+static const struct duty {
+    void (*carry_out)(keeper *k, apr_pool_t *pool);
+    int64_t every, first; /* ms; first: after the start */
+} duties[] = {
+    {watch, 1000, 0}, {checkpoint, 5000, 5000}, {alarms, 10000, 1000}, {walls, 600000, 2000}, {retain, 3600000, 10000},
+};
+#define DUTIES (sizeof duties / sizeof duties[0])
+
+static void *keeper_main(void *baton)
+{
+    housekeeping *h = baton;
+    keeper *k = &h->k;
+    worker *w = k->w;
+    apr_pool_t *own, *pool;
+    int64_t due[DUTIES];
+    apr_pool_create(&own, NULL);
+    apr_pool_create(&pool, own);
+    k->main = store_make(own, w->config.store, DB_REQUEST);
+    k->cache = store_make(own, w->config.store, DB_SYNC);
+    k->audit = store_make(own, w->config.store, DB_INGEST);
+    for (size_t i = 0; i < DUTIES; i++) {
+        due[i] = ida_monotonic(&w->env) + duties[i].first;
+    }
+    while (!worker_stopping(w)) {
+        for (size_t i = 0; i < DUTIES && !worker_stopping(w); i++) {
+            if (ida_monotonic(&w->env) >= due[i]) {
+                due[i] = ida_monotonic(&w->env) + duties[i].every;
+                duties[i].carry_out(k, pool);
+                apr_pool_clear(pool);
+            }
+        }
+        worker_nap(w, 100);
+    }
+    store_disconnect(k->main);
+    store_disconnect(k->cache);
+    store_disconnect(k->audit);
+    apr_pool_destroy(own);
+    atomic_fetch_sub(&h->alive, 1);
+    return NULL;
+}
+
+housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool, int heartbeat_alone)
+{
+    static void *(*const mains[])(void *) = {heart_main, ingest_main, keeper_main};
+    housekeeping *h = apr_pcalloc(pool, sizeof *h);
+    h->k = (keeper){.w = w, .watch = watched, .plan = plan};
+    for (int i = 0; i < (heartbeat_alone ? 1 : 3); i++) {
+        atomic_fetch_add(&h->alive, 1);
+        if (pthread_create(&h->threads[i], NULL, mains[i], h) != 0) {
+            return NULL; /* the caller ends the process */
+        }
+        h->started++;
+    }
+    return h;
+}
+
+int housekeep_join(housekeeping *h, int64_t until)
+{
+    atomic_store(&h->heart_may_end, 1);
+    while (atomic_load(&h->alive) && ida_monotonic(&h->k.w->env) < until) {
+        struct timespec pause = {.tv_nsec = 10 * 1000000};
+        nanosleep(&pause, NULL);
+    }
+    int left = atomic_load(&h->alive);
+    for (int i = 0; !left && i < h->started; i++) {
+        pthread_join(h->threads[i], NULL);
+    }
+    return left;
+}

@@ -1,0 +1,102 @@
+/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last renewed by the monotonic clock. Knows not what
+ * is done under a lease. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store_directory.h"
+#include "core/store_queue.h"
+#include "worker/worker.h"
+
+lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence, int64_t claimed_at)
+{
+    lease *found = NULL;
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < LEASE_SLOTS && !found; i++) {
+        if (!w->leases[i].used) {
+            found = &w->leases[i];
+            *found = (lease){.used = 1, .kind = kind, .directory = where, .fence = fence, .renewed_at = claimed_at};
+            snprintf(found->tenant, sizeof found->tenant, "%s", tenant);
+            snprintf(found->task, sizeof found->task, "%s", task ? task : "");
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return found;
+}
+
+void lease_end(worker *w, lease *l)
+{
+    pthread_mutex_lock(&w->lock);
+    l->used = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int64_t left_locked(const worker *w, const lease *l)
+{
+    int64_t left = l->renewed_at + LEASE_MS - ida_monotonic(&w->env);
+    return l->lost || left < 0 ? 0 : left;
+}
+
+int64_t lease_left(worker *w, lease *l)
+{
+    pthread_mutex_lock(&w->lock);
+    int64_t left = left_locked(w, l);
+    pthread_mutex_unlock(&w->lock);
+    return left;
+}
+
+void lease_lose(worker *w, lease *l)
+{
+    pthread_mutex_lock(&w->lock);
+    l->lost = 1;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Renews slot `l` as it was copied into `seen`; a slot that was given back meanwhile is left alone. */
+static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *c)
+{
+    int64_t sent = ida_monotonic(&w->env);
+    ida_kind kind = seen->kind == LEASE_TASK ? store_queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
+                                             : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
+    pthread_mutex_lock(&w->lock);
+    int same = l->used && l->kind == seen->kind && l->fence == seen->fence && strcmp(l->task, seen->task) == 0 && strcmp(l->tenant, seen->tenant) == 0 &&
+               l->directory == seen->directory;
+    if (same && kind == IDA_OK) {
+        l->renewed_at = sent;
+    } else if (same && (kind == IDA_CONFLICT || kind == IDA_NOT_FOUND)) {
+        l->lost = 1;
+    } else {
+        same = 0;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (same && kind) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0300", "the lease of %s %s was taken by another worker; this worker lets go of it",
+                seen->kind == LEASE_TASK ? "task" : "the sync of tenant", seen->kind == LEASE_TASK ? seen->task : seen->tenant);
+    }
+}
+
+int lease_ready(worker *w, lease *l, store *main, ida_ctx *c)
+{
+    if (lease_left(w, l) > DIRECTORY_CALL_MS) {
+        return 1;
+    }
+    pthread_mutex_lock(&w->lock);
+    lease seen = *l;
+    pthread_mutex_unlock(&w->lock);
+    if (!seen.lost) {
+        renew(w, l, &seen, main, c);
+        ida_ctx_clear(c);
+    }
+    return lease_left(w, l) > DIRECTORY_CALL_MS;
+}
+
+void lease_renew_all(worker *w, store *main, apr_pool_t *pool)
+{
+    for (int i = 0; i < LEASE_SLOTS; i++) {
+        pthread_mutex_lock(&w->lock);
+        lease seen = w->leases[i];
+        pthread_mutex_unlock(&w->lock);
+        if (seen.used && !seen.lost) {
+            renew(w, &w->leases[i], &seen, main, worker_ctx(w, pool));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+/* Owns the claim loop: what is next, sleeping until it is due, waking for new work. Knows nothing of what a task does. */
+#include "worker/loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "worker/health.h"
+
+#define STORE_AWAY_NAP_MS 1000
+
+typedef struct loop_thread {
+    struct loop *l;
+    int index, started;
+    pthread_t thread;
+} loop_thread;
+
+struct loop {
+    worker *w;
+    takeover *watch;
+    int drain, count;
+    atomic_int alive;
+    _Atomic int64_t runs;
+    atomic_int away; /* 1: the store was away at the last look; said once */
+    loop_thread threads[];
+};
+
+int loop_slots(const worker *w)
+{
+    return 2 * w->config.threads;
+}
+
+int64_t loop_runs(loop *l)
+{
+    return atomic_load(&l->runs);
+}
+
+int loop_store_away(loop *l)
+{
+    return atomic_load(&l->away);
+}
+
+static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int64_t *claimed_at)
+{
+    worker *w = l->w;
+    int braked = 0;
+    *claimed_at = ida_monotonic(&w->env);
+    ida_kind kind = l->drain ? IDA_NOT_FOUND : takeover_next(l->watch, rn->main, c, task);
+    if (kind != IDA_NOT_FOUND) {
+        return kind;
+    }
+    ida_ctx_clear(c);
+    *claimed_at = ida_monotonic(&w->env);
+    kind = store_queue_claim(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, task, &braked);
+    if (!kind && braked) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0319", "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
+                (*task)->tenant, (*task)->upn, (*task)->id);
+        *task = NULL;
+    }
+    return kind;
+}
+
+/* Until the next due instant, new work, or the poll's end. */
+static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
+{
+    int64_t next_at = 0, ms = POLL_MS;
+    if (store_queue_next_at(rn->main, c, &next_at)) {
+        return;
+    }
+    int64_t left = next_at - ida_now(&l->w->env);
+    if (next_at && left < ms) {
+        ms = left > 0 ? left : 1;
+    }
+    if (rn->main->db) {
+        db_wait(rn->main->db, c, STORE_QUEUE_CHANNEL, (int)ms);
+    } else {
+        worker_nap(l->w, ms);
+    }
+}
+
+static void store_is(loop *l, int away, const char *why)
+{
+    if (atomic_exchange(&l->away, away) == away) {
+        return;
+    }
+    if (away) {
+        ida_log(&l->w->env, IDA_LOG_ERROR, "IDA0324", "the store cannot be used, tasks wait: %s", why ? why : "no reason given");
+    } else {
+        ida_log(&l->w->env, IDA_LOG_INFO, NULL, "the store can be used again");
+    }
+}
+
+static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
+{
+    worker *w = l->w;
+    while (!worker_stopping(w)) {
+        apr_pool_clear(pool);
+        if (reserve >= 0 && health_stuck(w) <= reserve) {
+            if (l->drain) {
+                return;
+            }
+            worker_nap(w, POLL_MS);
+            continue;
+        }
+        ida_ctx *c = worker_ctx(w, pool);
+        ida_task *task = NULL;
+        int64_t claimed_at;
+        ida_kind kind = next_task(l, rn, c, &task, &claimed_at);
+        if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
+            store_is(l, 1, c->message);
+            if (l->drain) {
+                return;
+            }
+            worker_nap(w, STORE_AWAY_NAP_MS);
+            continue;
+        }
+        store_is(l, 0, NULL);
+        if (task) {
+            atomic_fetch_add(&l->runs, 1);
+            run_task(rn, pool, task, claimed_at);
+        } else if (kind == IDA_NOT_FOUND && l->drain) {
+            return;
+        } else if (kind == IDA_NOT_FOUND) {
+            ida_ctx_clear(c);
+            wait_for_work(l, rn, c);
+        }
+    }
+}
+
+static void *thread_main(void *baton)
+{
+    loop_thread *t = baton;
+    loop *l = t->l;
+    apr_pool_t *own, *pool;
+    apr_pool_create(&own, NULL);
+    apr_pool_create(&pool, own);
+    runner rn = {.w = l->w, .slot = t->index, .main = store_make(own, l->w->config.store, DB_REQUEST), .cache = store_make(own, l->w->config.store, DB_SYNC),
+                 .sessions = {.w = l->w}};
+    work(l, &rn, pool, t->index - l->w->config.threads);
+    session_close_all(&rn.sessions);
+    store_disconnect(rn.main);
+    store_disconnect(rn.cache);
+    apr_pool_destroy(own);
+    atomic_fetch_sub(&l->alive, 1);
+    return NULL;
+}
+
+loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
+{
+    int count = loop_slots(w);
+    loop *l = apr_pcalloc(pool, sizeof *l + sizeof l->threads[0] * (size_t)count);
+    l->w = w;
+    l->watch = watch;
+    l->drain = drain;
+    l->count = count;
+    int started = 0;
+    for (int i = 0; i < count; i++) {
+        l->threads[i] = (loop_thread){.l = l, .index = i};
+        atomic_fetch_add(&l->alive, 1);
+        l->threads[i].started = pthread_create(&l->threads[i].thread, NULL, thread_main, &l->threads[i]) == 0;
+        if (l->threads[i].started) {
+            started++;
+        } else {
+            atomic_fetch_sub(&l->alive, 1);
+        }
+    }
+    return started ? l : NULL;
+}
+
+int loop_join(loop *l, int64_t until)
+{
+    while (atomic_load(&l->alive) && (!until || ida_monotonic(&l->w->env) < until)) {
+        struct timespec pause = {.tv_nsec = 10 * 1000000};
+        nanosleep(&pause, NULL);
+    }
+    int left = atomic_load(&l->alive);
+    for (int i = 0; !left && i < l->count; i++) {
+        if (l->threads[i].started) {
+            pthread_join(l->threads[i].thread, NULL);
+            l->threads[i].started = 0;
+        }
+    }
+    return left;
+}

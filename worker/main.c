@@ -1,0 +1,275 @@
+/* idadmin-worker: command line, signals, start and end of the threads. Knows nothing of tasks and directories. */
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/zone.h"
+#include "worker/check.h"
+#include "worker/housekeep.h"
+#include "worker/log.h"
+#include "worker/loop.h"
+
+#define EXIT_USAGE 2
+
+typedef struct command_line {
+    const char *config_file, *check;
+    int once;
+    worker_option *options;
+} command_line;
+
+static void help(void)
+{
+    puts("Usage: idadmin-worker [OPTIONS]\n\n"
+         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory cache fresh and ingests audit records.\n"
+         "Runs in the foreground; logs to standard error.\n\n"
+         "Options:\n"
+         "  --config FILE        configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf (name = value)\n"
+         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 when all of that could be done, else 1\n"
+         "  --check ID           test the directories of a tenant and print a report; exit 0 when all is well, else 1\n"
+         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the configuration\n"
+         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
+         "  --seal-key FILE      default <store stem>.key beside a SQLite store, else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
+         "  --threads N          tasks at a time, 1 to 64, default 4\n"
+         "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
+         "  --smtp-url URL, --smtp-from ADDRESS   for mail actions of workflows\n"
+         "  --log-level LEVEL    error, warn, info (default) or debug\n"
+         "  --version, --help\n\n"
+         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the stop time; HUP reads the configuration again\n"
+         "(all but store and threads).\n"
+         "Exit status: 0 done, 1 failed, 2 wrong usage.");
+}
+
+static int usage(const char *what, const char *which)
+{
+    fprintf(stderr, "idadmin-worker: %s %s; see idadmin-worker --help\n", what, which);
+    return EXIT_USAGE;
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *line)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *equals = strchr(word, '=');
+        if (strcmp(word, "--help") == 0) {
+            help();
+            return 0;
+        }
+        if (strcmp(word, "--version") == 0) {
+            puts("idadmin-worker " IDA_VERSION);
+            return 0;
+        }
+        if (strcmp(word, "--once") == 0) {
+            line->once = 1;
+            continue;
+        }
+        if (strncmp(word, "--", 2) != 0) {
+            return usage("there are no arguments, but got", word);
+        }
+        const char *name = apr_pstrndup(pool, word + 2, equals ? (apr_size_t)(equals - word - 2) : strlen(word + 2));
+        int own = strcmp(name, "config") == 0 || strcmp(name, "check") == 0;
+        if (!own && !worker_config_known(name)) {
+            return usage("unknown option", word);
+        }
+        const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+        if (!value || !value[0]) {
+            return usage("a value is wanted by", word);
+        }
+        if (strcmp(name, "config") == 0) {
+            line->config_file = value;
+        } else if (strcmp(name, "check") == 0) {
+            line->check = value;
+        } else {
+            worker_option *o = apr_pcalloc(pool, sizeof *o);
+            *o = (worker_option){name, value, NULL};
+            worker_option **tail = &line->options;
+            while (*tail) {
+                tail = &(*tail)->next;
+            }
+            *tail = o;
+        }
+    }
+    return -1;
+}
+
+static void reload(worker *w, apr_pool_t *pool, const command_line *line)
+{
+    apr_pool_t *mine; /* lives as long as the process: threads copy from it */
+    apr_pool_create(&mine, pool);
+    ida_ctx *c = worker_ctx(w, mine);
+    worker_config config;
+    if (worker_config_read(c, mine, line->config_file, line->options, &config)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0330", "the configuration is as it was, the new one cannot be used: %s", c->message);
+        return;
+    }
+    if (strcmp(config.store, w->config.store) != 0 || config.threads != w->config.threads) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0331", "store and threads change with a restart only; everything else holds now");
+    }
+    worker_settings_set(w, &config);
+    worker_log_limit((ida_level)worker_level_parse(config.log_level));
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "the configuration was read again");
+}
+
+static void stop(worker *w)
+{
+    atomic_store(&w->stop_by, ida_monotonic(&w->env) + w->config.stop_timeout);
+    atomic_store(&w->stopping, 1);
+}
+
+static int64_t end_by(worker *w)
+{
+    int64_t by = atomic_load(&w->stop_by);
+    return by ? by : ida_monotonic(&w->env) + w->config.stop_timeout;
+}
+
+/* Threads that are still inside a directory call when the time is over end with the process; their tasks are taken over. */
+static int left_behind(worker *w, int threads)
+{
+    if (threads) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0332", "%d threads had not ended within the stop time; their tasks will be taken up by a worker later", threads);
+        fflush(NULL);
+        _exit(0);
+    }
+    return 0;
+}
+
+static int serve(worker *w, apr_pool_t *pool, const command_line *line, const sigset_t *signals)
+{
+    takeover *watch = takeover_make(w, pool);
+    sync_plan *plan = sync_plan_make(w, pool);
+    housekeeping *keeping = housekeep_start(w, watch, plan, pool, 0);
+    loop *l = keeping ? loop_start(w, watch, pool, 0) : NULL;
+    if (!l || !sync_start(plan)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0333", "threads cannot be started: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id, w->config.threads, w->config.spool);
+    for (int number = 0; number != SIGTERM && number != SIGINT;) {
+        number = sigwaitinfo(signals, NULL);
+        if (number == SIGHUP) {
+            reload(w, pool, line);
+        }
+    }
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "stopping: steps in hand are finished, other work is given back");
+    stop(w);
+    left_behind(w, loop_join(l, end_by(w)));
+    left_behind(w, sync_join(plan, end_by(w)));
+    left_behind(w, housekeep_join(keeping, end_by(w)));
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "stopped");
+    return EXIT_SUCCESS;
+}
+
+/* What is due, until a pass finds nothing: a task may become claimable when another of the same person ends. */
+static int drain(worker *w, takeover *watch, apr_pool_t *pool)
+{
+    int64_t runs;
+    do {
+        loop *l = loop_start(w, watch, pool, 1);
+        if (!l) {
+            return 1;
+        }
+        loop_join(l, 0);
+        runs = loop_runs(l);
+        if (loop_store_away(l)) {
+            return 1;
+        }
+    } while (runs && !worker_stopping(w));
+    return 0;
+}
+
+static void *once_signals(void *baton)
+{
+    worker *w = baton;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    while (1) {
+        struct timespec tick = {.tv_nsec = 100000000};
+        if (sigtimedwait(&signals, NULL, &tick) > 0) {
+            stop(w);
+        }
+        if (worker_stopping(w)) {
+            return NULL;
+        }
+    }
+}
+
+static int once(worker *w, apr_pool_t *pool)
+{
+    takeover *watch = takeover_make(w, pool);
+    sync_plan *plan = sync_plan_make(w, pool);
+    apr_pool_t *scratch;
+    pthread_t signals;
+    apr_pool_create(&scratch, pool);
+    store *main = store_make(pool, w->config.store, DB_REQUEST), *cache = store_make(pool, w->config.store, DB_SYNC),
+          *audit = store_make(pool, w->config.store, DB_INGEST);
+    session_cache sessions = {.w = w};
+    housekeeping *keeping = housekeep_start(w, watch, plan, pool, 1); /* leases must be renewed here as well */
+    if (!keeping || pthread_create(&signals, NULL, once_signals, w) != 0) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0334", "threads cannot be started: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    int failed = drain(w, watch, pool);
+    failed |= housekeep_ingest(w, main, audit, scratch);
+    failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
+    failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;
+    session_close_all(&sessions);
+    if (!worker_stopping(w)) {
+        stop(w);
+    }
+    pthread_join(signals, NULL);
+    left_behind(w, housekeep_join(keeping, end_by(w)));
+    store_disconnect(main);
+    store_disconnect(cache);
+    store_disconnect(audit);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    command_line line = {0};
+    worker_config config;
+    ida_env env;
+    apr_pool_t *pool;
+    static worker w;
+    setenv("LDAPNOINIT", "1", 1); /* only our own configuration counts, not ldap.conf or LDAPTLS_* */
+    if (apr_initialize() != APR_SUCCESS) {
+        fputs("idadmin-worker: APR cannot be initialised\n", stderr);
+        return EXIT_FAILURE;
+    }
+    apr_pool_create(&pool, NULL);
+    int status = parse(argc, argv, pool, &line);
+    if (status >= 0) {
+        return status;
+    }
+    ida_env_default(&env);
+    ida_ctx *c = ida_ctx_make(&env, pool);
+    if (worker_config_read(c, pool, line.config_file, line.options, &config)) {
+        fprintf(stderr, "idadmin-worker: %s\n", c->message);
+        return EXIT_FAILURE;
+    }
+    worker_log_install(&env, (ida_level)worker_level_parse(config.log_level));
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by every thread; the main one waits for them */
+    directory_library_init();
+    ida_zone_init(pool);
+    worker_init(&w, &env, &config, pool);
+    w.call_count = loop_slots(&w);
+    w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
+    if (line.check) {
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+        return check_tenant(&w, line.check, pool);
+    }
+    return line.once ? once(&w, pool) : serve(&w, pool, &line, &signals);
+}

@@ -1,0 +1,402 @@
+/* Owns the run of one task: the order of effects, leases around every call, what a failure means for the task. Knows no directory protocol and no
+ * single step's meaning. */
+#include "worker/run.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_directory.h"
+#include "core/text.h"
+#include "worker/health.h"
+#include "worker/holds.h"
+
+#define STORE_NAP_MS 500
+#define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
+
+static const struct {
+    const char *name;
+    step_function function;
+} steps[] = {
+    {"createAccount", step_create_account},     {"setManager", step_set_manager},
+    {"setPhoto", step_set_photo},               {"disableAccount", step_disable_account},
+    {"revokeSessions", step_revoke_sessions},   {"revokeMemberships", step_revoke_memberships},
+    {"verify", step_verify},
+};
+
+step_function step_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (strcmp(steps[i].name, name) == 0) {
+            return steps[i].function;
+        }
+    }
+    return strchr(name, '/') ? step_workflow_action : NULL;
+}
+
+step_end step_says(run *r, ida_outcome outcome, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r->step.outcome = outcome;
+    r->step.detail = text[0] ? ida_clean(r->pool, text, strlen(text), 2000) : NULL;
+    return STEP_ON;
+}
+
+void run_warn(run *r, const char *text)
+{
+    size_t i;
+    json_t *had;
+    json_array_foreach(r->warnings, i, had) {
+        if (strcmp(json_string_value(had), text) == 0) {
+            return;
+        }
+    }
+    json_array_append_new(r->warnings, json_string(ida_clean(r->pool, text, strlen(text), 2000)));
+}
+
+static uint32_t random_number(const worker *w)
+{
+    uint32_t number;
+    ida_random(&w->env, &number, sizeof number);
+    return number;
+}
+
+ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
+{
+    ida_audit *record = ida_audit_make(c, r->task->tenant, "workflow");
+    json_t *parameters = ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
+    if (r->step.name) {
+        ida_json_put(parameters, "step", r->step.name);
+        ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));
+    }
+    record->actor = "worker";
+    record->label = "";
+    record->action = action;
+    record->target = r->task->upn;
+    record->parameters = ida_json_text(c->pool, parameters);
+    record->outcome = outcome;
+    record->detail = detail;
+    return record;
+}
+
+/* --- the store under the fence --- */
+
+step_end run_store(run *r, run_write write, void *baton)
+{
+    worker *w = r->r->w;
+    while (1) {
+        ida_ctx *c = worker_ctx(w, r->pool);
+        ida_kind kind = write(r, c, baton);
+        if (!kind) {
+            return STEP_ON;
+        }
+        if (kind == IDA_CONFLICT) {
+            lease_lose(w, r->lease);
+            ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id, c->message);
+            return STEP_LOST;
+        }
+        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0311", "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
+                    c->message ? c->message : ida_kind_text(kind));
+            return STEP_LOST;
+        }
+        worker_nap(w, STORE_NAP_MS);
+    }
+}
+
+step_end run_cache(run *r, cache_write write, void *baton)
+{
+    worker *w = r->r->w;
+    while (1) {
+        ida_ctx *c = worker_ctx(w, r->pool);
+        ida_kind kind = write(r, r->r->cache, c, baton);
+        if (!kind) {
+            return STEP_ON;
+        }
+        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0312", "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s", r->task->id,
+                    c->message ? c->message : ida_kind_text(kind));
+            return STEP_LOST;
+        }
+        worker_nap(w, STORE_NAP_MS);
+    }
+}
+
+/* --- directory calls --- */
+
+static void call_begins(run *r)
+{
+    worker *w = r->r->w;
+    pthread_mutex_lock(&w->lock);
+    call_slot *slot = &w->calls[r->r->slot];
+    snprintf(slot->tenant, sizeof slot->tenant, "%s", r->task->tenant);
+    slot->directory = r->task->directory;
+    slot->since = ida_monotonic(&w->env);
+    slot->held = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void call_ends(run *r)
+{
+    worker *w = r->r->w;
+    pthread_mutex_lock(&w->lock);
+    r->known_held |= w->calls[r->r->slot].held;
+    w->calls[r->r->slot].since = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static step_end may_call(run *r)
+{
+    worker *w = r->r->w;
+    /* A step in hand goes on while a whole call still fits into the time the process has left. */
+    if (worker_stopping(w) && ida_monotonic(&w->env) + DIRECTORY_CALL_MS > atomic_load(&w->stop_by)) {
+        return STEP_YIELD;
+    }
+    if (!lease_ready(w, r->lease, r->r->main, worker_ctx(w, r->pool))) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0313", "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
+        return STEP_LOST;
+    }
+    return STEP_ON;
+}
+
+step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
+{
+    for (int try = 1;; try++) {
+        step_end end = may_call(r);
+        if (end != STEP_ON) {
+            return end;
+        }
+        *e = (directory_error){.class = DIRECTORY_OK};
+        call_begins(r);
+        directory_class class = r->session->dir && try == 1 ? DIRECTORY_OK : session_renew(&r->r->sessions, r->session, e);
+        if (class == DIRECTORY_OK) {
+            class = call(r, r->session->ops, r->session->dir, baton, e);
+        }
+        e->class = class;
+        call_ends(r);
+        if (!verdict_repeats(class) || try == 2) {
+            break;
+        }
+    }
+    /* Whatever else the directory said, it spoke: it is not away. */
+    if (r->known_held && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
+        health_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory);
+        r->known_held = 0;
+    }
+    return STEP_ON;
+}
+
+step_end run_fails(run *r, const directory_error *e)
+{
+    const char *message = e->message ? e->message : directory_class_text(e->class);
+    switch (verdict_of(e->class)) {
+    case VERDICT_HOLD:
+        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, e);
+        return STEP_HELD;
+    case VERDICT_UNSURE:
+        step_says(r, IDA_STEP_UNKNOWN, "The answer was lost and looking again failed too: %s", message);
+        return STEP_UNSURE;
+    case VERDICT_NEVER:
+        step_says(r, IDA_STEP_FAILED, "%s", message);
+        if (e->class == DIRECTORY_FORBIDDEN) {
+            ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0316", "tenant %s: the service account lacks a right in the directory %s: %s", r->task->tenant,
+                    ida_directory_name(r->task->directory), message);
+        }
+        return STEP_FAILED;
+    default:
+        step_says(r, IDA_STEP_NONE, "%s", message);
+        return STEP_LATER;
+    }
+}
+
+/* --- ends --- */
+
+static ida_kind write_step(run *r, ida_ctx *c, void *baton)
+{
+    const char *outcome = r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN ? ida_outcome_text(r->step.outcome) : "ok";
+    (void)baton;
+    return store_queue_step(r->r->main, c, r->task, &r->step, ida_json_text(c->pool, r->progress),
+                            run_audit(r, c, "task.step", outcome, r->step.detail));
+}
+
+static step_end record_step(run *r)
+{
+    r->step.at = ida_now(&r->r->w->env);
+    if (!r->step.position) {
+        return STEP_ON; /* before the first step there is no row to write to */
+    }
+    return r->recorded ? STEP_ON : run_store(r, write_step, NULL);
+}
+
+typedef struct ending {
+    ida_task_state state;
+    const char *error;
+    int64_t next_at;
+    int counts;
+} ending;
+
+static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
+{
+    static const char *const actions[] = {[IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
+    const ending *end = baton;
+    return store_queue_finish(r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
+                              run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
+}
+
+static ida_kind write_again(run *r, ida_ctx *c, void *baton)
+{
+    const ending *end = baton;
+    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
+    return store_queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
+}
+
+static void finish(run *r, ida_task_state state, const char *error)
+{
+    ending end = {.state = state, .error = error};
+    r->step.name = NULL; /* the record is the task's */
+    if (run_store(r, write_finish, &end) != STEP_ON) {
+        return;
+    }
+    if (state == IDA_DONE) {
+        ida_log(&r->r->w->env, IDA_LOG_INFO, NULL, "task %s (%s %s of %s) is done", r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant);
+    } else if (state == IDA_FAILED) {
+        ida_log(&r->r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s", r->task->id, ida_task_type_text(r->task->type), r->task->upn,
+                r->task->tenant, error);
+    } else {
+        ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0318", "task %s (%s %s of %s) needs attention, its outcome is unknown: %s", r->task->id,
+                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
+    }
+}
+
+static void again(run *r, int64_t wait, const char *reason, int counts)
+{
+    ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
+    run_store(r, write_again, &end);
+    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait, reason ? reason : "the worker stops");
+}
+
+/* A try that counted. The last one ends the task: `attention` when the step may have happened. */
+static void try_again(run *r, step_end why)
+{
+    int64_t tries = r->task->attempts + 1;
+    const char *reason = r->step.detail ? r->step.detail : "The step could not be carried out.";
+    if (why == STEP_UNSURE && record_step(r) != STEP_ON) {
+        return;
+    }
+    if (tries < TRIES_MAX) {
+        again(r, backoff_ms(r->task->attempts, random_number(r->r->w)), reason, 1);
+        return;
+    }
+    reason = ida_printf(r->pool, "%s: given up after %lld tries: %s", r->step.name, (long long)tries, reason);
+    if (why == STEP_LATER) {
+        r->step.outcome = IDA_STEP_FAILED;
+        if (record_step(r) != STEP_ON) {
+            return;
+        }
+    }
+    finish(r, why == STEP_UNSURE ? IDA_ATTENTION : IDA_FAILED, reason);
+}
+
+/* What the end of a step short of the last one means for the task. */
+static void stop(run *r, step_end end)
+{
+    switch (end) {
+    case STEP_LATER:
+    case STEP_UNSURE:
+        try_again(r, end);
+        break;
+    case STEP_HELD:
+        again(r, 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */
+        break;
+    case STEP_FAILED: {
+        const char *error = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail ? r->step.detail : "failed");
+        if (record_step(r) == STEP_ON) {
+            finish(r, IDA_FAILED, error);
+        }
+        break;
+    }
+    case STEP_YIELD:
+        again(r, 0, NULL, 0);
+        break;
+    case STEP_ON:
+    case STEP_LOST:
+        break;
+    }
+}
+
+static int settled(const ida_step *step)
+{
+    return step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY || step->outcome == IDA_STEP_SKIPPED;
+}
+
+static step_end run_step(run *r, ida_step *step)
+{
+    step_function function = step_find(step->name);
+    r->step = (ida_step){.position = step->position, .name = step->name};
+    r->recorded = 0;
+    if (!function) {
+        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.", step->name);
+        return STEP_FAILED;
+    }
+    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, step->name);
+    step_end end = function(r);
+    if (end == STEP_ON) {
+        end = record_step(r);
+        *step = r->step;
+    }
+    return end;
+}
+
+static void run_steps(run *r)
+{
+    for (int i = 0; i < r->task->step_count; i++) {
+        ida_step *step = &r->task->steps[i];
+        if (settled(step)) {
+            continue;
+        }
+        step_end end = worker_stopping(r->r->w) ? STEP_YIELD : run_step(r, step);
+        if (end != STEP_ON) {
+            stop(r, end);
+            return;
+        }
+    }
+    finish(r, r->failure ? IDA_FAILED : IDA_DONE, r->failure);
+}
+
+static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void))
+{
+    json_t *value = text ? ida_json_load(pool, text) : NULL;
+    return value ? value : ida_json_keep(pool, empty());
+}
+
+static int is_held(run *r)
+{
+    store_directory state;
+    return !store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) && state.hold_reason;
+}
+
+void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
+{
+    run r = {.r = rn, .pool = pool, .c = worker_ctx(rn->w, pool), .task = task};
+    directory_error e;
+    r.lease = lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory, task->fence, claimed_at);
+    if (!r.lease) {
+        return; /* more runs than threads: not possible; the task would be taken over */
+    }
+    r.progress = loaded(pool, task->progress, json_object);
+    r.warnings = loaded(pool, task->warnings, json_array);
+    r.known_held = is_held(&r);
+    r.step.name = "start";
+    if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
+        stop(&r, run_fails(&r, &e));
+    } else {
+        run_steps(&r);
+    }
+    lease_end(rn->w, r.lease);
+}

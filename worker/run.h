@@ -1,0 +1,91 @@
+/* The run of one claimed task: its steps in order, each looking, acting and recording under the fencing number. */
+#ifndef WORKER_RUN_H
+#define WORKER_RUN_H
+
+#include "core/audit.h"
+#include "core/payload.h"
+#include "core/store_queue.h"
+#include "worker/session.h"
+
+/* What one run thread owns. */
+typedef struct runner {
+    worker *w;
+    int slot;              /* its entry of w->calls */
+    store *main, *cache;   /* DB_REQUEST, DB_SYNC */
+    session_cache sessions;
+} runner;
+
+/* How a step ended, for the task. */
+typedef enum step_end {
+    STEP_ON,      /* outcome and detail say what happened; go on with the next step */
+    STEP_LATER,   /* try again, counted: `failed` after TRIES_MAX */
+    STEP_UNSURE,  /* the same, but `attention`: it may have happened */
+    STEP_HELD,    /* the directory as a whole: it was held, the task waits uncounted */
+    STEP_FAILED,  /* permanent */
+    STEP_YIELD,   /* the worker is to stop: the task goes back uncounted */
+    STEP_LOST     /* lease or store lost: nothing more may be done or written */
+} step_end;
+
+typedef struct run {
+    runner *r;
+    ida_ctx *c;
+    apr_pool_t *pool;
+    ida_task *task;
+    lease *lease;
+    session *session;
+    json_t *progress, *warnings; /* belong to the pool */
+    int known_held;              /* the directory was held when the run began, or the watch held it: the first answer clears it */
+    const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
+    /* of the step in hand */
+    ida_step step;
+    int recorded;                /* the step wrote its own record, together with what had to be in the same transaction */
+} run;
+
+/* Runs `task` (claimed or taken over just after `claimed_at`, monotonic ms) to its next state. */
+void run_task(runner *r, apr_pool_t *pool, ida_task *task, int64_t claimed_at);
+
+/* --- for steps --- */
+
+typedef step_end (*step_function)(run *r);
+/* NULL when this version does not know the step. */
+step_function step_find(const char *name);
+
+/* Sets outcome and detail of the step in hand; returns STEP_ON. */
+step_end step_says(run *r, ida_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* One directory call: lease checked, time watched, repeated once on a new connection where that is worth its time. `call` gets the open session's parts.
+ * STEP_ON: e->class tells the answer, be it good or bad; else how the step must end. */
+typedef directory_class (*directory_call)(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e);
+step_end run_call(run *r, directory_call call, void *baton, directory_error *e);
+
+/* How the step ends after an answer that was no success, with the reason in the step's detail. */
+step_end run_fails(run *r, const directory_error *e);
+
+/* Ends of a store write of the run: STEP_ON, or STEP_LOST. Repeated while the store is away and the lease lasts. */
+typedef ida_kind (*run_write)(run *r, ida_ctx *c, void *baton);
+step_end run_store(run *r, run_write write, void *baton);
+
+/* Adds a warning for people, once. */
+void run_warn(run *r, const char *text);
+
+/* Audit record of category workflow, actor worker. */
+ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail);
+
+/* --- steps_*.c --- */
+step_end step_create_account(run *r);
+step_end step_set_manager(run *r);
+step_end step_set_photo(run *r);
+step_end step_disable_account(run *r);
+step_end step_revoke_sessions(run *r);
+step_end step_revoke_memberships(run *r);
+step_end step_verify(run *r);
+
+/* steps_common.c */
+step_end step_workflow_action(run *r);
+/* Directory and cache say that the person is gone: write-through and `already`. */
+step_end step_absent(run *r);
+/* Write-through into the cache after the directory answered. */
+typedef ida_kind (*cache_write)(run *r, store *cache, ida_ctx *c, void *baton);
+step_end run_cache(run *r, cache_write write, void *baton);
+
+#endif

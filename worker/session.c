@@ -1,0 +1,168 @@
+/* Owns when a directory session is made, used again and closed, and that only sealed settings are ever used. Knows no task. */
+#include "worker/session.h"
+
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store_tenant.h"
+
+#define SESSIONS_MAX 32
+#define SESSION_IDLE_MS 300000
+
+static directory_class refuse(directory_error *e, directory_class class, const char *message)
+{
+    *e = (directory_error){.class = class, .message = message};
+    return class;
+}
+
+static void drop(session_cache *cache, session *s)
+{
+    for (session **at = &cache->first; *at; at = &(*at)->next) {
+        if (*at == s) {
+            *at = s->next;
+            cache->count--;
+            break;
+        }
+    }
+    if (s->dir) {
+        s->ops->close(s->dir);
+    }
+    apr_pool_destroy(s->pool);
+}
+
+void session_close_all(session_cache *cache)
+{
+    while (cache->first) {
+        drop(cache, cache->first);
+    }
+}
+
+/* Idle ones, and the one unused for longest when there are too many. */
+static void tidy(session_cache *cache)
+{
+    int64_t now = ida_monotonic(&cache->w->env);
+    session *oldest = NULL, *next;
+    for (session *s = cache->first; s; s = next) {
+        next = s->next;
+        if (now - s->used_at > SESSION_IDLE_MS) {
+            drop(cache, s);
+        } else if (!oldest || s->used_at < oldest->used_at) {
+            oldest = s;
+        }
+    }
+    if (cache->count >= SESSIONS_MAX && oldest) {
+        drop(cache, oldest);
+    }
+}
+
+static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal, directory_error *e)
+{
+    unsigned char key[IDA_SEAL_KEY_LEN];
+    worker_config config;
+    worker_settings(w, pool, &config);
+    ida_ctx *c = worker_ctx(w, pool);
+    if (ida_seal_key_read(c, config.seal_key, 0, key)) {
+        return refuse(e, DIRECTORY_CONFIG, ida_printf(pool, "The seal key cannot be used: %s", c->message));
+    }
+    int valid = ida_tenant_seal_valid(key, tenant, seal ? seal : "");
+    OPENSSL_cleanse(key, sizeof key);
+    if (!valid) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0301",
+                "the directory settings of tenant %s carry no valid seal and are not used; check who changed them, then run idadminctl tenant apply", tenant->id);
+        return refuse(e, DIRECTORY_CONFIG,
+                      "The tenant's directory settings are not sealed by idadminctl and are not used; check them and run idadminctl tenant apply.");
+    }
+    return DIRECTORY_OK;
+}
+
+static session *known(session_cache *cache, const char *tenant, ida_directory_kind kind)
+{
+    for (session *s = cache->first; s; s = s->next) {
+        if (s->kind == kind && strcmp(s->tenant_id, tenant) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static directory_class load(session_cache *cache, store *main, session *s, const char *tenant, const char **seal, directory_error *e)
+{
+    ida_ctx *c = worker_ctx(cache->w, s->pool);
+    ida_kind kind = store_tenant_get(main, c, tenant, &s->tenant, seal, &s->revision);
+    if (kind) {
+        return refuse(e, DIRECTORY_LOCAL, ida_printf(s->pool, "The tenant's document cannot be read: %s", c->message ? c->message : ida_kind_text(kind)));
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class session_renew(session_cache *cache, session *s, directory_error *e)
+{
+    if (s->dir) {
+        s->ops->close(s->dir);
+        s->dir = NULL;
+    }
+    if (s->dir_pool) {
+        apr_pool_destroy(s->dir_pool);
+    }
+    apr_pool_create(&s->dir_pool, s->pool);
+    directory *opened = NULL;
+    directory_class class = s->ops->open(&opened, &cache->w->env, s->tenant, s->kind, s->dir_pool, e);
+    s->dir = class == DIRECTORY_OK ? opened : NULL;
+    return class;
+}
+
+static directory_class open_session(session_cache *cache, session *s, const char *seal, directory_error *e)
+{
+    s->ops = directory_ops_for(s->kind);
+    if (!s->tenant->has_directory[s->kind]) {
+        return refuse(e, DIRECTORY_CONFIG, ida_printf(s->pool, "The tenant document has no directory %s any more.", ida_directory_name(s->kind)));
+    }
+    if (!s->ops) {
+        return refuse(e, DIRECTORY_CONFIG, ida_printf(s->pool, "This version of idadmin-worker has no connector for the directory %s.", ida_directory_name(s->kind)));
+    }
+    directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, e);
+    return class == DIRECTORY_OK ? session_renew(cache, s, e) : class;
+}
+
+directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind, session **out, directory_error *e)
+{
+    apr_pool_t *fresh;
+    const char *seal;
+    *out = NULL;
+    *e = (directory_error){.class = DIRECTORY_OK};
+    tidy(cache);
+    apr_pool_create(&fresh, NULL);
+    session *s = apr_pcalloc(fresh, sizeof *s);
+    s->pool = fresh;
+    s->kind = kind;
+    snprintf(s->tenant_id, sizeof s->tenant_id, "%s", tenant);
+    session *old = known(cache, tenant, kind);
+    directory_class class = load(cache, main, s, tenant, &seal, e);
+    if (class == DIRECTORY_OK && old && old->revision == s->revision) {
+        apr_pool_destroy(fresh);
+        old->used_at = ida_monotonic(&cache->w->env);
+        *out = old;
+        return DIRECTORY_OK;
+    }
+    if (class == DIRECTORY_OK) {
+        if (old) {
+            drop(cache, old);
+        }
+        class = open_session(cache, s, seal, e);
+    }
+    if (class != DIRECTORY_OK) {
+        e->message = apr_pstrdup(pool, e->message); /* survives the pool it was made in */
+        e->field = NULL;
+        e->class = class;
+        apr_pool_destroy(fresh);
+        return class;
+    }
+    s->used_at = ida_monotonic(&cache->w->env);
+    s->next = cache->first;
+    cache->first = s;
+    cache->count++;
+    *out = s;
+    return DIRECTORY_OK;
+}

@@ -1,0 +1,34 @@
+/* Open sessions with directories, kept by one thread and used again while the tenant's document stays the same. */
+#ifndef WORKER_SESSION_H
+#define WORKER_SESSION_H
+
+#include "worker/worker.h"
+
+typedef struct session {
+    struct session *next;
+    apr_pool_t *pool, *dir_pool; /* dir_pool: of the present connection */
+    char tenant_id[72];
+    ida_directory_kind kind;
+    int64_t revision, used_at;  /* monotonic ms */
+    ida_tenant *tenant;         /* as sealed; lives as long as the session */
+    const directory_ops *ops;
+    directory *dir;
+} session;
+
+typedef struct session_cache {
+    worker *w;
+    session *first;
+    int count;
+} session_cache;
+
+/* The session of a tenant's directory by its present document. On failure `e` says why (CONFIG: not sealed, no connector; LOCAL: the store). The session
+ * stays the cache's and may be dropped by the next call. */
+directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind, session **out,
+                            directory_error *e);
+
+/* Closes the connection and opens anew with the same settings. On failure s->dir is NULL and the next call tries again. */
+directory_class session_renew(session_cache *cache, session *s, directory_error *e);
+
+void session_close_all(session_cache *cache);
+
+#endif

@@ -1,0 +1,383 @@
+/* Owns the steps of a creation: the account with the first name that is free, its manager, its photo. What is on disk before the first call makes it happen
+ * exactly once. Knows no directory protocol. */
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/naming.h"
+#include "core/store_tenant.h"
+#include "core/text.h"
+#include "worker/holds.h"
+#include "worker/password.h"
+#include "worker/run.h"
+
+#define NAMES_TRIED_MAX 50    /* conflicts with the directory in one run */
+#define CANDIDATES_MAX 100000
+
+typedef struct creation {
+    ida_create person;
+    const char *upn_local, *mail_local; /* base local parts by the tenant's formats */
+    const char *taken;                  /* text about names that were found taken, or NULL */
+    int next_upn, next_mail, next_display; /* which name the directory said is taken */
+    int display_number;                 /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
+    int fresh;                          /* 1: nothing was sent before, so the cache's word counts */
+} creation;
+
+static step_end read_payload(run *r, creation *cr)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    const ida_tenant *t = r->session->tenant;
+    json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
+    ida_kind kind = stored ? ida_create_from_json(c, stored, &cr->person) : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
+    ida_name_parts parts = {cr->person.firstname, cr->person.middle_name, cr->person.surname};
+    char *upn = NULL, *mail = NULL;
+    if (!kind) {
+        kind = ida_naming_local(c, t->username_format, &parts, &upn);
+    }
+    if (!kind) {
+        kind = ida_naming_local(c, t->email_format, &parts, &mail);
+    }
+    cr->upn_local = upn;
+    cr->mail_local = mail;
+    if (kind) {
+        step_says(r, IDA_STEP_FAILED, "%s", c->message);
+        return STEP_FAILED;
+    }
+    return STEP_ON;
+}
+
+/* --- names --- */
+
+/* Lowest candidate after `present` that neither cache nor reservations know. */
+static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, const char **address)
+{
+    int n = 1;
+    while (n < CANDIDATES_MAX && strcmp(ida_naming_candidate(c->pool, local, domain, n), present) != 0) {
+        n++;
+    }
+    n = n == CANDIDATES_MAX ? 0 : n; /* the format changed since: begin anew */
+    for (int taken = 1; taken; ) {
+        if (++n >= CANDIDATES_MAX) {
+            return ida_fail(c, IDA_UNPROCESSABLE, "no free name is left for %s@%s", local, domain);
+        }
+        *address = ida_naming_candidate(c->pool, local, domain, n);
+        ida_kind kind = store_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id, &taken);
+        if (kind) {
+            return kind;
+        }
+    }
+    return IDA_OK;
+}
+
+static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, int refused, const char **address)
+{
+    int taken = refused;
+    *address = present;
+    ida_kind kind = taken ? IDA_OK : store_address_taken(r->r->main, c, r->task->tenant, present, r->task->id, &taken);
+    return kind || !taken ? kind : next_free(r, c, local, domain, present, address);
+}
+
+typedef struct naming_work {
+    run *r;
+    creation *cr;
+    store_task_change change;
+} naming_work;
+
+/* Names that are free now, marker and "it may have been sent": all on disk in one transaction before the call. */
+static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
+{
+    naming_work *work = baton;
+    run *r = work->r;
+    creation *cr = work->cr;
+    const ida_tenant *t = r->session->tenant;
+    const char *upn = r->task->upn, *mail = r->task->mail ? r->task->mail : r->task->upn;
+    work->change = (store_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+    ida_kind kind = store_tenant_lock(s, c, t->id);
+    if (!kind && (cr->fresh || cr->next_upn)) {
+        kind = settle_address(r, c, cr->upn_local, t->upn_domain, r->task->upn, cr->next_upn, &upn);
+    }
+    if (!kind && t->same_upn_and_mail) {
+        mail = upn;
+    } else if (!kind && (cr->fresh || cr->next_mail)) {
+        kind = settle_address(r, c, cr->mail_local, t->email_domain, mail, cr->next_mail, &mail);
+    }
+    if (kind) {
+        return kind;
+    }
+    int renamed = strcmp(upn, r->task->upn) != 0 || (r->task->mail && strcmp(mail, r->task->mail) != 0);
+    work->change.upn = renamed ? upn : NULL;
+    work->change.mail = renamed ? mail : NULL;
+    return store_queue_change(s, c, r->task, &work->change);
+}
+
+static ida_kind settle(run *r, ida_ctx *c, void *baton)
+{
+    naming_work *work = baton;
+    ida_kind kind = store_transaction(r->r->main, c, settle_in, work);
+    /* The name went to somebody else between the look and the reservation: once more under the lock. */
+    return kind == IDA_UNPROCESSABLE ? store_transaction(r->r->main, c, settle_in, work) : kind;
+}
+
+static step_end settle_names(run *r, creation *cr)
+{
+    naming_work work = {.r = r, .cr = cr};
+    json_object_set_new(r->progress, "createSent", json_true());
+    json_object_set_new(r->progress, "displayNumber", json_integer(cr->display_number));
+    step_end end = run_store(r, settle, &work);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (work.change.upn) {
+        cr->taken = ida_printf(r->pool, "%s%s%s was taken", cr->taken ? cr->taken : "", cr->taken ? "; " : "",
+                               strcmp(work.change.upn, r->task->upn) != 0 ? r->task->upn : r->task->mail);
+        r->task->upn = work.change.upn;
+        r->task->mail = work.change.mail;
+        r->task->person = ida_fold_address(r->pool, r->task->upn);
+    }
+    cr->fresh = cr->next_upn = cr->next_mail = cr->next_display = 0;
+    r->task->marker = r->task->id;
+    return STEP_ON;
+}
+
+/* --- createAccount --- */
+
+typedef struct create_call {
+    directory_create create;
+    directory_user user;
+} create_call;
+
+static directory_class call_create(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    create_call *call = baton;
+    return ops->create(dir, r->pool, &call->create, &call->user, e);
+}
+
+static step_end create_once(run *r, const creation *cr, create_call *call, directory_error *e)
+{
+    char password[PASSWORD_SIZE];
+    const char *at = strrchr(r->task->upn, '@');
+    const char *local = apr_pstrndup(r->pool, r->task->upn, at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
+    const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name, NULL};
+    password_make(&r->r->w->env, names, password);
+    call->create = (directory_create){.person = &cr->person,
+                                      .display_name = cr->display_number ? ida_printf(r->pool, "%s %d", r->task->display_name, cr->display_number + 1) : r->task->display_name,
+                                      .upn = r->task->upn,
+                                      .mail = r->task->mail ? r->task->mail : r->task->upn,
+                                      .local = local,
+                                      .marker = r->task->marker,
+                                      .password = password};
+    step_end end = run_call(r, call_create, call, e);
+    OPENSSL_cleanse(password, sizeof password);
+    return end;
+}
+
+/* The directory said for certain that nothing was made: a failed or cancelled task may give seat and names back. */
+static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
+{
+    store_task_change change = {.progress = ida_json_text(c->pool, r->progress)};
+    (void)baton;
+    return store_queue_change(r->r->main, c, r->task, &change);
+}
+
+static step_end not_made(run *r, const directory_error *e)
+{
+    step_end end = run_fails(r, e);
+    if (end == STEP_FAILED) {
+        json_object_set_new(r->progress, "createSent", json_false());
+        step_end written = run_store(r, write_unsent, NULL);
+        return written == STEP_ON ? end : written;
+    }
+    return end;
+}
+
+/* Which name to change after a conflict; 0 when the field is none of ours. */
+static int blame(creation *cr, const directory_error *e, int same)
+{
+    const char *field = e->field ? e->field : "upn";
+    if (strcmp(field, "cn") == 0 || strcmp(field, "displayName") == 0) {
+        cr->next_display = 1;
+        cr->display_number++;
+    } else if (strcmp(field, "mail") == 0) {
+        cr->next_mail = 1;
+        cr->next_upn = same;
+    } else if (strcmp(field, "upn") == 0 || strcmp(field, "samAccountName") == 0) {
+        cr->next_upn = 1;
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const create_call *call = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &call->user.cache);
+}
+
+static ida_kind write_made(run *r, ida_ctx *c, void *baton)
+{
+    const create_call *call = baton;
+    r->step.at = ida_now(c->env);
+    return store_queue_account_made(r->r->main, c, r->task, &r->step, call->user.id, run_audit(r, c, "task.step", "ok", r->step.detail));
+}
+
+/* The account stands: cache first, then seat, names and step in one transaction. */
+static step_end made(run *r, const creation *cr, create_call *call, int adopted)
+{
+    step_end end = run_cache(r, put_in_cache, call);
+    if (end != STEP_ON) {
+        return end;
+    }
+    for (const char *const *w = call->user.warnings; w && *w; w++) {
+        run_warn(r, *w);
+    }
+    step_says(r, adopted ? IDA_STEP_ALREADY : IDA_STEP_DONE, "%s as %s%s%s%s%s", adopted ? "made by an earlier try of this task" : "created", r->task->upn,
+              cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "", cr->taken ? ")" : "");
+    end = run_store(r, write_made, call);
+    r->task->object_id = call->user.id;
+    r->recorded = 1;
+    return end;
+}
+
+step_end step_create_account(run *r)
+{
+    creation cr = {.fresh = !json_is_true(json_object_get(r->progress, "createSent")),
+                   .display_number = (int)json_integer_value(json_object_get(r->progress, "displayNumber"))};
+    create_call call = {0};
+    directory_error e;
+    step_end end = read_payload(r, &cr);
+    for (int tries = 0; end == STEP_ON; tries++) {
+        if (cr.fresh || cr.next_upn || cr.next_mail || cr.next_display) {
+            end = settle_names(r, &cr);
+        }
+        if (end == STEP_ON) {
+            end = create_once(r, &cr, &call, &e);
+        }
+        if (end != STEP_ON) {
+            break;
+        }
+        if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+            return made(r, &cr, &call, e.class == DIRECTORY_ALREADY);
+        }
+        if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX || !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
+            return not_made(r, &e);
+        }
+    }
+    return end;
+}
+
+/* --- setManager --- */
+
+typedef struct manager_call {
+    const char *upn, *manager_id;
+} manager_call;
+
+static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    manager_call *call = baton;
+    return ops->set_manager(dir, r->pool, r->task->object_id, call->upn, &call->manager_id, e);
+}
+
+static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const manager_call *call = baton;
+    return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
+}
+
+/* The manager may be a creation that is still on its way: then the step waits for it, as long as tries last. */
+static step_end manager_missing(run *r, const manager_call *call)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_task *queued;
+    ida_kind kind = store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
+    if (kind == IDA_NOT_FOUND) {
+        step_says(r, IDA_STEP_FAILED, "The account exists, but its manager %s was not found in the directory. Retry the task once the manager exists.", call->upn);
+        return STEP_FAILED;
+    }
+    if (kind) {
+        step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s", call->upn, c->message);
+    } else {
+        step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.", call->upn, queued->id);
+    }
+    return STEP_LATER;
+}
+
+static step_end account_gone(run *r)
+{
+    step_says(r, IDA_STEP_FAILED, "The account was made by this task, but the directory does not show it any more.");
+    return STEP_FAILED;
+}
+
+step_end step_set_manager(run *r)
+{
+    creation cr = {0};
+    directory_error e;
+    step_end end = read_payload(r, &cr);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (!cr.person.manager) {
+        return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
+    }
+    manager_call call = {.upn = cr.person.manager};
+    end = run_call(r, call_manager, &call, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call) : account_gone(r);
+    }
+    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        return run_fails(r, &e);
+    }
+    end = call.manager_id ? run_cache(r, put_manager, &call) : STEP_ON;
+    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", call.upn) : end;
+}
+
+/* --- setPhoto --- */
+
+static directory_class call_photo(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    const ida_create *person = baton;
+    return ops->set_photo(dir, r->pool, r->task->object_id, person->photo, person->photo_len, person->photo_type, e);
+}
+
+/* Best effort: what is permanent, and the last try, become a warning. */
+static step_end photo_fails(run *r, const directory_error *e)
+{
+    step_end end = run_fails(r, e);
+    int last = r->task->attempts + 1 >= TRIES_MAX;
+    if (end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
+        ida_outcome outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
+        run_warn(r, ida_printf(r->pool, "The photo was not set: %s", r->step.detail));
+        r->step.outcome = outcome;
+        return STEP_ON;
+    }
+    return end;
+}
+
+step_end step_set_photo(run *r)
+{
+    creation cr = {0};
+    directory_error e;
+    step_end end = read_payload(r, &cr);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (!cr.person.photo) {
+        return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
+    }
+    end = run_call(r, call_photo, &cr.person, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return account_gone(r);
+    }
+    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        return photo_fails(r, &e);
+    }
+    return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%zu bytes, %s", cr.person.photo_len, cr.person.photo_type);
+}

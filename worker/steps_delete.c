@@ -1,0 +1,325 @@
+/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look that nothing came back. Knows no directory protocol. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "core/store_user.h"
+#include "worker/holds.h"
+#include "worker/run.h"
+
+#define VERIFY_ROUNDS 3
+#define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
+
+/* --- who it is --- */
+
+typedef struct find_call {
+    const char *id, *upn;
+    directory_user user;
+} find_call;
+
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    find_call *call = baton;
+    return ops->find(dir, r->pool, call->id, call->upn, &call->user, e);
+}
+
+static ida_kind write_object_id(run *r, ida_ctx *c, void *baton)
+{
+    store_task_change change = {.object_id = baton};
+    return store_queue_change(r->r->main, c, r->task, &change);
+}
+
+/* The account by its immutable ID, on the first look by its UPN. *gone: the directory has none. */
+static step_end look(run *r, directory_user *user, int *gone)
+{
+    find_call call = {.id = r->task->object_id, .upn = r->task->object_id ? NULL : r->task->upn};
+    directory_error e;
+    step_end end = run_call(r, call_find, &call, &e);
+    *gone = 0;
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        *gone = 1;
+        return STEP_ON;
+    }
+    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        return run_fails(r, &e);
+    }
+    *user = call.user;
+    if (!r->task->object_id) {
+        end = run_store(r, write_object_id, (void *)(uintptr_t)call.user.id);
+        r->task->object_id = call.user.id;
+    }
+    return end;
+}
+
+/* --- disable --- */
+
+static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->disable(dir, r->pool, r->task->object_id, baton, e);
+}
+
+static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *after = baton;
+    return store_cache_user_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
+}
+
+/* *already: it was disabled before. */
+static step_end disable(run *r, int *already, int *gone)
+{
+    directory_user after = {0};
+    directory_error e;
+    step_end end = run_call(r, call_disable, &after, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    *gone = e.class == DIRECTORY_NOT_FOUND;
+    *already = e.class == DIRECTORY_ALREADY;
+    if (*gone) {
+        return STEP_ON;
+    }
+    return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY ? run_cache(r, put_disabled, &after) : run_fails(r, &e);
+}
+
+step_end step_disable_account(run *r)
+{
+    directory_user user;
+    int gone, already = 0;
+    step_end end = look(r, &user, &gone);
+    if (end == STEP_ON && !gone) {
+        end = disable(r, &already, &gone);
+    }
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (gone) {
+        return step_absent(r);
+    }
+    return already ? step_says(r, IDA_STEP_ALREADY, "was disabled already") : step_says(r, IDA_STEP_DONE, "disabled");
+}
+
+/* --- sessions --- */
+
+static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    (void)baton;
+    return ops->revoke_sessions(dir, r->pool, r->task->object_id, e);
+}
+
+step_end step_revoke_sessions(run *r)
+{
+    directory_error e;
+    if (!r->session->ops->revoke_sessions) {
+        return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind keeps no sign-in sessions");
+    }
+    if (!r->task->object_id) {
+        return step_absent(r);
+    }
+    step_end end = run_call(r, call_sessions, NULL, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return step_absent(r);
+    }
+    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+        return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", "");
+    }
+    return run_fails(r, &e);
+}
+
+/* --- memberships --- */
+
+typedef struct groups_call {
+    const char **candidates;
+    int candidate_count;
+    const directory_membership *rows;
+    int count;
+} groups_call;
+
+typedef struct sweep {
+    apr_array_header_t *removed, *kept, *refused; /* names, with the reason for the last two */
+    int gone;
+} sweep;
+
+static directory_class call_groups(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    groups_call *call = baton;
+    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates, call->candidate_count, &call->rows, &call->count, e);
+}
+
+static directory_class call_remove(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    const directory_membership *row = baton;
+    return ops->remove_member(dir, r->pool, row->group_id, r->task->object_id, e);
+}
+
+static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_membership *row = baton;
+    return store_cache_member(cache, c, r->task->tenant, r->task->directory, row->group_id, r->task->object_id, 1);
+}
+
+/* Groups the cache knows of: a directory without a back-link is asked about them one by one. Without the cache the directory's own word has to do. */
+static void cached_groups(run *r, groups_call *call)
+{
+    const ida_group *groups;
+    int count = 0;
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    if (store_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &groups, &count)) {
+        return;
+    }
+    call->candidates = apr_palloc(r->pool, sizeof *call->candidates * (apr_size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        call->candidates[i] = groups[i].id;
+    }
+    call->candidate_count = count;
+}
+
+static void note(apr_array_header_t *list, const char *text)
+{
+    *(const char **)apr_array_push(list) = text;
+}
+
+/* One group. A group that refuses for good does not keep the others from being left. */
+static step_end leave(run *r, const directory_membership *row, sweep *s)
+{
+    directory_error e;
+    step_end end = run_call(r, call_remove, (void *)(uintptr_t)row, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY || e.class == DIRECTORY_NOT_FOUND) {
+        if (e.class == DIRECTORY_OK) {
+            note(s->removed, row->group_name);
+        }
+        return run_cache(r, put_removed, (void *)(uintptr_t)row);
+    }
+    end = run_fails(r, &e);
+    if (end == STEP_FAILED) {
+        note(s->refused, ida_printf(r->pool, "%s (%s)", row->group_name, r->step.detail));
+        return STEP_ON;
+    }
+    return end;
+}
+
+/* Reads the memberships and removes what can be removed. */
+static step_end sweep_groups(run *r, sweep *s)
+{
+    groups_call call = {0};
+    directory_error e;
+    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), 0};
+    cached_groups(r, &call);
+    step_end end = run_call(r, call_groups, &call, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        s->gone = 1;
+        return STEP_ON;
+    }
+    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        return run_fails(r, &e);
+    }
+    for (int i = 0; i < call.count && end == STEP_ON; i++) {
+        if (call.rows[i].retained) {
+            note(s->kept, ida_printf(r->pool, "%s (%s)", call.rows[i].group_name, call.rows[i].retained));
+        } else {
+            end = leave(r, &call.rows[i], s);
+        }
+    }
+    return end;
+}
+
+static const char *listed(apr_pool_t *pool, const apr_array_header_t *names)
+{
+    const char *text = "";
+    for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
+        text = apr_pstrcat(pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
+    }
+    return names->nelts > NAMES_LISTED_MAX ? ida_printf(pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
+}
+
+static void warn_kept(run *r, const sweep *s)
+{
+    for (int i = 0; i < s->kept->nelts; i++) {
+        run_warn(r, ida_printf(r->pool, "The membership of %s cannot be revoked.", APR_ARRAY_IDX(s->kept, i, const char *)));
+    }
+}
+
+/* "removed from 2 groups: A, B; kept: C (dynamic); refused: D (...)" */
+static const char *summary(run *r, const sweep *s)
+{
+    apr_pool_t *pool = r->pool;
+    const char *text = s->removed->nelts == 0   ? "member of no group that could be left"
+                       : s->removed->nelts == 1 ? apr_pstrcat(pool, "removed from ", listed(pool, s->removed), NULL)
+                                                : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts, listed(pool, s->removed));
+    if (s->kept->nelts) {
+        text = apr_pstrcat(pool, text, "; cannot be revoked: ", listed(pool, s->kept), NULL);
+    }
+    return s->refused->nelts ? apr_pstrcat(pool, text, "; refused: ", listed(pool, s->refused), NULL) : text;
+}
+
+step_end step_revoke_memberships(run *r)
+{
+    sweep s;
+    if (!r->task->object_id) {
+        return step_absent(r);
+    }
+    step_end end = sweep_groups(r, &s);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (s.gone) {
+        return step_absent(r);
+    }
+    warn_kept(r, &s);
+    /* What was refused is tried once more by `verify`, whose word decides how the task ends. */
+    ida_outcome outcome = s.refused->nelts ? IDA_STEP_FAILED : s.removed->nelts ? IDA_STEP_DONE : IDA_STEP_ALREADY;
+    return step_says(r, outcome, "%s", summary(r, &s));
+}
+
+/* --- verify --- */
+
+/* Looks, and puts right what came back, until a look finds nothing. */
+step_end step_verify(run *r)
+{
+    const char *restored = NULL;
+    for (int round = 1; round <= VERIFY_ROUNDS; round++) {
+        directory_user user;
+        sweep s;
+        int gone = 0, already = 1;
+        step_end end = look(r, &user, &gone);
+        int enabled = end == STEP_ON && !gone && user.enabled;
+        if (enabled) {
+            end = disable(r, &already, &gone);
+        }
+        if (end == STEP_ON && !gone) {
+            end = sweep_groups(r, &s);
+            gone = s.gone;
+        }
+        if (end != STEP_ON) {
+            return end;
+        }
+        if (gone) {
+            return step_absent(r);
+        }
+        warn_kept(r, &s);
+        if (!enabled && s.refused->nelts) {
+            r->failure = ida_printf(r->pool, "verify: the account is disabled, but these memberships could not be revoked: %s", listed(r->pool, s.refused));
+            return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
+        }
+        if (!enabled && !s.removed->nelts) {
+            const char *kept = s.kept->nelts ? apr_pstrcat(r->pool, "disabled; memberships that cannot be revoked: ", listed(r->pool, s.kept), NULL)
+                                             : "disabled, member of no group";
+            return step_says(r, IDA_STEP_DONE, "%s%s", kept, restored ? restored : "");
+        }
+        restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s", restored ? restored : "", enabled ? "enabled" : "",
+                              enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
+    }
+    step_says(r, IDA_STEP_NONE, "The account keeps coming back: somebody or something enables it or adds it to groups%s.", restored ? restored : "");
+    return STEP_LATER;
+}

@@ -1,0 +1,469 @@
+/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed. What a sync reads and how is the connector's; what
+ * the cache takes is the store's. */
+#include "worker/sync.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/json.h"
+#include "core/store_directory.h"
+#include "core/store_sync.h"
+#include "core/store_tenant.h"
+#include "core/text.h"
+#include "worker/health.h"
+
+#define INTERVAL_DEFAULT_MS 60000
+#define INTERVAL_MIN_MS 1000
+#define BUSY_ELSEWHERE_MS 2000 /* another worker has the lease: look again */
+#define FAILED_WAIT_MS 15000   /* after a failure that holds no directory */
+#define IDLE_MS 200
+#define THREADS_MAX 64
+#define THREADS_MIN 4
+#define LEASE_RESERVE_MS 5000
+
+typedef struct entry {
+    struct entry *next;
+    char tenant[72];
+    ida_directory_kind directory;
+    int64_t revision, interval, next_at; /* ms; next_at monotonic */
+    int busy, present;
+    int64_t requested_at; /* 0: nobody asked */
+    int accept, reset;
+    /* what was seen of another holder's lease, and since when (monotonic) */
+    char owner[96];
+    int64_t fence, heartbeat, since;
+} entry;
+
+struct sync_plan {
+    worker *w;
+    apr_pool_t *pool; /* entries; used under the lock */
+    pthread_mutex_t lock;
+    entry *first;
+    atomic_int alive;
+    pthread_t threads[THREADS_MAX];
+    int started;
+};
+
+typedef struct sync_job {
+    sync_plan *plan;
+    worker *w;
+    store *main, *cache;
+    session_cache *sessions;
+    apr_pool_t *pool;
+    entry e;       /* a copy: the plan may change meanwhile */
+    lease *lease;
+    int forced;    /* --once: due or not */
+    int unanswered; /* out: it was not this worker's turn, what was asked for stays asked */
+} sync_job;
+
+sync_plan *sync_plan_make(worker *w, apr_pool_t *pool)
+{
+    sync_plan *plan = apr_pcalloc(pool, sizeof *plan);
+    plan->w = w;
+    apr_pool_create(&plan->pool, pool);
+    pthread_mutex_init(&plan->lock, NULL);
+    return plan;
+}
+
+/* --- the plan --- */
+
+static entry *find_entry(sync_plan *plan, const char *tenant, ida_directory_kind where)
+{
+    for (entry *e = plan->first; e; e = e->next) {
+        if (e->directory == where && strcmp(e->tenant, tenant) == 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
+{
+    const char *text = ida_json_string(tenant->directory[where], "syncInterval");
+    int64_t ms = text ? worker_duration_parse(text) : INTERVAL_DEFAULT_MS;
+    return ms < INTERVAL_MIN_MS ? INTERVAL_DEFAULT_MS : ms;
+}
+
+/* A document that is new or was changed: its directories are synced at once, which also looks whether a held one is well again. */
+static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
+{
+    ida_tenant *tenant;
+    int64_t revision;
+    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, &revision);
+    if (kind) {
+        return kind;
+    }
+    pthread_mutex_lock(&plan->lock);
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        entry *e = find_entry(plan, id, (ida_directory_kind)d);
+        if (!e && tenant->has_directory[d]) {
+            e = apr_pcalloc(plan->pool, sizeof *e);
+            snprintf(e->tenant, sizeof e->tenant, "%s", id);
+            e->directory = (ida_directory_kind)d;
+            e->revision = -1;
+            e->next = plan->first;
+            plan->first = e;
+        }
+        if (e && e->revision != revision) {
+            e->present = tenant->has_directory[d];
+            e->interval = e->present ? interval_of(tenant, (ida_directory_kind)d) : INTERVAL_DEFAULT_MS;
+            e->next_at = 0;
+            e->revision = revision;
+        }
+    }
+    pthread_mutex_unlock(&plan->lock);
+    return IDA_OK;
+}
+
+static int revision_known(sync_plan *plan, const store_tenant_id *id)
+{
+    int known = 0;
+    pthread_mutex_lock(&plan->lock);
+    for (entry *e = plan->first; e && !known; e = e->next) {
+        known = e->revision == id->revision && strcmp(e->tenant, id->id) == 0;
+    }
+    pthread_mutex_unlock(&plan->lock);
+    return known;
+}
+
+static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
+{
+    ida_kind kind = IDA_OK;
+    pthread_mutex_lock(&plan->lock);
+    entry *e = plan->first;
+    pthread_mutex_unlock(&plan->lock);
+    for (; e && !kind; e = e->next) { /* entries are only ever added, in front */
+        store_directory state;
+        kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory, &state);
+        pthread_mutex_lock(&plan->lock);
+        if (!kind && e->requested_at != state.sync_requested_at) {
+            e->requested_at = state.sync_requested_at;
+            e->accept = state.sync_accept_deletions;
+            e->reset = state.sync_reset;
+            e->next_at = e->requested_at ? 0 : e->next_at;
+        }
+        pthread_mutex_unlock(&plan->lock);
+    }
+    return kind;
+}
+
+ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
+{
+    const store_tenant_id *ids;
+    int count = 0;
+    ida_kind kind = store_tenant_ids(main, worker_ctx(plan->w, pool), &ids, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        if (!revision_known(plan, &ids[i])) {
+            ida_ctx *c = worker_ctx(plan->w, pool);
+            /* One damaged document must not keep the others from being synced. */
+            if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE) {
+                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500", "the document of tenant %s cannot be read: %s", ids[i].id, c->message ? c->message : "");
+            }
+        }
+    }
+    return kind ? kind : take_requests(plan, main, pool);
+}
+
+/* Copies the entry that is due for longest and marks it busy. */
+static int take_due(sync_plan *plan, entry *out, entry **taken)
+{
+    int64_t now = ida_monotonic(&plan->w->env);
+    *taken = NULL;
+    pthread_mutex_lock(&plan->lock);
+    for (entry *e = plan->first; e; e = e->next) {
+        if (!e->busy && e->present && e->next_at <= now && (!*taken || e->next_at < (*taken)->next_at)) {
+            *taken = e;
+        }
+    }
+    if (*taken) {
+        (*taken)->busy = 1;
+        *out = **taken;
+    }
+    pthread_mutex_unlock(&plan->lock);
+    return *taken != NULL;
+}
+
+/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document) goes first. `answered`: what was asked for is done with,
+ * its permission to delete included. */
+static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait, int answered)
+{
+    pthread_mutex_lock(&plan->lock);
+    int newer = e->revision != mine->revision || (e->requested_at && e->requested_at != mine->requested_at);
+    e->busy = 0;
+    e->next_at = newer ? 0 : ida_monotonic(&plan->w->env) + wait;
+    if (answered && e->requested_at == mine->requested_at) {
+        e->requested_at = 0;
+        e->accept = e->reset = 0;
+    }
+    memcpy(e->owner, mine->owner, sizeof e->owner);
+    e->fence = mine->fence;
+    e->heartbeat = mine->heartbeat;
+    e->since = mine->since;
+    pthread_mutex_unlock(&plan->lock);
+}
+
+/* --- the lease --- */
+
+/* 1 in *ours, or the other holder is watched by our own clock. */
+static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
+{
+    worker *w = job->w;
+    entry *e = &job->e;
+    int64_t now = ida_monotonic(&w->env), fence;
+    const char *owner = state->sync_owner ? state->sync_owner : "";
+    if (strcmp(e->owner, owner) != 0 || e->fence != state->sync_fence || e->heartbeat != state->sync_heartbeat) {
+        snprintf(e->owner, sizeof e->owner, "%s", owner);
+        e->fence = state->sync_fence;
+        e->heartbeat = state->sync_heartbeat;
+        e->since = now;
+    }
+    *ours = 0;
+    int still = owner[0] && now - e->since > LEASE_MS;
+    if (owner[0] && !still) {
+        return IDA_OK;
+    }
+    ida_ctx *c = worker_ctx(w, job->pool);
+    ida_kind kind = store_sync_lease(job->main, c, e->tenant, e->directory, w->id, still ? state : NULL, &fence);
+    if (kind == IDA_CONFLICT) {
+        return IDA_OK;
+    }
+    if (!kind) {
+        job->lease = lease_begin(w, LEASE_SYNC, e->tenant, NULL, e->directory, fence, now);
+        *ours = job->lease != NULL;
+    }
+    return kind;
+}
+
+static void end_lease(sync_job *job)
+{
+    int64_t fence = job->lease->fence;
+    lease_end(job->w, job->lease);
+    store_sync_release(job->main, worker_ctx(job->w, job->pool), job->e.tenant, job->e.directory, fence);
+}
+
+static int must_stop(void *baton)
+{
+    sync_job *job = baton;
+    return worker_stopping(job->w) || lease_left(job->w, job->lease) < LEASE_RESERVE_MS;
+}
+
+/* --- one sync --- */
+
+static ida_kind sync_state(sync_job *job, store_sync_state *state)
+{
+    *state = (store_sync_state){0};
+    ida_ctx *c = worker_ctx(job->w, job->pool);
+    ida_kind kind = store_sync_state_get(job->cache, c, job->e.tenant, job->e.directory, state);
+    return kind == IDA_NOT_FOUND ? IDA_OK : kind;
+}
+
+/* So that `sync --wait`, `status` and people read why, also of failures before the run had begun. */
+static void note_error(sync_job *job, const char *message)
+{
+    store_sync_state state;
+    sync_run *run;
+    ida_ctx *c = worker_ctx(job->w, job->pool);
+    if (sync_state(job, &state) || state.error) {
+        return;
+    }
+    if (!sync_run_begin(&run, job->cache, c, job->pool, job->e.tenant, job->e.directory, 0)) {
+        sync_run_abort(run, c, message);
+    }
+}
+
+static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c, sync_summary *summary, directory_error *e)
+{
+    directory_class class = s->dir ? DIRECTORY_OK : session_renew(job->sessions, s, e);
+    if (class == DIRECTORY_OK) {
+        class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job, summary, e);
+    }
+    e->class = class;
+    return class;
+}
+
+/* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
+static int carry_out(sync_job *job, const store_directory *health, int64_t *wait)
+{
+    worker *w = job->w;
+    entry *en = &job->e;
+    session *s;
+    directory_error e;
+    sync_summary summary = {0};
+    ida_ctx *c = worker_ctx(w, job->pool);
+    int64_t begun = ida_monotonic(&w->env);
+    if (en->reset && store_cache_reset(job->cache, c, en->tenant, en->directory)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s", en->tenant, c->message ? c->message : "");
+        return 1;
+    }
+    directory_class class = session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
+    if (class == DIRECTORY_OK) {
+        class = call_sync(job, s, en->reset, c, &summary, &e);
+        if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
+            session_renew(job->sessions, s, &e); /* a read: once more on a new connection */
+            class = call_sync(job, s, en->reset || class == DIRECTORY_TOKEN_LOST, c, &summary, &e);
+        }
+    }
+    e.class = class;
+    if (class == DIRECTORY_OK && health->hold_reason) {
+        health_answered(w, job->main, job->pool, en->tenant, en->directory);
+    }
+    if (class == DIRECTORY_OK && summary.guard_stopped) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0502", "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if that is right, run idadminctl sync %s --accept-deletions",
+                en->tenant, ida_directory_name(en->directory), summary.reason ? summary.reason : "too many deletions", en->tenant);
+        return 1;
+    }
+    if (class == DIRECTORY_OK) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved", en->tenant,
+                ida_directory_name(en->directory), (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users, (long long)summary.groups,
+                (long long)summary.deleted_users, (long long)summary.deleted_groups, (long long)summary.unresolved);
+        return 0;
+    }
+    if (worker_stopping(w)) {
+        return 1;
+    }
+    const char *message = e.message ? e.message : directory_class_text(class);
+    *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
+    if (directory_holds(class)) {
+        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, &e);
+        *wait = 0; /* the hold says when */
+    } else {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant, ida_directory_name(en->directory), message);
+    }
+    note_error(job, message);
+    return 1;
+}
+
+/* Whether it is this worker's turn at all; *wait: until the next look. */
+static int may_begin(sync_job *job, const store_directory *health, int64_t *wait)
+{
+    worker *w = job->w;
+    entry *e = &job->e;
+    store_sync_state state;
+    int asked = e->requested_at != 0 || job->forced;
+    int64_t now = ida_now(&w->env);
+    if (sync_state(job, &state)) {
+        *wait = FAILED_WAIT_MS;
+        return 0;
+    }
+    if (state.stopped && !e->accept && !e->reset) {
+        *wait = e->interval;
+        return 0;
+    }
+    if (asked) {
+        return 1;
+    }
+    if (health->hold_reason && health->hold_until > now) {
+        *wait = health->hold_until - now;
+        return 0;
+    }
+    int64_t due = state.completed_at + e->interval;
+    if (state.completed_at && !state.error && due > now && due - now <= e->interval) {
+        *wait = due - now; /* another worker was faster, or we have just been started */
+        return 0;
+    }
+    return 1;
+}
+
+/* 0 or 1 as carry_out; 0 when there was nothing to do. */
+static int sync_one(sync_job *job, int64_t *wait)
+{
+    worker *w = job->w;
+    entry *e = &job->e;
+    store_directory health;
+    int ours = 0, failed = 0;
+    *wait = e->interval;
+    ida_ctx *c = worker_ctx(w, job->pool);
+    if (store_directory_get(job->main, c, e->tenant, e->directory, &health)) {
+        *wait = FAILED_WAIT_MS;
+        return 1;
+    }
+    if (may_begin(job, &health, wait)) {
+        if (get_lease(job, &health, &ours) || !ours) {
+            *wait = BUSY_ELSEWHERE_MS;
+            job->unanswered = 1;
+            return job->forced;
+        }
+        if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
+            store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS);
+        }
+        failed = carry_out(job, &health, wait);
+        end_lease(job);
+    }
+    if (e->requested_at && !worker_stopping(w)) {
+        store_sync_request_done(job->main, worker_ctx(w, job->pool), e->tenant, e->directory, e->requested_at);
+    }
+    return failed;
+}
+
+/* --- threads --- */
+
+static void *thread_main(void *baton)
+{
+    sync_plan *plan = baton;
+    worker *w = plan->w;
+    apr_pool_t *own, *pool;
+    apr_pool_create(&own, NULL);
+    apr_pool_create(&pool, own);
+    session_cache sessions = {.w = w};
+    store *main = store_make(own, w->config.store, DB_REQUEST), *cache = store_make(own, w->config.store, DB_SYNC);
+    while (!worker_stopping(w)) {
+        sync_job job = {.plan = plan, .w = w, .main = main, .cache = cache, .sessions = &sessions, .pool = pool};
+        entry *taken;
+        if (!take_due(plan, &job.e, &taken)) {
+            worker_nap(w, IDLE_MS);
+            continue;
+        }
+        int64_t wait;
+        sync_one(&job, &wait);
+        give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
+        apr_pool_clear(pool);
+    }
+    session_close_all(&sessions);
+    store_disconnect(main);
+    store_disconnect(cache);
+    apr_pool_destroy(own);
+    atomic_fetch_sub(&plan->alive, 1);
+    return NULL;
+}
+
+int sync_start(sync_plan *plan)
+{
+    int wanted = plan->w->config.threads < THREADS_MIN ? THREADS_MIN : plan->w->config.threads;
+    for (int i = 0; i < wanted && i < THREADS_MAX; i++) {
+        atomic_fetch_add(&plan->alive, 1);
+        if (pthread_create(&plan->threads[plan->started], NULL, thread_main, plan) != 0) {
+            atomic_fetch_sub(&plan->alive, 1);
+            break;
+        }
+        plan->started++;
+    }
+    return plan->started;
+}
+
+int sync_join(sync_plan *plan, int64_t until)
+{
+    while (atomic_load(&plan->alive) && ida_monotonic(&plan->w->env) < until) {
+        struct timespec pause = {.tv_nsec = 10 * 1000000};
+        nanosleep(&pause, NULL);
+    }
+    int left = atomic_load(&plan->alive);
+    for (int i = 0; !left && i < plan->started; i++) {
+        pthread_join(plan->threads[i], NULL);
+    }
+    plan->started = left ? plan->started : 0;
+    return left;
+}
+
+int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)
+{
+    int failed = 0;
+    for (entry *e = plan->first; e && !worker_stopping(plan->w); e = e->next) {
+        sync_job job = {.plan = plan, .w = plan->w, .main = main, .cache = cache, .sessions = sessions, .pool = pool, .e = *e, .forced = 1};
+        int64_t wait;
+        failed += e->present ? sync_one(&job, &wait) : 0;
+        apr_pool_clear(pool);
+    }
+    return failed;
+}

@@ -1,0 +1,18 @@
+/* Running tasks whose holder may be dead: watched by this process's own monotonic clock, taken when their heartbeat has stood still for a whole lease. */
+#ifndef WORKER_TAKEOVER_H
+#define WORKER_TAKEOVER_H
+
+#include "core/store_queue.h"
+#include "worker/worker.h"
+
+typedef struct takeover takeover;
+
+takeover *takeover_make(worker *w, apr_pool_t *pool);
+
+/* Looks at the running tasks; for the housekeeper, once a second. */
+void takeover_watch(takeover *t, store *main, apr_pool_t *pool);
+
+/* Takes one ripe task; IDA_NOT_FOUND when there is none. For run threads. */
+ida_kind takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task);
+
+#endif

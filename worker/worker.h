@@ -1,0 +1,81 @@
+/* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a directory call. */
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/store.h"
+#include "worker/config.h"
+#include "worker/directory.h"
+
+#define LEASE_MS 60000           /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
+#define LEASE_RENEW_MS 10000
+#define PROBE_MS (2 * DIRECTORY_CALL_MS + 5000) /* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
+#define POLL_MS 250              /* how often idle threads look for new work */
+#define LEASE_SLOTS 256
+
+typedef enum lease_kind { LEASE_TASK, LEASE_SYNC } lease_kind;
+
+typedef struct lease {
+    int used;
+    lease_kind kind;
+    char tenant[72], task[40];
+    ida_directory_kind directory;
+    int64_t fence, renewed_at; /* monotonic ms just before the last good renewal was sent */
+    int lost;
+} lease;
+
+/* A directory call in progress, for the watch over directories that do not answer. */
+typedef struct call_slot {
+    char tenant[72];
+    ida_directory_kind directory;
+    int64_t since; /* monotonic ms; 0: no call */
+    int held;      /* 1: the watch held the directory because of this call */
+} call_slot;
+
+typedef struct worker {
+    ida_env env;
+    worker_config config; /* store and threads never change; the rest by worker_settings_* under the lock */
+    char id[96];          /* host-pid-random: never the name of an earlier process */
+    char host[64];
+    int64_t started_at;
+    atomic_int stopping;
+    _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
+    pthread_mutex_t lock;    /* leases, calls, settings */
+    lease leases[LEASE_SLOTS];
+    call_slot *calls;        /* one a run thread */
+    int call_count;
+} worker;
+
+/* Prepares `w` with a copy of the configuration. */
+void worker_init(worker *w, const ida_env *env, const worker_config *config, apr_pool_t *pool);
+
+/* Settings that SIGHUP may change, as a copy in `pool`. */
+void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
+void worker_settings_set(worker *w, const worker_config *config);
+
+/* Non-zero once the worker shall end; usable as a callback. */
+int worker_stopping(void *w);
+
+/* Sleeps at most `ms`, returning early when the worker is to stop. */
+void worker_nap(worker *w, int64_t ms);
+
+/* A context in `pool` that reports to this worker's log. */
+ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
+
+/* --- leases (lease.c) --- */
+
+/* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was sent). NULL when all slots are taken. */
+lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence, int64_t claimed_at);
+void lease_end(worker *w, lease *l);
+/* Monotonic ms left; 0 when lost. */
+int64_t lease_left(worker *w, lease *l);
+/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be renewed. */
+int lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
+/* Somebody else has the fence: renewed no more. */
+void lease_lose(worker *w, lease *l);
+/* Renews all; for the heartbeat thread. */
+void lease_renew_all(worker *w, store *main, apr_pool_t *pool);
+
+#endif
