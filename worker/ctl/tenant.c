@@ -164,8 +164,8 @@ static void report(ctl_call *ctl, const ida_tenant *tenant, const json_t *change
 
 static int apply(ctl_call *ctl)
 {
-    char *text;
-    size_t len;
+    char *text = NULL;
+    size_t len = 0;
     ida_ctx *c = ctl->c;
     ida_kind kind = read_document(ctl, ctl->arguments[0], &text, &len);
     json_t *object = NULL;
