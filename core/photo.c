@@ -90,7 +90,7 @@ const char *ida_photo_type(const unsigned char *bytes, size_t len)
 const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len, const char **type)
 {
     int cloud = tenant->create_users_in == IDA_DIR_CLOUD;
-    int openldap = !cloud && tenant->openldap && strcmp(tenant->openldap, "openLdap") == 0;
+    int openldap = !cloud && tenant->dialect && strcmp(tenant->dialect, "openLdap") == 0;
     size_t limit = cloud ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
     *type = NULL;
     if (len > limit) {

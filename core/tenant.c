@@ -117,7 +117,7 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
         t->has_directory[i] = t->directory[i] != NULL;
     }
     const json_t *on_premises = t->directory[IDA_DIR_ON_PREMISES];
-    t->openldap = string_at(on_premises, "dialect");
+    t->dialect = string_at(on_premises, "dialect");
     t->same_upn_and_mail = on_premises && strcasecmp(string_at(on_premises, "upnAttribute"), "mail") == 0;
     return t;
 }

@@ -31,7 +31,7 @@ typedef struct ida_tenant {
     const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL when absent */
     const json_t *document;       /* whole merged document; borrowed */
     int same_upn_and_mail;        /* upnAttribute is mail: one value for both */
-    const char *openldap;         /* "openLdap"/"activeDirectory" dialect of onPremises, NULL without */
+    const char *dialect;          /* of onPremises: "openLdap", "activeDirectory"; NULL without one */
 } ida_tenant;
 
 /* Parses and checks `text` merged over `previous` (NULL at first). Refusals name the member's path ("directories.onPremises.urls[0]: ...").

@@ -14,8 +14,8 @@ static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n',
                                     4,    0,   0,   0,   0,    'I',  'E',  'N',  'D', 0xAE, 0x42, 0x60, 0x82};
 
 static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD};
-static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "activeDirectory"};
-static ida_tenant openldap = {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "openLdap"};
+static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "activeDirectory"};
+static ida_tenant openldap = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "openLdap"};
 
 static ida_create created;
 static ida_delete deleted;

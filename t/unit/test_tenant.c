@@ -132,7 +132,7 @@ static void values(void)
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "createIn"), "OU=Staff,DC=x", "createIn is the user base");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "markerAttribute"), "adminDescription", "AD's marker");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "upnAttribute"), "userPrincipalName", "AD's UPN");
-    is_str(t->openldap, "activeDirectory", "the dialect");
+    is_str(t->dialect, "activeDirectory", "the dialect");
     is_int(t->same_upn_and_mail, 0, "UPN and mail are two values");
     ok(!strstr(canonical, "syncInterval") && !strstr(canonical, "timeZone"), "the stored document holds no defaults");
 
@@ -326,7 +326,7 @@ static void openldap(void)
     char *canonical;
     must_apply(text, NULL, &t, &canonical, "an OpenLDAP directory");
     is_int(t->same_upn_and_mail, 1, "UPN and mail are one value");
-    is_str(t->openldap, "openLdap", "the dialect");
+    is_str(t->dialect, "openLdap", "the dialect");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "upnAttribute"), "mail", "its UPN attribute");
     is_str(ida_json_string(t->directory[IDA_DIR_ON_PREMISES], "markerAttribute"), "description", "its marker");
     ida_ctx *c = fresh();
