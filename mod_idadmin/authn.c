@@ -48,7 +48,7 @@ static void set_principal(request_rec *r, request_state *state)
     apr_table_setn(r->notes, "idadmin-company", p->company);
     apr_table_setn(r->notes, "idadmin-user", p->username);
     if (*p->label) {
-        apr_table_setn(r->notes, "idadmin-label", ap_escape_logitem(r->pool, p->label));
+        apr_table_setn(r->notes, "idadmin-label", p->label);
     }
 }
 

@@ -7,7 +7,7 @@ APLOG_USE_MODULE(idadmin);
 
 int openapi_handler(request_rec *r)
 {
-    if (!r->handler || strcmp(r->handler, "idadmin-openapi") != 0) {
+    if (!r->handler || strcasecmp(r->handler, "idadmin-openapi") != 0) {
         return DECLINED;
     }
     if (!child || !child->openapi) {

@@ -58,7 +58,7 @@ static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
 
 int rest_handler(request_rec *r)
 {
-    if (!r->handler || strcmp(r->handler, "idadmin-rest") != 0) {
+    if (!r->handler || strcasecmp(r->handler, "idadmin-rest") != 0) {
         return DECLINED;
     }
     request_state *state = child ? request_state_of(r) : NULL;

@@ -16,7 +16,7 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
 /* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over. */
 static int log_request(request_rec *r)
 {
-    if (child && r->status >= 400 && request_face(r) != FACE_NONE) {
+    if (child && r->status >= 400) {
         spool_refusal(r, ida_kind_of_status(r->status));
     }
     return DECLINED;
@@ -24,7 +24,8 @@ static int log_request(request_rec *r)
 
 static void register_hooks(apr_pool_t *pool)
 {
-    respond_register(pool);
+    respond_register();
+    keepalive_register();
     authz_register(pool);
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);

@@ -143,6 +143,11 @@ void body_init(apr_pool_t *pool);
 
 int respond(request_rec *r, const ida_rest_answer *answer);
 void respond_insert_error_filter(request_rec *r);
-void respond_register(apr_pool_t *pool);
+void respond_register(void);
+
+/* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written yet --- */
+
+void keepalive_preserve(request_rec *r);
+void keepalive_register(void);
 
 #endif

@@ -11,9 +11,14 @@ face request_face(request_rec *r)
     static const struct { const char *handler; face face; } faces[] = {
         {"idadmin-rest", FACE_REST}, {"idadmin-openapi", FACE_OPENAPI},
     };
+    const request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
+    if (state) {
+        return state->face;
+    }
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    for (size_t i = 0; core->handler && i < sizeof faces / sizeof *faces; i++) {
-        if (strcmp(core->handler, faces[i].handler) == 0) {
+    const char *fault = NULL, *handler = core->expr_handler ? ap_expr_str_exec(r, core->expr_handler, &fault) : core->handler;
+    for (size_t i = 0; handler && !fault && i < sizeof faces / sizeof *faces; i++) {
+        if (strcasecmp(handler, faces[i].handler) == 0) { /* httpd folds it too */
             return faces[i].face;
         }
     }
@@ -59,9 +64,10 @@ request_state *request_state_of(request_rec *r)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state) {
+        face f = request_face(r);
         state = apr_pcalloc(r->pool, sizeof *state);
         state->c = ida_ctx_make(&child->env, r->pool);
-        state->face = request_face(r);
+        state->face = f;
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
         /* The key leaves the header table before anything else can log it; the bytes are ours to wipe. */

@@ -26,6 +26,7 @@ int respond(request_rec *r, const ida_rest_answer *answer)
     }
     ap_set_content_type(r, IDA_JSON_TYPE);
     ap_set_content_length(r, (apr_off_t)answer->len);
+    keepalive_preserve(r);
     ap_rwrite(answer->body, (int)answer->len, r); /* dropped by httpd for HEAD */
     return OK;
 }
@@ -90,6 +91,10 @@ void respond_insert_error_filter(request_rec *r)
         apr_table_unset(r->err_headers_out, "WWW-Authenticate");
         apr_table_unset(r->headers_out, "WWW-Authenticate");
     }
+    if (state->principal && !state->quotas[IDA_LIMIT_KEY].known && limit_fixups(r) != DECLINED) {
+        r->status = HTTP_TOO_MANY_REQUESTS; /* refused before the phase of the limits, but a request all the same */
+        r->status_line = NULL;
+    }
     if (spool_refusal(r, ida_kind_of_status(r->status)) != IDA_OK) {
         r->status = HTTP_SERVICE_UNAVAILABLE;
         r->status_line = NULL;
@@ -99,8 +104,7 @@ void respond_insert_error_filter(request_rec *r)
     }
 }
 
-void respond_register(apr_pool_t *pool)
+void respond_register(void)
 {
-    (void)pool;
     error_filter = ap_register_output_filter(ERROR_FILTER, filter_error, NULL, AP_FTYPE_CONTENT_SET);
 }
