@@ -284,7 +284,7 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 }
 
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
-static int carry_out(sync_job *job, const store_directory *health, int64_t *wait)
+static int carry_out(sync_job *job, const store_directory *health, int first, int64_t *wait)
 {
     worker *w = job->w;
     entry *en = &job->e;
@@ -315,7 +315,9 @@ static int carry_out(sync_job *job, const store_directory *health, int64_t *wait
         return 1;
     }
     if (class == DIRECTORY_OK) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved", en->tenant,
+        /* A line for what people ask about later; the round that finds nothing new comes every interval. */
+        int notable = first || en->requested_at || job->forced || summary.deleted_users || summary.deleted_groups;
+        ida_log(&w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL, "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved", en->tenant,
                 ida_directory_name(en->directory), (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users, (long long)summary.groups,
                 (long long)summary.deleted_users, (long long)summary.deleted_groups, (long long)summary.unresolved);
         return 0;
@@ -335,8 +337,8 @@ static int carry_out(sync_job *job, const store_directory *health, int64_t *wait
     return 1;
 }
 
-/* Whether it is this worker's turn at all; *wait: until the next look. */
-static int may_begin(sync_job *job, const store_directory *health, int64_t *wait)
+/* Whether it is this worker's turn at all; *wait: until the next look. *first: the directory was never synced. */
+static int may_begin(sync_job *job, const store_directory *health, int *first, int64_t *wait)
 {
     worker *w = job->w;
     entry *e = &job->e;
@@ -347,6 +349,7 @@ static int may_begin(sync_job *job, const store_directory *health, int64_t *wait
         *wait = FAILED_WAIT_MS;
         return 0;
     }
+    *first = state.full_at == 0;
     if (state.stopped && !e->accept && !e->reset) {
         *wait = e->interval;
         return 0;
@@ -372,14 +375,14 @@ static int sync_one(sync_job *job, int64_t *wait)
     worker *w = job->w;
     entry *e = &job->e;
     store_directory health;
-    int ours = 0, failed = 0;
+    int ours = 0, failed = 0, first = 0;
     *wait = e->interval;
     ida_ctx *c = worker_ctx(w, job->pool);
     if (store_directory_get(job->main, c, e->tenant, e->directory, &health)) {
         *wait = FAILED_WAIT_MS;
         return 1;
     }
-    if (may_begin(job, &health, wait)) {
+    if (may_begin(job, &health, &first, wait)) {
         if (get_lease(job, &health, &ours) || !ours) {
             *wait = BUSY_ELSEWHERE_MS;
             job->unanswered = 1;
@@ -388,7 +391,7 @@ static int sync_one(sync_job *job, int64_t *wait)
         if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
             store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS);
         }
-        failed = carry_out(job, &health, wait);
+        failed = carry_out(job, &health, first, wait);
         end_lease(job);
     }
     if (e->requested_at && !worker_stopping(w)) {

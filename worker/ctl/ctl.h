@@ -44,6 +44,7 @@ struct ctl_call {
     const char *arguments[CTL_MAX_ARGUMENTS + 1];
     int argument_count;
     const char *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
+    const char *lines;                   /* log lines so far */
     const char *actor;                   /* operating-system user, for the audit record */
 };
 

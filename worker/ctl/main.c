@@ -87,6 +87,23 @@ ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
     return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant) : kind;
 }
 
+/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there is: warnings of a command that went on, details of an
+ * internal error. */
+static void keep_line(void *baton, ida_level level, const char *id, const char *message)
+{
+    ctl_call *ctl = baton;
+    if (level <= IDA_LOG_WARN) {
+        ctl->lines = apr_pstrcat(ctl->pool, ctl->lines ? ctl->lines : "", level == IDA_LOG_WARN ? "warn" : "error", ": ", id ? id : "", ": ", message, "\n", NULL);
+    }
+}
+
+static void print_lines(const ctl_call *ctl, int status)
+{
+    if (ctl->lines && (status == CTL_DONE || ctl->c->kind == IDA_INTERNAL_ERROR)) {
+        fputs(ctl->lines, stderr);
+    }
+}
+
 static void print_options(const ctl_option *options)
 {
     for (; options->name; options++) {
@@ -309,10 +326,13 @@ int main(int argc, char **argv)
     ctl_call ctl = {0};
     apr_pool_create(&ctl.pool, NULL);
     ida_env_default(&ctl.env);
+    ctl.env.log = keep_line;
+    ctl.env.baton = &ctl;
     ida_zone_init(ctl.pool);
     ctl.c = ida_ctx_make(&ctl.env, ctl.pool);
     ctl.actor = person(ctl.pool);
     int status = run(&ctl, argc, argv);
+    print_lines(&ctl, status);
     if (fflush(stdout) || ferror(stdout)) {
         fputs("idadminctl: standard output cannot be written\n", stderr);
         return CTL_FAILED;
