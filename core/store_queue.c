@@ -25,14 +25,15 @@ typedef struct claim {
     int braked;           /* out */
 } claim;
 
+/* Work of a kind that only a newer program knows is left to that one. */
 static void add_candidate(claim *cl, const db_result *r, int row)
 {
-    if (!db_int(r, row, 6) || cl->count == CANDIDATES_MAX) {
+    int type = ida_task_type_parse(db_text(r, row, 3)), directory = ida_directory_parse(db_text(r, row, 2));
+    if (!db_int(r, row, 6) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
         return;
     }
-    int offboarding = ida_task_type_parse(db_text(r, row, 3)) == IDA_USER_DELETE;
-    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2),
-                                              offboarding && !db_int(r, row, 4) && !db_int(r, row, 5)};
+    int first_offboarding = type == IDA_USER_DELETE && !db_int(r, row, 4) && !db_int(r, row, 5);
+    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2), first_offboarding};
 }
 
 /* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at again under locks. */
@@ -54,31 +55,35 @@ static ida_kind find(store *s, ida_ctx *c, claim *cl)
     return kind;
 }
 
-/* 1 in *stop when the tenant's brake says so. Locks the tenant when it has a brake, so that the count stays true until the
- * commit. */
-static ida_kind brake_says_stop(store *s, ida_ctx *c, const claim *cl, const candidate *one, int64_t *limit, int *stop)
+/* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so that the count stays true until
+ * the commit. A tenant document that cannot be read stops its own offboardings, not the queue. */
+static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one, const char **why)
 {
     ida_tenant *tenant;
-    int64_t started;
-    *stop = 0;
+    int64_t started = 0;
+    *why = NULL;
     ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL, NULL);
+    if (kind == IDA_INTERNAL_ERROR && !db_is_broken(s->db)) {
+        *why = ida_printf(c->pool, "The brake cannot be judged: %s", c->message);
+        ida_ctx_clear(c);
+        return IDA_OK;
+    }
     if (kind || !tenant->brake_per_hour) {
         return kind;
     }
-    *limit = tenant->brake_per_hour;
     kind = store_tenant_lock(s, c, one->tenant);
     kind = kind ? kind : store_task_offboardings_started(s, c, one->tenant, cl->now, &started);
-    *stop = !kind && started >= tenant->brake_per_hour;
+    if (!kind && started >= tenant->brake_per_hour) {
+        *why = ida_printf(c->pool,
+                          "Held by the brake: %lld offboardings were started within the last hour, as many as "
+                          "brake.offboardingsPerHour allows. Release this task, or cancel it.",
+                          (long long)started);
+    }
     return kind;
 }
 
-static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, int64_t limit)
+static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, const char *why)
 {
-    const char *why =
-        ida_printf(c->pool,
-                   "Held by the brake: %lld offboardings were started within the last hour, as many as brake.offboardingsPerHour "
-                   "allows. Release this task, or cancel it.",
-                   (long long)limit);
     db_result r;
     ida_kind kind = store_write(s, c, STMT_queue_brake, DB_ARGS(DB_T(one->id), DB_T(why)), &r);
     if (kind || !r.changes) {
@@ -126,13 +131,13 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     claim *cl = baton;
     const candidate *one = cl->one;
     db_result hold;
-    int64_t limit = 0;
-    int stop = 0, taken = 0;
+    const char *why = NULL;
+    int taken = 0;
     cl->task = NULL;
     cl->braked = 0;
-    ida_kind kind = one->first_offboarding ? brake_says_stop(s, c, cl, one, &limit, &stop) : IDA_OK;
-    if (kind || stop) {
-        return kind ? kind : pull_brake(s, c, cl, one, limit);
+    ida_kind kind = one->first_offboarding ? ask_brake(s, c, cl, one, &why) : IDA_OK;
+    if (kind || why) {
+        return kind ? kind : pull_brake(s, c, cl, one, why);
     }
     kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)), &hold);
     if (kind || (hold.rows && db_int(&hold, 0, 0) > cl->now)) {

@@ -1,5 +1,5 @@
-/* What the tests of the queue share: a tenant, tasks in one line, a cache written by hand, and raw questions to the store past the code that is
- * tested. Included after store_setup.h. */
+/* What the tests of the queue share: a tenant, tasks in one line, a cache written by hand, and raw questions to the store past
+ * the code that is tested. Included after store_setup.h. */
 #ifndef T_UNIT_QUEUE_SETUP_H
 #define T_UNIT_QUEUE_SETUP_H
 
@@ -24,8 +24,8 @@ __attribute__((unused)) static int64_t ask(const char *sql)
     if (store_sqlite_path(dsn)) {
         sqlite3 *file;
         sqlite3_stmt *stmt = NULL;
-        if (sqlite3_open(store_sqlite_path(dsn), &file) == SQLITE_OK && sqlite3_prepare_v2(file, sql, -1, &stmt, NULL) == SQLITE_OK &&
-            sqlite3_step(stmt) == SQLITE_ROW) {
+        if (sqlite3_open(store_sqlite_path(dsn), &file) == SQLITE_OK &&
+            sqlite3_prepare_v2(file, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
             value = sqlite3_column_int64(stmt, 0);
         } else {
             printf("# %s: %s\n", sql, sqlite3_errmsg(file));
@@ -67,13 +67,19 @@ __attribute__((unused)) static int script(db_role role, const char *sql)
 /* A tenant with a cloud and an on-premises directory; `extra` are more members of its document, each followed by a comma. */
 __attribute__((unused)) static void add_tenant(const char *id, const char *extra)
 {
-    ok(script(DB_REQUEST, apr_psprintf(pool,
-        "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('%s', '{\"companyId\":\"%s\",\"name\":\"%s\",%s"
-        "\"upnDomain\":\"corp.example\",\"createUsersIn\":\"cloud\",\"directories\":{"
-        "\"cloud\":{\"directoryId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\",\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a02\","
-        "\"clientSecretFile\":\"/etc/idadmin/secret\"},"
-        "\"onPremises\":{\"urls\":[\"ldaps://dc1.corp.example\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=a\","
-        "\"bindPasswordFile\":\"/etc/idadmin/password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, 1, 1)", id, id, id, extra)),
+    ok(script(DB_REQUEST,
+              apr_psprintf(
+                  pool,
+                  "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('%s', "
+                  "'{\"companyId\":\"%s\",\"name\":\"%s\",%s"
+                  "\"upnDomain\":\"corp.example\",\"createUsersIn\":\"cloud\",\"directories\":{"
+                  "\"cloud\":{\"directoryId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\",\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-"
+                  "6a0f6a3c1a02\","
+                  "\"clientSecretFile\":\"/etc/idadmin/secret\"},"
+                  "\"onPremises\":{\"urls\":[\"ldaps://dc1.corp.example\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=a\","
+                  "\"bindPasswordFile\":\"/etc/idadmin/password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, "
+                  "1, 1)",
+                  id, id, id, extra)),
        "%s: tenant %s", engine, id);
 }
 
@@ -81,16 +87,21 @@ __attribute__((unused)) static void add_tenant(const char *id, const char *extra
 __attribute__((unused)) static int cache_person(const char *tenant, const char *id, const char *upn, int enabled, int count)
 {
     const char *folded = ida_fold_address(pool, upn);
-    return script(DB_SYNC, apr_psprintf(pool,
-        "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key, enabled) VALUES ('%s', 'cloud', '%s', '%s', '%s', %d);"
-        "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('%s', '%s', 'cloud', '%s');"
-        "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('%s', 'enabled_members', %d) ON CONFLICT (tenant_id, name)"
-        " DO UPDATE SET value = counter.value + excluded.value",
-        tenant, id, upn, folded, enabled, tenant, folded, id, tenant, count));
+    return script(
+        DB_SYNC,
+        apr_psprintf(pool,
+                     "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key, enabled) VALUES ('%s', 'cloud', "
+                     "'%s', '%s', '%s', %d);"
+                     "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('%s', '%s', 'cloud', '%s');"
+                     "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('%s', 'enabled_members', %d) ON CONFLICT "
+                     "(tenant_id, name)"
+                     " DO UPDATE SET value = counter.value + excluded.value",
+                     tenant, id, upn, folded, enabled, tenant, folded, id, tenant, count));
 }
 
 /* A task as an operation would make it: steps of its type, due at `due`. Change members before inserting. */
-__attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenant, ida_task_type type, const char *upn, int64_t due)
+__attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenant, ida_task_type type, const char *upn,
+                                                   int64_t due)
 {
     ida_task *t = apr_pcalloc(c->pool, sizeof *t);
     ida_tenant nothing = {.id = tenant};

@@ -1,5 +1,5 @@
-/* The queue as the worker sees it, on both engines: order, one task a person, fences, takeover, holds, brake, plans of the statements; and what
- * belongs to it: directory states, sync leases, workers, workflow runs. */
+/* The queue as the worker sees it, on both engines: order, one task a person, fences, takeover, holds, brake, plans of the
+ * statements; and what belongs to it: directory states, sync leases, workers, workflow runs. */
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "t/unit/queue_setup.h"
@@ -19,8 +19,9 @@ static const char *claimed(int64_t now)
 /* Ends whatever runs or waits, so that each test begins with an empty queue. */
 static void drain(void)
 {
-    script(DB_REQUEST, "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; DELETE FROM task; DELETE FROM audit_outbox;"
-                       " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
+    script(DB_REQUEST,
+           "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; DELETE FROM task; DELETE FROM audit_outbox;"
+           " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
 }
 
 static void test_order(void)
@@ -38,14 +39,15 @@ static void test_order(void)
     is_int(next, due + 10, "of those still to come");
     ida_task *t = claim_at(s, "w1", due + 20, NULL);
     is_str(t ? t->id : NULL, first->id, "earliest first");
-    ok(t->state == IDA_RUNNING && t->fence == 1 && t->started_at == due + 20 && t->lease_until == due + 20 + LEASE && t->attempts == 0 &&
-           !strcmp(t->lease_owner, "w1") && t->payload && t->step_count == 4,
+    ok(t->state == IDA_RUNNING && t->fence == 1 && t->started_at == due + 20 && t->lease_until == due + 20 + LEASE &&
+           t->attempts == 0 && !strcmp(t->lease_owner, "w1") && t->payload && t->step_count == 4,
        "running under a lease");
     is_str(claimed(due + 20), late->id, "then the next");
     is_str(claimed(due + 20), NULL, "then none");
     store_queue_again(s, fresh(), t, due + 50, "busy", 1, NULL);
     t = get_task(s, t);
-    ok(t->state == IDA_QUEUED && t->attempts == 1 && t->next_at == due + 50 && !strcmp(t->error, "busy") && !t->lease_owner, "waits for its next try");
+    ok(t->state == IDA_QUEUED && t->attempts == 1 && t->next_at == due + 50 && !strcmp(t->error, "busy") && !t->lease_owner,
+       "waits for its next try");
     is_str(claimed(due + 49), NULL, "not before");
     t = claim_at(s, "w2", due + 50, NULL);
     ok(t && t->fence == 2 && t->started_at == due + 20 && !t->error, "then under a higher fence");
@@ -72,7 +74,8 @@ static void test_one_a_person(void)
     is_str(t ? t->id : NULL, second->id, "a failed one stands in nobody's way");
     store_queue_finish(s, fresh(), t, IDA_DONE, NULL, "[\"left in one group\"]", NULL);
     ida_task *now = get_task(s, t);
-    ok(now->state == IDA_DONE && now->finished_at == test_now_ms && !strcmp(now->warnings, "[\"left in one group\"]"), "done with warnings");
+    ok(now->state == IDA_DONE && now->finished_at == test_now_ms && !strcmp(now->warnings, "[\"left in one group\"]"),
+       "done with warnings");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'contoso'"), 0, "the person is free");
 }
 
@@ -88,14 +91,17 @@ static void test_fence(void)
     int count;
     is_int(store_queue_renew(s, fresh(), old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
     is_int(store_queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
-    ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 && !strcmp(rows[0].owner, "w1") && rows[0].lease_until == due + 100 + LEASE,
+    ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 && !strcmp(rows[0].owner, "w1") &&
+           rows[0].lease_until == due + 100 + LEASE,
        "with fence, heartbeat and owner");
     store_running seen = rows[0];
     store_queue_renew(s, fresh(), old->id, old->fence, due + 200, LEASE);
-    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND, "a holder that gave a sign of life keeps it");
+    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND,
+           "a holder that gave a sign of life keeps it");
     seen.heartbeat++;
     is_int(store_queue_take_over(s, fresh(), &seen, "w2", due + 300, LEASE, &mine), IDA_OK, "one that did not loses it");
-    ok(mine->fence == 2 && mine->attempts == 1 && !strcmp(mine->lease_owner, "w2") && mine->payload && mine->state == IDA_RUNNING, "to the taker");
+    ok(mine->fence == 2 && mine->attempts == 1 && !strcmp(mine->lease_owner, "w2") && mine->payload && mine->state == IDA_RUNNING,
+       "to the taker");
 
     is_int(store_queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT, "old fence: no heartbeat");
     is_int(store_queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
@@ -104,18 +110,22 @@ static void test_fence(void)
     is_int(store_queue_finish(s, fresh(), old, IDA_FAILED, "late", NULL, NULL), IDA_CONFLICT, "no end");
     is_int(store_queue_again(s, fresh(), old, due, "late", 1, NULL), IDA_CONFLICT, "no other try");
     ida_task *now = get_task(s, made);
-    ok(now->state == IDA_RUNNING && !now->marker && !strcmp(now->progress, "{}") && now->steps[0].outcome == IDA_STEP_NONE && now->seat == 1 &&
-           !strcmp(now->upn, "fence@corp.example") && !now->object_id && !now->error,
+    ok(now->state == IDA_RUNNING && !now->marker && !strcmp(now->progress, "{}") && now->steps[0].outcome == IDA_STEP_NONE &&
+           now->seat == 1 && !strcmp(now->upn, "fence@corp.example") && !now->object_id && !now->error,
        "nothing of it was written");
     is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock"), 2, "lock and reservation stand");
 
-    change = (store_task_change){.upn = "fence2@corp.example", .mail = "Fence2@mail.example", .display_name = "Fence Two", .marker = "m"};
+    change = (store_task_change){.upn = "fence2@corp.example",
+                                 .mail = "Fence2@mail.example",
+                                 .display_name = "Fence Two",
+                                 .marker = "m"};
     is_int(store_queue_change(s, fresh(), mine, &change), IDA_OK, "the holder takes another name");
     now = get_task(s, made);
-    ok(!strcmp(now->upn, "fence2@corp.example") && !strcmp(now->person, "fence2@corp.example") && !strcmp(now->mail, "Fence2@mail.example") &&
-           !strcmp(now->marker, "m") && !strcmp(now->display_name, "Fence Two"),
+    ok(!strcmp(now->upn, "fence2@corp.example") && !strcmp(now->person, "fence2@corp.example") &&
+           !strcmp(now->mail, "Fence2@mail.example") && !strcmp(now->marker, "m") && !strcmp(now->display_name, "Fence Two"),
        "which is on disk");
-    is_int(ask("SELECT count(*) FROM reservation WHERE address IN ('fence2@corp.example', 'fence2@mail.example')"), 2, "and reserved");
+    is_int(ask("SELECT count(*) FROM reservation WHERE address IN ('fence2@corp.example', 'fence2@mail.example')"), 2,
+           "and reserved");
     is_int(ask("SELECT count(*) FROM reservation"), 2, "the old one is free");
     is_int(ask("SELECT count(*) FROM user_lock WHERE person = 'fence2@corp.example'"), 1, "the lock follows");
     ida_task *other = add_task(s, "contoso", IDA_USER_CREATE, "taken@corp.example", due + HOUR);
@@ -125,8 +135,9 @@ static void test_fence(void)
     is_str(get_task(s, made)->upn, "fence2@corp.example", "and changes nothing");
     is_int(store_queue_step(s, fresh(), mine, &step, "{\"n\":1}", NULL), IDA_OK, "a step");
     now = get_task(s, made);
-    ok(now->steps[0].outcome == IDA_STEP_DONE && now->steps[0].at == due && !strcmp(now->steps[0].detail, "late") && !strcmp(now->progress, "{\"n\":1}") &&
-           now->step_count == 3, "with progress");
+    ok(now->steps[0].outcome == IDA_STEP_DONE && now->steps[0].at == due && !strcmp(now->steps[0].detail, "late") &&
+           !strcmp(now->progress, "{\"n\":1}") && now->step_count == 3,
+       "with progress");
     is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_OK, "the end");
     is_int(ask("SELECT count(*) FROM user_lock"), 0, "frees the person under the new name");
     is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "once");
@@ -155,7 +166,8 @@ static ida_kind work_one(crew *m, ida_ctx *c)
     }
     int who = t->person[1] - '0', again = t->attempts == 0 && t->due_at % 3 == 0;
     __atomic_add_fetch(&f->doubled, __atomic_add_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST) != 1, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&f->disordered, __atomic_exchange_n(&f->last[who], t->due_at, __ATOMIC_SEQ_CST) > t->due_at, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&f->disordered, __atomic_exchange_n(&f->last[who], t->due_at, __ATOMIC_SEQ_CST) > t->due_at,
+                       __ATOMIC_SEQ_CST);
     apr_sleep(200);
     __atomic_sub_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST);
     if (again) {
@@ -271,8 +283,9 @@ static void test_hold(void)
     ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
     store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000);
     store_directory_held(s, fresh(), &held, &count);
-    ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due && !strcmp(held[0].hold_reason, "refuses the password") &&
-           held[0].directory == IDA_DIR_CLOUD && !strcmp(held[0].tenant, "contoso"),
+    ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due &&
+           !strcmp(held[0].hold_reason, "refuses the password") && held[0].directory == IDA_DIR_CLOUD &&
+           !strcmp(held[0].tenant, "contoso"),
        "held on, since the same time");
     store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
     is_int(raised, 1, "the alarm is raised");
@@ -316,12 +329,15 @@ static void test_probe(void)
 static void test_behind_a_hold(void)
 {
     drain();
-    const char *numbers = store_sqlite_path(dsn) ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
-                                                 : "WITH n(i) AS (SELECT generate_series(1, 10000))";
+    const char *numbers = store_sqlite_path(dsn)
+                              ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
+                              : "WITH n(i) AS (SELECT generate_series(1, 10000))";
     script(DB_REQUEST, apr_psprintf(pool,
-        "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, zone, due_at, next_at, created_at, username)"
-        " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, 'x' || i, '', '', 'UTC', %" APR_INT64_T_FMT
-        ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n", numbers, due, due));
+                                    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, "
+                                    "zone, due_at, next_at, created_at, username)"
+                                    " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, 'x' || i, '', "
+                                    "'', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n",
+                                    numbers, due, due));
     if (!store_sqlite_path(dsn)) {
         script(DB_REQUEST, "ANALYZE task");
     }
@@ -342,8 +358,13 @@ static void test_behind_a_hold(void)
     int64_t took = ida_monotonic(&env) - start;
     ok(!t, "then none");
     ok(took < 1500, "50 looks took %lld ms", (long long)took);
-    script(DB_REQUEST, apr_psprintf(pool, "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = 'contoso', state = 'queued', person = 'x1',"
-                       " due_at = %" APR_INT64_T_FMT " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state", due));
+    script(
+        DB_REQUEST,
+        apr_psprintf(
+            pool,
+            "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = 'contoso', state = 'queued', person = 'x1',"
+            " due_at = %" APR_INT64_T_FMT " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state",
+            due));
     start = ida_monotonic(&env);
     ok(claimed(due + 10) != NULL, "10,000 tasks of one person: the first goes");
     ok(claimed(due + 10) == NULL, "and no other");
@@ -370,7 +391,8 @@ static void test_brake(void)
     }
     ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
     ida_task *t = get_task(s, stopped[0]);
-    ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"), "the others wait for attention and say why");
+    ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
+       "the others wait for attention and say why");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
     store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
@@ -386,6 +408,22 @@ static void test_brake(void)
     store_task_retry(s, fresh(), "brake", stopped[1]->id);
     t = claim_at(s, "w", due + HOUR + 10, &braked);
     ok(t && !braked, "unless the hour is over");
+}
+
+/* What one tenant's row holds must not stop the others. */
+static void test_damaged(void)
+{
+    drain();
+    int braked = 0;
+    add_task(s, "damaged", IDA_USER_DELETE, "who@corp.example", due);
+    ida_task *strange = add_task(s, "contoso", IDA_USER_UPDATE, "strange@corp.example", due);
+    ida_task *good = add_task(s, "contoso", IDA_USER_DELETE, "good@corp.example", due + 1);
+    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET type = 'userTeleport' WHERE id = '%s'", strange->id));
+    ida_task *t = claim_at(s, "w", due + 1, &braked);
+    ok(t && braked && strstr(t->error, "idadminctl tenant apply"),
+       "a damaged tenant document stops its own offboarding and says what to do");
+    t = claim_at(s, "w", due + 1, &braked);
+    is_str(t && !braked ? t->id : NULL, good->id, "work of other tenants goes on, past a task of an unknown type");
 }
 
 static void brake_claims(crew *m)
@@ -441,7 +479,8 @@ static void test_care(void)
     is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'pending'"), 2, "its actions wait");
     is_int(store_workflow_action(s, fresh(), run, 2, "failed", due, due + 1, "no mail server"), IDA_OK, "one fails");
     is_int(store_workflow_action(s, fresh(), run, 3, "failed", due, due + 1, NULL), IDA_NOT_FOUND, "there is no third");
-    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'failed' AND position = 2 AND finished_at > 0"), 1, "with its time");
+    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'failed' AND position = 2 AND finished_at > 0"), 1,
+           "with its time");
     is_int(store_workflow_run_end(s, fresh(), run, "failed"), IDA_OK, "the run ends");
     is_int(store_workflow_run_end(s, fresh(), "nothing", "failed"), IDA_NOT_FOUND, "another does not exist");
     store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
@@ -450,11 +489,14 @@ static void test_care(void)
     store_queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
     is_int(removed, 1, "and removes what is older");
     is_int(ask("SELECT count(*) FROM workflow_run") + ask("SELECT count(*) FROM workflow_run_action"), 0, "with its runs");
-    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, name, position, trigger_type, active, actions) VALUES ('contoso', 'B', 2, 'userCreate', 1, '[]'),"
-                       " ('contoso', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'off', 1, 'userCreate', 0, '[]'), ('contoso', 'L', 4, 'userDelete', 1, '[]')");
+    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, name, position, trigger_type, active, actions) VALUES ('contoso', 'B', "
+                       "2, 'userCreate', 1, '[]'),"
+                       " ('contoso', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'off', 1, 'userCreate', 0, '[]'), ('contoso', "
+                       "'L', 4, 'userDelete', 1, '[]')");
     const ida_workflow *active;
     store_workflow_active(s, fresh(), "contoso", "userCreate", &active, &count);
-    ok(count == 2 && !strcmp(active[0].name, "B") && !strcmp(active[1].name, "A"), "active workflows of a trigger in the document's order");
+    ok(count == 2 && !strcmp(active[0].name, "B") && !strcmp(active[1].name, "A"),
+       "active workflows of a trigger in the document's order");
     test_now_ms = due;
 }
 
@@ -470,19 +512,23 @@ static void test_sync_and_workers(void)
     store_sync_request(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, 1);
     store_sync_request_done(s, fresh(), "contoso", IDA_DIR_CLOUD, asked);
     store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state);
-    ok(state.sync_requested_at > asked && state.sync_accept_deletions && state.sync_reset, "a second request within the same instant is not lost");
+    ok(state.sync_requested_at > asked && state.sync_accept_deletions && state.sync_reset,
+       "a second request within the same instant is not lost");
     store_sync_request_done(s, fresh(), "contoso", IDA_DIR_CLOUD, state.sync_requested_at);
     store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state);
     ok(!state.sync_requested_at && !state.sync_accept_deletions && !state.sync_reset, "done");
 
-    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w1", NULL, &fence), IDA_OK, "a lease on a directory never heard of");
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w1", NULL, &fence), IDA_OK,
+           "a lease on a directory never heard of");
     is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", NULL, &other), IDA_CONFLICT, "not for two");
     store_directory_get(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, &state);
     is_str(state.sync_owner, "w1", "the owner is known");
     is_int(store_sync_renew(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence), IDA_OK, "heartbeat");
-    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_CONFLICT, "a living one keeps it");
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_CONFLICT,
+           "a living one keeps it");
     store_directory_get(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, &state);
-    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_OK, "one that stood still loses it");
+    is_int(store_sync_lease(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, "w2", &state, &other), IDA_OK,
+           "one that stood still loses it");
     ok(other > fence, "to a higher fence");
     is_int(store_sync_renew(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence), IDA_CONFLICT, "which it learns");
     store_sync_release(s, fresh(), "fabrikam", IDA_DIR_ON_PREMISES, fence);
@@ -492,7 +538,8 @@ static void test_sync_and_workers(void)
 
     const store_worker *rows;
     int count;
-    store_worker w = {.id = "w1", .host = "node1", .version = "0.1.0", .pid = 7, .threads = 4, .started_at = due, .seen_at = due}, old = w;
+    store_worker w = {.id = "w1", .host = "node1", .version = "0.1.0", .pid = 7, .threads = 4, .started_at = due, .seen_at = due},
+                 old = w;
     old.id = "w0";
     old.seen_at = due - 8 * 24 * HOUR;
     store_worker_seen(s, fresh(), &old);
@@ -520,12 +567,13 @@ static void test_plans(void)
     for (int i = 0; i < STMT_COUNT; i++) {
         const db_statement_text *text = &db_statements[i];
         sqlite3_stmt *stmt;
-        if (strncmp(text->name, "task_", 5) && strncmp(text->name, "queue_", 6) && strncmp(text->name, "seat", 4) && strncmp(text->name, "address_", 8) &&
-            strncmp(text->name, "offboardings", 12)) {
+        if (strncmp(text->name, "task_", 5) && strncmp(text->name, "queue_", 6) && strncmp(text->name, "seat", 4) &&
+            strncmp(text->name, "address_", 8) && strncmp(text->name, "offboardings", 12)) {
             continue;
         }
         looked++;
-        if (sqlite3_prepare_v2(file, apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", text->sqlite, NULL), -1, &stmt, NULL) != SQLITE_OK) {
+        if (sqlite3_prepare_v2(file, apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", text->sqlite, NULL), -1, &stmt, NULL) !=
+            SQLITE_OK) {
             printf("# %s: %s\n", text->name, sqlite3_errmsg(file));
             bad++;
             continue;
@@ -533,16 +581,18 @@ static void test_plans(void)
         while (sqlite3_step(stmt) == SQLITE_ROW) {
             const char *line = (const char *)sqlite3_column_text(stmt, 3);
             int small = !strcmp(text->name, "queue_running") && strstr(line, "USING INDEX task_running");
-            int scan = !strncmp(line, "SCAN", 4) && (strstr(line, "SCAN t ") || strstr(line, "SCAN task") || strstr(line, "SCAN e ") ||
-                                                     !strcmp(line, "SCAN t") || strstr(line, "SCAN a ") || strstr(line, "SCAN r ") ||
-                                                     strstr(line, "SCAN u ") || strstr(line, "SCAN reservation") || !strcmp(line, "SCAN e"));
+            int scan = !strncmp(line, "SCAN", 4) &&
+                       (strstr(line, "SCAN t ") || strstr(line, "SCAN task") || strstr(line, "SCAN e ") ||
+                        !strcmp(line, "SCAN t") || strstr(line, "SCAN a ") || strstr(line, "SCAN r ") ||
+                        strstr(line, "SCAN u ") || strstr(line, "SCAN reservation") || !strcmp(line, "SCAN e"));
             int sorts = strstr(line, "TEMP B-TREE FOR ORDER BY") && !strncmp(text->name, "task_list", 9);
             if ((scan && !small && !strstr(line, "VIRTUAL TABLE")) || sorts) {
                 printf("# %s: %s\n", text->name, line);
                 bad++;
             }
             if (!strcmp(text->name, "queue_head") && strstr(line, " t ")) {
-                ok(strstr(line, "SEARCH t USING INDEX task_due (next_at<?)") != NULL, "the head of the queue is read from its index: %s", line);
+                ok(strstr(line, "SEARCH t USING INDEX task_due (next_at<?)") != NULL,
+                   "the head of the queue is read from its index: %s", line);
             }
         }
         sqlite3_finalize(stmt);
@@ -562,6 +612,10 @@ int main(void)
         add_tenant("contoso", "");
         add_tenant("fabrikam", "");
         add_tenant("brake", "\"brake\":{\"offboardingsPerHour\":2},");
+        ok(script(
+               DB_REQUEST,
+               "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('damaged', '{}', '', 1, 1, 1)"),
+           "%s: tenant damaged", engine);
         test_order();
         test_one_a_person();
         test_fence();
@@ -572,6 +626,7 @@ int main(void)
         test_probe();
         test_behind_a_hold();
         test_brake();
+        test_damaged();
         test_brake_race();
         test_care();
         test_sync_and_workers();

@@ -70,12 +70,16 @@ static void test_names(void)
     is_int(taken, 0, "free");
     store_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
     is_int(taken, 0, "one's own");
-    const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', 'bo.ek@corp.example', 'cloud', 'b1')";
+    const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', "
+                      "'bo.ek@corp.example', 'cloud', 'b1')";
     for (int n = 2; n <= 3000; n++) {
         if (n != 2345) {
-            sql = n % 100 ? apr_psprintf(pool, "%s, ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", sql, n, n)
-                          : (script(DB_SYNC, sql), apr_psprintf(pool, "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
-                                                                      " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", n, n));
+            sql = n % 100
+                      ? apr_psprintf(pool, "%s, ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", sql, n, n)
+                      : (script(DB_SYNC, sql), apr_psprintf(pool,
+                                                            "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
+                                                            " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')",
+                                                            n, n));
         }
     }
     script(DB_SYNC, sql);
@@ -92,12 +96,15 @@ static void test_reading(void)
     ida_task *made[5];
     for (int i = 0; i < 5; i++) {
         test_now_ms += 10;
-        made[i] = add_task(s, "fabrikam", i % 2 ? IDA_USER_DELETE : IDA_USER_UPDATE, apr_psprintf(pool, "p%d@corp.example", i / 2), due + i);
+        made[i] = add_task(s, "fabrikam", i % 2 ? IDA_USER_DELETE : IDA_USER_UPDATE,
+                           apr_psprintf(pool, "p%d@corp.example", i / 2), due + i);
     }
     ida_task *t = get_task(s, made[1]);
-    ok(t && t->step_count == 4 && strcmp(t->steps[0].name, "disableAccount") == 0 && strcmp(t->steps[3].name, "verify") == 0, "steps in order");
+    ok(t && t->step_count == 4 && strcmp(t->steps[0].name, "disableAccount") == 0 && strcmp(t->steps[3].name, "verify") == 0,
+       "steps in order");
     is_str(t->payload, made[1]->payload, "payload");
-    ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED && t->wall_fixed == 1 && !t->hold && !t->error, "as inserted");
+    ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED && t->wall_fixed == 1 && !t->hold && !t->error,
+       "as inserted");
     ida_ctx *c = fresh();
     is_int(store_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND, "another tenant does not see it");
     says(c, "and is told so", made[1]->id, NULL);
@@ -107,7 +114,8 @@ static void test_reading(void)
     int count;
     int64_t total;
     is_int(store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total), IDA_OK, "list");
-    ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 && strcmp(list[1].id, made[3]->id) == 0, "newest first, all counted");
+    ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 && strcmp(list[1].id, made[3]->id) == 0,
+       "newest first, all counted");
     ok(list[1].step_count == 4 && list[0].step_count == 3 && !list[0].payload, "with steps, without payload");
     all.before_id = list[1].id;
     store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total);
@@ -128,7 +136,8 @@ static void test_reading(void)
 
     is_int(store_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK, "the open offboarding");
     is_str(t->id, made[3]->id, "of that person");
-    is_int(store_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND, "a cancelled one is not open");
+    is_int(store_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND,
+           "a cancelled one is not open");
     for (int i = 1; i < 5; i++) {
         store_task_cancel(s, fresh(), "fabrikam", made[i]->id);
     }
@@ -150,22 +159,27 @@ static int64_t reserved(const ida_task *t)
 static void test_moving(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_DELETE, "move@corp.example", due), *now;
-    is_int(store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"), IDA_OK, "moved");
+    is_int(store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"),
+           IDA_OK, "moved");
     now = get_task(s, t);
-    ok(now->due_at == due + HOUR && now->next_at == due + HOUR && !strcmp(now->wall_date, "2027-01-02") && !strcmp(now->wall_time, "08:15"), "as asked");
+    ok(now->due_at == due + HOUR && now->next_at == due + HOUR && !strcmp(now->wall_date, "2027-01-02") &&
+           !strcmp(now->wall_time, "08:15"),
+       "as asked");
     is_str(now->payload, "{\"new\":1}", "with its new payload");
     store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due, NULL);
     is_str(get_task(s, t)->payload, "{\"new\":1}", "or the one it has");
     now = claim_at(s, "w", due, NULL);
     ida_ctx *c = fresh();
-    is_int(store_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT, "too late while it runs");
+    is_int(store_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT,
+           "too late while it runs");
     says(c, "which is said", "running", NULL);
     is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
     is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
     is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor released");
     store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
     is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
-    is_int(store_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND, "unknown task");
+    is_int(store_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND,
+           "unknown task");
 }
 
 static void test_cancel(void)
@@ -190,12 +204,15 @@ static void test_cancel(void)
     store_queue_step(s, fresh(), t, &unknown, NULL, NULL);
     store_queue_finish(s, fresh(), t, IDA_ATTENTION, "outcome unknown", "[\"look\"]", NULL);
     ida_task *now = get_task(s, t);
-    ok(now->state == IDA_ATTENTION && !now->finished_at && !strcmp(now->error, "outcome unknown") && !strcmp(now->warnings, "[\"look\"]"), "attention");
+    ok(now->state == IDA_ATTENTION && !now->finished_at && !strcmp(now->error, "outcome unknown") &&
+           !strcmp(now->warnings, "[\"look\"]"),
+       "attention");
     ok(held() == before + 2 && reserved(t) == 1, "keeps both too");
     is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "not the brake's: not to be released");
     is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
     now = get_task(s, t);
-    ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2, "queued with the seat it kept");
+    ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2,
+       "queued with the seat it kept");
     store_task_cancel(s, fresh(), "contoso", t->id);
 
     t = running("cancel.d@corp.example");
@@ -210,7 +227,8 @@ static void test_cancel(void)
     ok(removed >= 4 && held() == before, "with the seats it still held");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "and the names");
     is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)") +
-               ask("SELECT count(*) FROM task_payload WHERE task_id NOT IN (SELECT id FROM task)"), 0, "steps and payloads go with their tasks");
+               ask("SELECT count(*) FROM task_payload WHERE task_id NOT IN (SELECT id FROM task)"),
+           0, "steps and payloads go with their tasks");
     test_now_ms -= HOUR;
 }
 
@@ -294,11 +312,15 @@ typedef struct made {
 static ida_kind put_account(store *cache, ida_ctx *c, void *baton)
 {
     const made *m = baton;
-    return db_script(cache->db, c, apr_psprintf(c->pool,
-        "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', '%s');"
-        "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
-        "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = 'race' AND name = 'enabled_members'",
-        m->task->id, m->task->upn, m->task->person, m->task->person, m->task->id));
+    return db_script(
+        cache->db, c,
+        apr_psprintf(
+            c->pool,
+            "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', "
+            "'%s');"
+            "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
+            "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = 'race' AND name = 'enabled_members'",
+            m->task->id, m->task->upn, m->task->person, m->task->person, m->task->id));
 }
 
 static int run_one(crew *m, store *cache)
@@ -343,14 +365,16 @@ static void test_contest(void)
     script(DB_SYNC, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('race', 'enabled_members', 5)");
     crew_work(run_many, runners, RUNNERS, &race, runner_threads);
     crew_work(make_many, makers, MAKERS, &race, maker_threads);
-    is_int(crew_join(makers, MAKERS, maker_threads) + crew_join(runners, RUNNERS, runner_threads), 0, "64 creations beside a busy worker: no failure");
+    is_int(crew_join(makers, MAKERS, maker_threads) + crew_join(runners, RUNNERS, runner_threads), 0,
+           "64 creations beside a busy worker: no failure");
     is_int(race.accepted, 10, "exactly 10 accepted");
     is_int(race.refused, MAKERS * EACH - 10, "the others refused");
     is_int(race.overshoot, 0, "never more in use than there are");
     is_int(seats_used("race"), 15, "all seats in use in the end");
     is_int(ask("SELECT seats_held FROM tenant WHERE id = 'race'"), 0, "none of them held by a task");
     is_int(ask("SELECT count(DISTINCT upn) FROM task WHERE tenant_id = 'race' AND state = 'done'"), 10, "every name once");
-    is_int(ask("SELECT count(*) FROM user_lock") + ask("SELECT count(*) FROM reservation WHERE tenant_id = 'race'"), 0, "no lock, no reservation left");
+    is_int(ask("SELECT count(*) FROM user_lock") + ask("SELECT count(*) FROM reservation WHERE tenant_id = 'race'"), 0,
+           "no lock, no reservation left");
 }
 
 int main(void)

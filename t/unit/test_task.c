@@ -30,9 +30,20 @@ static ida_step steps[] = {
 
 static ida_task task_of(ida_task_state state)
 {
-    return (ida_task){.id = "01j0", .tenant = "contoso", .type = IDA_USER_CREATE, .state = state, .upn = "anna.berg@contoso.example",
-                      .zone = "Europe/Stockholm", .due_at = 1795257000000, .next_at = 1795257000000, .created_at = 1795250000000,
-                      .warnings = "[\"country: not a code\"]", .username = "hr", .label = "HR system", .steps = steps, .step_count = 2};
+    return (ida_task){.id = "01j0",
+                      .tenant = "contoso",
+                      .type = IDA_USER_CREATE,
+                      .state = state,
+                      .upn = "anna.berg@contoso.example",
+                      .zone = "Europe/Stockholm",
+                      .due_at = 1795257000000,
+                      .next_at = 1795257000000,
+                      .created_at = 1795250000000,
+                      .warnings = "[\"country: not a code\"]",
+                      .username = "hr",
+                      .label = "HR system",
+                      .steps = steps,
+                      .step_count = 2};
 }
 
 static const char *text_of(const ida_task *task)
@@ -46,9 +57,12 @@ static void test_json(void)
     ida_task t = task_of(IDA_QUEUED);
     is_str(text_of(&t),
            "{\"id\":\"01j0\",\"type\":\"userCreate\",\"state\":\"queued\",\"userPrincipalName\":\"anna.berg@contoso.example\","
-           "\"scheduledAt\":\"2026-11-21T11:30:00+01:00\",\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"createdAt\":\"2026-11-21T08:33:20Z\","
-           "\"startedAt\":null,\"finishedAt\":null,\"attempts\":0,\"nextAttemptAt\":null,\"requestedBy\":{\"username\":\"hr\",\"label\":\"HR system\"},"
-           "\"warnings\":[\"country: not a code\"],\"error\":null,\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\",\"detail\":\"uid=anna.berg\","
+           "\"scheduledAt\":\"2026-11-21T11:30:00+01:00\",\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"createdAt\":\"2026-11-"
+           "21T08:33:20Z\","
+           "\"startedAt\":null,\"finishedAt\":null,\"attempts\":0,\"nextAttemptAt\":null,\"requestedBy\":{\"username\":\"hr\","
+           "\"label\":\"HR system\"},"
+           "\"warnings\":[\"country: not a "
+           "code\"],\"error\":null,\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\",\"detail\":\"uid=anna.berg\","
            "\"at\":\"2026-11-21T09:30:00Z\"},{\"name\":\"setManager\",\"outcome\":null,\"detail\":null,\"at\":null}]}",
            "the public form, members in the order of the contract");
     t.payload = "{\"firstname\":\"secret\"}";
@@ -81,7 +95,8 @@ static void test_waiting(void)
     is_str(member_of(&t, "nextAttemptAt"), NULL, "a failed one has none");
     is_str(member_of(&t, "error"), NULL, "nor is a hold its reason");
     t.warnings = "damaged";
-    is_int(json_array_size(json_object_get(ida_json_keep(pool, ida_task_json(fresh(), &t)), "warnings")), 0, "damaged warnings become none");
+    is_int(json_array_size(json_object_get(ida_json_keep(pool, ida_task_json(fresh(), &t)), "warnings")), 0,
+           "damaged warnings become none");
 }
 
 static const char *names_of(const ida_tenant *tenant, ida_task_type type)
@@ -95,14 +110,17 @@ static const char *names_of(const ida_tenant *tenant, ida_task_type type)
 
 static void test_step_names(void)
 {
-    ida_tenant tenant = {.document = ida_json_load(pool,
-        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\"},{\"type\":\"sendEmail\"}]},"
-        "{\"name\":\"Sleeping\",\"trigger\":\"userCreate\",\"active\":false,\"actions\":[{\"type\":\"addToGroup\"}]},"
-        "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":true,\"actions\":[{\"type\":\"removeLicenses\"}]},"
-        "{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":[{\"type\":\"callWebhook\"}]}]}")};
+    ida_tenant tenant = {
+        .document = ida_json_load(
+            pool, "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\"},{"
+                  "\"type\":\"sendEmail\"}]},"
+                  "{\"name\":\"Sleeping\",\"trigger\":\"userCreate\",\"active\":false,\"actions\":[{\"type\":\"addToGroup\"}]},"
+                  "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":true,\"actions\":[{\"type\":\"removeLicenses\"}]},"
+                  "{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":[{\"type\":\"callWebhook\"}]}]}")};
     is_str(names_of(&tenant, IDA_USER_CREATE),
            "createAccount, setManager, setPhoto, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook", "a creation");
-    is_str(names_of(&tenant, IDA_USER_DELETE), "disableAccount, revokeSessions, revokeMemberships, Leaver/1 removeLicenses, verify",
+    is_str(names_of(&tenant, IDA_USER_DELETE),
+           "disableAccount, revokeSessions, revokeMemberships, Leaver/1 removeLicenses, verify",
            "an offboarding ends with verify");
     ida_tenant plain = {0};
     is_str(names_of(&plain, IDA_USER_DELETE), "disableAccount, revokeSessions, revokeMemberships, verify", "without workflows");
