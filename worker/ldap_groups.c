@@ -14,7 +14,8 @@ typedef struct gathering {
     directory *d;
     apr_pool_t *pool;
     apr_array_header_t *rows; /* directory_membership */
-    apr_hash_t *seen;         /* group ID -> row */
+    apr_hash_t *seen;         /* group ID */
+    apr_hash_t *by_rule;      /* group ID -> DN */
 } gathering;
 
 static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
@@ -33,37 +34,98 @@ static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *ent
     return DIRECTORY_OK;
 }
 
-/* Every group below the base that shows the user as a member. */
+static directory_class every_page(ld_call *k, const ld_query *query, ld_each each, void *baton)
+{
+    directory_class class = ld_paged(k, query, each, baton);
+    /* A read is repeated once; what is seen twice counts once. */
+    return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, query, each, baton) : class;
+}
+
+/* Every group below the base that lists the user. */
 static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn)
 {
     const ld_dialect *t = k->d->dialect;
     const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .attributes = k->d->group_attributes, .phase = LD_BASE, .doing = "list memberships",
                             .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member, "=", ld_filter_text(k->pool, dn), "))", NULL)};
-    directory_class class = ld_paged(k, &query, gather, g);
-    /* A read is repeated once; rows seen twice count once. */
-    return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, &query, gather, g) : class;
+    return every_page(k, &query, gather, g);
 }
 
-/* Groups the user's own entry names: also those outside groupBase. */
+static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    sync_group group;
+    gathering *g = baton;
+    if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
+        apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING, apr_pstrdup(g->pool, group.dn));
+    }
+    (void)k;
+    return DIRECTORY_OK;
+}
+
+/* The group at the DN, when `filter` holds for it. */
+static directory_class read_group(ld_call *k, const char *dn, const char *filter, const ld_entry **group)
+{
+    const ld_query query = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = filter, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_READ,
+                            .doing = "look into a group"};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    *group = !class && count ? rows[0] : NULL;
+    return class;
+}
+
+/* Whether the group shows the user: by a filter on its members, or, where the server applies rules only to comparisons, by comparing. Comparing alone will
+ * not do: with the dynlist overlay slapd 2.5 answers "false" for members of static groups. */
+static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule, const char *user_dn, int *shows)
+{
+    const char *member = k->d->dialect->member;
+    const ld_entry *group;
+    directory_class class = read_group(k, group_dn, apr_pstrcat(k->pool, "(", member, "=", ld_filter_text(k->pool, user_dn), ")", NULL), &group);
+    *shows = group != NULL;
+    return class || *shows || !by_rule ? class : ld_compare(k, group_dn, member, user_dn, "look into a dynamic group", shows);
+}
+
+/* The group at the DN if it shows the user. */
+static directory_class gather_shown(ld_call *k, gathering *g, const char *group_dn, int by_rule, const char *user_dn)
+{
+    const ld_entry *group = NULL;
+    int shows = 0;
+    directory_class class = shows_user(k, group_dn, by_rule, user_dn, &shows);
+    if (!class && shows) {
+        class = read_group(k, group_dn, "(objectClass=*)", &group);
+    }
+    if (group) {
+        gather(k, group, k->pool, g);
+    }
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only shows their members when asked for one group. */
+static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
+{
+    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .attributes = k->d->group_attributes, .phase = LD_BASE, .doing = "list dynamic groups",
+                            .filter = k->d->dialect->dynamic_filter};
+    directory_class class = every_page(k, &query, collect, g);
+    for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class; i = apr_hash_next(i)) {
+        if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
+            class = gather_shown(k, g, apr_hash_this_val(i), 1, dn);
+        }
+    }
+    return class;
+}
+
+/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group, so the group has the last word. */
 static directory_class gather_by_back_link(ld_call *k, gathering *g, const char *dn)
 {
     const ld_dialect *t = k->d->dialect;
     const char *const attributes[] = {t->member_of, NULL};
     const ld_query own = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_READ,
                           .doing = "read the user's groups"};
-    const ld_entry **rows, **groups;
-    int count, found;
+    const ld_entry **rows;
+    int count;
     directory_class class = ld_search(k, &own, &rows, &count);
     const ld_attribute *links = !class && count ? ld_get(rows[0], t->member_of) : NULL;
     for (int i = 0; !class && links && i < links->count; i++) {
-        const ld_query query = {.base = links->values[i].bv_val, .scope = LDAP_SCOPE_BASE, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_READ,
-                                .filter = apr_pstrcat(k->pool, "(", t->member, "=", ld_filter_text(k->pool, dn), ")", NULL), .doing = "read a group"};
-        class = ld_search(k, &query, &groups, &found);
-        if (!class && found) {
-            gather(k, groups[0], k->pool, g);
-        }
-        /* The link may outlive its group: the group's member list is the truth. */
-        class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+        class = gather_shown(k, g, links->values[i].bv_val, 0, dn);
     }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
@@ -76,9 +138,8 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
     if (!uuid) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", group_id ? group_id : "");
     }
-    const char *by_id = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL);
-    ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .filter = by_id, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_BASE,
-                      .doing = "find the group"};
+    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .filter = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL),
+                            .attributes = k->d->group_attributes, .limit = 1, .phase = LD_BASE, .doing = "find the group"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
@@ -86,13 +147,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
         return class ? class : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no group %s below %s", ld_server_url(k->d), uuid, k->d->group_base);
     }
     *group = rows[0];
-    query.base = (*group)->dn;
-    query.scope = LDAP_SCOPE_BASE;
-    query.phase = LD_READ;
-    query.filter = apr_pstrcat(k->pool, "(", t->member, "=", ld_filter_text(k->pool, user_dn), ")", NULL);
-    class = ld_search(k, &query, &rows, &count);
-    *shows = count > 0;
-    return class;
+    return shows_user(k, (*group)->dn, ld_holds(*group, "objectClass", t->dynamic_group_class), user_dn, shows);
 }
 
 directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
@@ -100,12 +155,13 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
-    gathering g = {.d = d, .pool = pool, .rows = apr_array_make(pool, 8, sizeof(directory_membership)), .seen = apr_hash_make(pool)};
+    gathering g = {.d = d, .pool = pool, .rows = apr_array_make(pool, 8, sizeof(directory_membership)), .seen = apr_hash_make(pool), .by_rule = apr_hash_make(pool)};
     *rows = NULL;
     *count = 0;
     directory_class class = ld_user_by_id(&k, id, &user);
     class = class ? class : gather_by_member(&k, &g, user.dn);
     class = class ? class : gather_by_back_link(&k, &g, user.dn);
+    class = class ? class : gather_by_rule(&k, &g, user.dn);
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;

@@ -176,6 +176,16 @@ static directory_class lost(ld_call *k, int type, int id, ld_phase phase, const 
     return class;
 }
 
+static directory_class unsent(ld_call *k, int code, const char *doing)
+{
+    /* The request did not go out whole, so nothing can have come of it. */
+    directory_class class = ld_fail_code(k, code, LD_READ, NULL, doing);
+    if (class == DIRECTORY_TRANSIENT) {
+        ld_drop(k->d);
+    }
+    return class;
+}
+
 /* --- searches --- */
 
 static const char *const no_attributes[] = {LDAP_NO_ATTRS, NULL};
@@ -248,6 +258,34 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
         if (class != DIRECTORY_TRANSIENT || (!was_connected && !k->d->ld) || ld_left(k) == 0) {
             return class;
         }
+    }
+    return class;
+}
+
+directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same)
+{
+    struct berval bytes = {.bv_val = (char *)(uintptr_t)value, .bv_len = strlen(value)};
+    directory_class class = DIRECTORY_OK;
+    *same = 0;
+    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT); attempt++) {
+        LDAPMessage *message = NULL;
+        ld_answer answer = {0};
+        int id;
+        class = ld_ready(k);
+        if (class) {
+            return class;
+        }
+        int code = ldap_compare_ext(k->d->ld, dn, attribute, &bytes, NULL, NULL, &id);
+        if (code != LDAP_SUCCESS) {
+            class = unsent(k, code, doing);
+            continue;
+        }
+        int type = ld_wait(k, id, &message);
+        class = type <= 0 ? lost(k, type, id, LD_READ, doing) : ld_parse(k, message, &answer, k->pool);
+        if (!class && answer.code != LDAP_COMPARE_TRUE && answer.code != LDAP_COMPARE_FALSE && answer.code != LDAP_NO_SUCH_ATTRIBUTE) {
+            class = ld_fail_code(k, answer.code, LD_READ, answer.text, doing);
+        }
+        *same = !class && answer.code == LDAP_COMPARE_TRUE;
     }
     return class;
 }
@@ -354,16 +392,6 @@ static directory_class written(ld_call *k, int id, ld_phase phase, const char *d
     k->d->used_at = ida_monotonic(k->d->env);
     directory_class class = ld_parse(k, message, answer, k->pool);
     return class || answer->code == LDAP_SUCCESS ? class : ld_fail_code(k, answer->code, phase, answer->text, doing);
-}
-
-static directory_class unsent(ld_call *k, int code, const char *doing)
-{
-    /* The request did not go out whole, so nothing can have come of it. */
-    directory_class class = ld_fail_code(k, code, LD_READ, NULL, doing);
-    if (class == DIRECTORY_TRANSIENT) {
-        ld_drop(k->d);
-    }
-    return class;
 }
 
 directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing)

@@ -122,6 +122,9 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
 /* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection when the first broke. An absent base is NOT_FOUND or CONFIG by phase. */
 directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count);
 
+/* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
+directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
+
 /* All entries by pages of `page`, halved while the server refuses the size. *entry_pool is cleared after each entry. Any end but success is no whole answer. */
 typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
