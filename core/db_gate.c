@@ -16,6 +16,9 @@
 /* A holder that was killed wakes nobody: the longest time its waiters sleep on. */
 #define LOOK_AGAIN_MS 20
 
+/* Who left with others waiting and comes back at once would be there before the one just woken, again and again. */
+#define COURTESY_NS 30000
+
 static int64_t now_ms(void)
 {
     struct timespec ts;
@@ -69,6 +72,10 @@ void db_gate_close(db_gate *gate)
 int db_gate_take(db_gate *gate, int patience_ms)
 {
     int64_t deadline = now_ms() + patience_ms;
+    if (gate->polite) {
+        struct timespec courtesy = {0, COURTESY_NS};
+        nanosleep(&courtesy, NULL);
+    }
     for (;;) {
         /* Read before the attempt: a departure between attempt and sleep moves it, and the sleep ends at once. */
         uint32_t turn = atomic_load(gate->turn);
@@ -94,6 +101,6 @@ void db_gate_leave(db_gate *gate)
         gate->held = 0;
         flock(gate->fd, LOCK_UN);
         atomic_fetch_add(gate->turn, 1);
-        syscall(SYS_futex, (void *)gate->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+        gate->polite = syscall(SYS_futex, (void *)gate->turn, FUTEX_WAKE, 1, NULL, NULL, 0) > 0;
     }
 }

@@ -490,7 +490,7 @@ static void test_threads(const char *dsn)
 
 static void test_killed_holder(const char *dsn)
 {
-    db_gate gate = {-1, NULL, 0};
+    db_gate gate = {.fd = -1};
     const char *path = apr_pstrcat(pool, dsn + strlen("sqlite3:"), ".gate", NULL);
     int ready[2];
     char byte;
