@@ -131,8 +131,9 @@ static int differs(const json_t *item, const char *member, const char *cached)
     return !same(ida_json_string(item, member), cached);
 }
 
-/* 1 in *contradicts when the item shows another person than the row does: any field but sign-ins, licences and addresses. */
-static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *item_text, int *contradicts)
+/* 1 in *contradicts when the item denies what was written: after a whole user any field but sign-ins, licences and addresses, after a single
+ * write those that are written singly. */
+static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *item_text, int whole, int *contradicts)
 {
     static const char *const texts[] = {"upn",     "mail",   "display_name", "given_name", "surname", "department",
                                         "job_title", "company", "office",      "city",       "country", "employee_id"};
@@ -144,8 +145,8 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
         return kind;
     }
     *contradicts = json_integer_value(json_object_get(item, "enabled")) != db_int(&r, 0, ENABLED) ||
-                   json_integer_value(json_object_get(item, "guest")) != db_int(&r, 0, GUEST);
-    for (int i = 0; i < ENABLED; i++) {
+                   (whole && json_integer_value(json_object_get(item, "guest")) != db_int(&r, 0, GUEST));
+    for (int i = 0; whole && i < ENABLED; i++) {
         *contradicts |= differs(item, texts[i], db_text(&r, 0, i));
     }
     *contradicts |= ida_json_string(item, "manager_id") ? differs(item, "manager_id", db_text(&r, 0, MANAGER_ID))
@@ -177,7 +178,7 @@ static ida_kind hold(cache_at *at, ida_ctx *c, const db_result *r, int row, int 
     }
     ida_kind kind = store_read(at->s, c, STMT_staging_item, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T("user"), DB_T(id)), &item);
     if (!kind) {
-        kind = contradiction(at, c, id, db_text(&item, 0, 0), held);
+        kind = contradiction(at, c, id, db_text(&item, 0, 0), *db_text(r, row, U_DIGEST) != 0, held);
     }
     return kind || !*held ? kind : store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_T(db_text(&item, 0, 0))), NULL);
 }
@@ -197,7 +198,8 @@ static ida_kind by_staged(cache_at *at, ida_ctx *c, db_statement statement, cons
 static ida_kind put(cache_at *at, ida_ctx *c, const char *all, const char *old)
 {
     ida_kind kind = store_write(at->s, c, STMT_user_put,
-                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(all), DB_I(at->run), DB_I(at->written_at)), NULL);
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(all), DB_I(at->run), DB_I(at->written_at),
+                                        DB_I(cache_horizon(at, c))), NULL);
     if (!kind && old) {
         kind = by_list(at, c, STMT_address_clear, old);
     }

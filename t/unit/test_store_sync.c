@@ -1,0 +1,710 @@
+/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-throughs and aborts in two directories; crashes at
+ * every point of a commit; the deletion guard at its edges; what a write-through protects. On both engines. */
+#include "core/store_cache.h"
+#include "core/store_user.h"
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+#define USERS 50
+#define GROUPS 12
+#define MINUTE 60000
+
+static const char *const tenant = "contoso";
+
+/* --- the truth of one directory --- */
+
+typedef struct entry {
+    int exists, changed, gone; /* changed, gone: since the last committed run */
+    int version, enabled, guest, ou, manager, twin;
+    int members[USERS + GROUPS]; /* of a group: users, then groups */
+} entry;
+
+typedef struct truth {
+    ida_directory_kind directory;
+    entry users[USERS], groups[GROUPS];
+    int committed; /* a full run was */
+} truth;
+
+static uint32_t seed;
+static int dice(int sides)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)sides);
+}
+
+static const char *text_of(const char *format, ...)
+{
+    va_list args;
+    char buffer[200];
+    va_start(args, format);
+    vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    return apr_pstrdup(pool, buffer);
+}
+
+static const char *user_id(const truth *t, int i) { return text_of("%s-u%02d", t->directory ? "p" : "c", i); }
+static const char *group_id(const truth *t, int i) { return text_of("%s-g%02d", t->directory ? "p" : "c", i); }
+static const char *user_dn(const truth *t, int i) { return text_of("uid=u%d,ou=o%d", i, t->users[i].ou); }
+static const char *group_dn(int i) { return text_of("cn=g%d", i); }
+/* Twins share the UPN (1) or the anchor (2) over the directories. */
+static const char *user_upn(const truth *t, int i)
+{
+    return t->users[i].twin == 1 ? text_of("Twin%d@contoso.example", i) : text_of("U%d-%s@contoso.example", i, t->directory ? "p" : "c");
+}
+static const char *user_anchor(const truth *t, int i) { return t->users[i].twin == 2 ? text_of("anchor-%d", i) : NULL; }
+static int by_dn(const truth *t) { return t->directory == IDA_DIR_ON_PREMISES; }
+
+static void item_of(const truth *t, int i, sync_user *u)
+{
+    const entry *e = &t->users[i];
+    *u = (sync_user){.id = user_id(t, i), .upn = user_upn(t, i), .display_name = text_of("Person %d", i), .department = text_of("V%d", e->version),
+                     .enabled = e->enabled, .guest = e->guest, .anchor = user_anchor(t, i)};
+    if (by_dn(t)) {
+        u->dn = u->dn_key = user_dn(t, i);
+    }
+    if (e->manager >= 0 && by_dn(t)) {
+        u->manager_dn_key = user_dn(t, e->manager);
+    } else if (e->manager >= 0) {
+        u->manager_id = user_id(t, e->manager);
+    }
+}
+
+static void member_of(const truth *t, int m, sync_member *member)
+{
+    int is_user = m < USERS;
+    *member = by_dn(t) ? (sync_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
+                       : (sync_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS), .kind = is_user ? "user" : "group"};
+}
+
+static int failures;
+static void must(ida_kind kind, const ida_ctx *c, const char *what)
+{
+    if (kind) {
+        failures++;
+        printf("# %s: %s\n", what, c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
+static void send_group(sync_run *run, ida_ctx *c, const truth *t, int i)
+{
+    sync_group g = {.id = group_id(t, i), .name = text_of("Group %d.%d", i, t->groups[i].version), .kind = "security"};
+    sync_member members[USERS + GROUPS];
+    int count = 0;
+    if (by_dn(t)) {
+        g.dn = g.dn_key = group_dn(i);
+    }
+    for (int m = 0; m < USERS + GROUPS; m++) {
+        if (t->groups[i].members[m]) {
+            member_of(t, m, &members[count++]);
+        }
+    }
+    must(sync_run_group(run, c, &g, members, count), c, "group");
+}
+
+/* Referential integrity as servers with refint keep it: who names a user that moved or went has changed too. */
+static void touch_links(truth *t, int user, int gone)
+{
+    for (int i = 0; i < USERS; i++) {
+        if (t->users[i].exists && t->users[i].manager == user) {
+            t->users[i].changed = 1;
+            t->users[i].manager = gone ? -1 : user;
+        }
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        if (t->groups[i].members[user]) {
+            t->groups[i].changed = 1;
+            t->groups[i].members[user] = !gone;
+        }
+    }
+}
+
+static void mutate(truth *t)
+{
+    int i = dice(USERS), g = dice(GROUPS);
+    entry *e = &t->users[i];
+    switch (dice(10)) {
+    case 0:
+    case 1:
+    case 2:
+        if (!e->exists) {
+            e->exists = e->changed = 1;
+            e->enabled = dice(4) > 0;
+            e->guest = dice(6) == 0;
+            e->twin = dice(3);
+            e->manager = -1;
+        } else {
+            e->version++;
+            e->enabled = dice(4) > 0;
+            e->changed = 1;
+        }
+        break;
+    case 3:
+        if (e->exists) {
+            e->manager = dice(USERS);
+            e->manager = e->manager == i ? -1 : e->manager;
+            e->changed = 1;
+        }
+        break;
+    case 4:
+        if (e->exists) {
+            e->ou = dice(1000);
+            e->changed = 1;
+            touch_links(t, i, 0);
+        }
+        break;
+    case 5:
+        if (e->exists) {
+            e->exists = e->changed = 0;
+            e->gone = 1;
+            touch_links(t, i, 1);
+        }
+        break;
+    case 6:
+        t->groups[g].exists = t->groups[g].changed = 1;
+        t->groups[g].version++;
+        break;
+    case 7:
+        if (t->groups[g].exists && dice(3) == 0) {
+            t->groups[g].exists = t->groups[g].changed = 0;
+            t->groups[g].gone = 1;
+            memset(t->groups[g].members, 0, sizeof t->groups[g].members);
+            for (int o = 0; o < GROUPS; o++) {
+                t->groups[o].changed |= t->groups[o].members[USERS + g];
+                t->groups[o].members[USERS + g] = 0;
+            }
+        }
+        break;
+    default:
+        if (t->groups[g].exists) {
+            int m = dice(USERS + GROUPS);
+            t->groups[g].members[m] = !t->groups[g].members[m] && m != USERS + g && (by_dn(t) || m >= USERS || t->users[m].exists);
+            t->groups[g].changed = 1;
+        }
+    }
+}
+
+/* Everything the directory says, in any order: full, present phase or deletions by name. */
+enum { FULL, PRESENT, NAMED };
+static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
+{
+    int order[USERS + GROUPS];
+    for (int i = 0; i < USERS + GROUPS; i++) {
+        int j = dice(i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (int n = 0; n < USERS + GROUPS; n++) {
+        int is_user = order[n] < USERS, i = is_user ? order[n] : order[n] - USERS;
+        const entry *e = is_user ? &t->users[i] : &t->groups[i];
+        const char *kind = is_user ? "user" : "group", *id = is_user ? user_id(t, i) : group_id(t, i);
+        if (e->exists && (how == FULL || e->changed)) {
+            sync_user u;
+            if (dice(8) == 0) {
+                must(sync_run_present(run, c, kind, id), c, "present");
+            }
+            for (int times = 1 + (dice(8) == 0); times; times--) {
+                if (is_user) {
+                    item_of(t, i, &u);
+                    must(sync_run_user(run, c, &u), c, "user");
+                } else {
+                    send_group(run, c, t, i);
+                }
+            }
+        } else if (e->exists && how == PRESENT) {
+            must(sync_run_present(run, c, kind, id), c, "present");
+        } else if (!e->exists && how == NAMED && (e->gone || dice(10) == 0)) {
+            must(sync_run_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
+        }
+    }
+    if (how == PRESENT) {
+        must(sync_run_complete(run, c, "user"), c, "complete");
+        must(sync_run_complete(run, c, "group"), c, "complete");
+    }
+}
+
+static void settled(truth *t)
+{
+    for (int i = 0; i < USERS; i++) {
+        t->users[i].changed = t->users[i].gone = 0;
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        t->groups[i].changed = t->groups[i].gone = 0;
+    }
+    t->committed = 1;
+}
+
+/* --- cache against truth --- */
+
+static int64_t number(store *s, db_statement statement, const db_arg *args, size_t count)
+{
+    db_result r;
+    ida_ctx *c = fresh();
+    must(store_read(s, c, statement, args, count, &r), c, db_statements[statement].name);
+    return r.rows ? db_int(&r, 0, 0) : 0;
+}
+
+static int64_t counter(store *s, const char *name)
+{
+    return number(s, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)));
+}
+
+static int wrong(int same, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int wrong(int same, const char *format, ...)
+{
+    if (!same) {
+        va_list args;
+        va_start(args, format);
+        printf("# ");
+        vprintf(format, args);
+        printf("\n");
+        va_end(args);
+        failures++;
+    }
+    return !same;
+}
+
+static int same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+static void compare(store *s, const truth *t)
+{
+    int users = 0, groups = 0;
+    for (int i = 0; i < USERS; i++) {
+        const entry *e = &t->users[i];
+        db_result r;
+        ida_ctx *c = fresh();
+        const char *id = user_id(t, i);
+        must(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(t->directory)), DB_T(id)), &r), c, "read");
+        users += e->exists;
+        if (wrong(r.rows == e->exists, "%s: %d rows, exists %d", id, r.rows, e->exists) || !e->exists) {
+            continue;
+        }
+        wrong(same_text(db_text(&r, 0, 0), user_upn(t, i)), "%s: upn %s", id, db_text(&r, 0, 0));
+        wrong(same_text(db_text(&r, 0, 5), text_of("V%d", e->version)), "%s: department %s, want V%d", id, db_text(&r, 0, 5), e->version);
+        wrong(db_int(&r, 0, 12) == e->enabled && db_int(&r, 0, 13) == e->guest, "%s: enabled %d guest %d", id, (int)db_int(&r, 0, 12), (int)db_int(&r, 0, 13));
+        const char *manager = e->manager >= 0 && (!by_dn(t) || t->users[e->manager].exists) ? user_id(t, e->manager) : NULL;
+        if (by_dn(t) || !manager || t->users[e->manager].exists) {
+            wrong(same_text(db_text(&r, 0, 14), manager), "%s: manager %s, want %s", id, db_text(&r, 0, 14), manager);
+        }
+        const ida_group *in;
+        int count, want = 0, has[GROUPS] = {0};
+        must(store_user_groups(s, c, tenant, t->directory, id, &in, &count), c, "groups");
+        for (int k = 0; k < count; k++) {
+            has[atoi(in[k].id + 3)] = 1;
+        }
+        for (int g = 0; g < GROUPS; g++) {
+            want += t->groups[g].members[i];
+            wrong(has[g] == t->groups[g].members[i], "%s in group %d: %d, want %d", id, g, has[g], t->groups[g].members[i]);
+        }
+        wrong(want == count, "%s: %d groups, want %d", id, count, want);
+    }
+    for (int g = 0; g < GROUPS; g++) {
+        ida_group *found;
+        ida_ctx *c = fresh();
+        ida_kind kind = store_group_find(s, c, tenant, group_id(t, g), &found);
+        int members = 0;
+        groups += t->groups[g].exists;
+        for (int m = 0; m < USERS + GROUPS; m++) {
+            int known = !by_dn(t) || (m < USERS ? t->users[m].exists : t->groups[m - USERS].exists);
+            members += t->groups[g].members[m] && known;
+        }
+        if (!wrong(kind == (t->groups[g].exists ? IDA_OK : IDA_NOT_FOUND), "group %d: %s", g, ida_kind_code(kind)) && !kind) {
+            wrong(found->member_count == members, "group %d: %d members, want %d", g, (int)found->member_count, members);
+            wrong(same_text(found->name, text_of("Group %d.%d", g, t->groups[g].version)), "group %d: name %s", g, found->name);
+        }
+    }
+    wrong(counter(s, t->directory ? "users.onPremises" : "users.cloud") == users, "users.%s: %d, want %d", ida_directory_name(t->directory),
+          (int)counter(s, t->directory ? "users.onPremises" : "users.cloud"), users);
+    wrong(counter(s, t->directory ? "groups.onPremises" : "groups.cloud") == groups, "groups: want %d", groups);
+}
+
+/* The definition, not the way it is computed: enabled members of the cloud, and of the premises those without such a twin. */
+static int enabled_members(const truth *cloud, const truth *premises)
+{
+    int count = 0;
+    for (int i = 0; i < USERS; i++) {
+        const entry *a = &cloud->users[i], *b = &premises->users[i];
+        int in_cloud = a->exists && a->enabled && !a->guest, here = b->exists && b->enabled && !b->guest;
+        count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
+    }
+    return count;
+}
+
+static int passed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int passed(const char *format, ...)
+{
+    va_list args;
+    char name[200];
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    int good = ok(failures == 0, "%s", name);
+    failures = 0;
+    return good;
+}
+
+static const sync_guard unguarded = {.accept = 1};
+
+static void sync_now(store *s, truth *t, int how)
+{
+    sync_run *run;
+    sync_summary summary;
+    ida_ctx *c = fresh();
+    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, how == FULL), c, "begin");
+    send_all(run, c, t, how);
+    must(sync_run_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
+    settled(t);
+}
+
+/* --- the random script --- */
+
+/* A stale page is staged, the worker writes, the run commits: what was written stays to be seen; later, items of then hold. */
+static void written_meanwhile(store *s, truth *t)
+{
+    int i = dice(USERS), g = dice(GROUPS), how = dice(2) ? NAMED : PRESENT;
+    sync_run *run;
+    sync_summary summary;
+    ida_ctx *c = fresh();
+    if (!t->users[i].exists || !t->groups[g].exists) {
+        return;
+    }
+    t->users[i].changed = t->groups[g].changed = 1;
+    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 0), c, "begin");
+    send_all(run, c, t, how);
+    must(sync_run_flush(run, c), c, "flush");
+    test_now_ms += 1000;
+    t->users[i].enabled = !t->users[i].enabled;
+    must(store_cache_user_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL), c, "enabled");
+    t->groups[g].members[i] = !t->groups[g].members[i];
+    must(store_cache_member(s, c, tenant, t->directory, group_id(t, g), user_id(t, i), !t->groups[g].members[i]), c, "member");
+    must(sync_run_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
+    settled(t);
+    t->users[i].changed = t->groups[g].changed = 1; /* the directory tells its own change in the next round */
+}
+
+static void random_script(const char *dsn, const char *name)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    truth *d[2];
+    for (int i = 0; i < 2; i++) {
+        d[i] = apr_pcalloc(pool, sizeof *d[i]);
+        d[i]->directory = (ida_directory_kind)i;
+    }
+    seed = 20261121;
+    for (int round = 0; round < 60; round++) {
+        truth *t = d[dice(2)];
+        for (int n = dice(40); n >= 0; n--) {
+            mutate(t);
+        }
+        test_now_ms += dice(3) ? MINUTE : 20 * MINUTE;
+        if (dice(4) == 0) { /* a run that breaks off leaves nothing behind */
+            sync_run *run;
+            ida_ctx *c = fresh();
+            must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
+            send_all(run, c, t, FULL);
+            must(sync_run_abort(run, c, "connection lost"), c, "abort");
+        }
+        sync_now(s, t, t->committed ? dice(3) : FULL);
+        compare(s, t);
+        if (dice(2)) {
+            written_meanwhile(s, t);
+            compare(s, t);
+            test_now_ms += 16 * MINUTE; /* what the directory itself changes next is no contradiction */
+        }
+        int want = enabled_members(d[0], d[1]);
+        wrong(counter(s, "enabled_members") == want, "round %d: enabled_members %d, want %d", round, (int)counter(s, "enabled_members"), want);
+        wrong(counter(s, "users") == counter(s, "users.cloud") + counter(s, "users.onPremises"), "round %d: users is not the sum", round);
+        if (failures) {
+            break;
+        }
+    }
+    passed("%s: 60 rounds of random changes in two directories agree with the model", name);
+    ida_ctx *c = fresh();
+    must(store_cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
+    memset(d[1]->users, 0, sizeof d[1]->users);
+    memset(d[1]->groups, 0, sizeof d[1]->groups);
+    compare(s, d[1]);
+    compare(s, d[0]);
+    wrong(counter(s, "enabled_members") == enabled_members(d[0], d[1]), "enabled_members after the reset");
+    store_sync_info info;
+    must(store_sync_info_get(s, c, tenant, IDA_DIR_ON_PREMISES, &info), c, "info");
+    wrong(info.full_at == 0 && info.completed_at == 0 && info.users == 0, "state after the reset");
+    passed("%s: cache reset empties one directory and leaves the other", name);
+}
+
+/* --- crashes --- */
+
+static int crash_countdown;
+static int64_t crashing_monotonic(void *baton)
+{
+    static int64_t ms;
+    (void)baton;
+    if (--crash_countdown == 0) {
+        _exit(9);
+    }
+    return ms += 200; /* every step is a transaction of its own */
+}
+
+static void crashes(const char *dsn, const char *name)
+{
+    truth *t = apr_pcalloc(pool, sizeof *t);
+    int points = 0, finished = 0;
+    t->directory = IDA_DIR_ON_PREMISES;
+    seed = 7;
+    for (int i = 0; i < 400; i++) {
+        mutate(t);
+    }
+    store *s = store_make(pool, dsn, DB_SYNC);
+    sync_now(s, t, FULL);
+    compare(s, t);
+    for (int at = 1; !finished && at < 200; at++, points++) {
+        for (int i = 0; i < 30; i++) {
+            mutate(t);
+        }
+        int how = at % 3;
+        store_disconnect(s); /* a connection never crosses a fork */
+        uint32_t before = seed;
+        pid_t child = fork();
+        if (child == 0) {
+            crash_countdown = at;
+            env.monotonic = crashing_monotonic;
+            failures = 0;
+            sync_now(store_make(pool, dsn, DB_SYNC), t, how);
+            _exit(failures ? 1 : 0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9), "crash point %d: status %d", at, status);
+        seed = before;
+        if (!finished) {
+            store_sync_state state;
+            ida_ctx *c = fresh();
+            must(store_sync_state_get(s, c, tenant, t->directory, &state), c, "state");
+        }
+        sync_now(s, t, how);
+        compare(s, t);
+        wrong(counter(s, "enabled_members") == enabled_members(apr_pcalloc(pool, sizeof *t), t), "crash point %d: enabled_members", at);
+        if (failures) {
+            break;
+        }
+    }
+    wrong(finished && points > 10, "only %d crash points", points);
+    passed("%s: a process that dies at any of %d points of a run is repaired by the next one", name, points);
+}
+
+/* --- guard --- */
+
+static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full, const sync_guard *guard, sync_summary *summary)
+{
+    sync_run *run;
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
+    for (int i = 0; i < users; i++) {
+        sync_user u = {.id = text_of("g%05d", i), .upn = text_of("g%d@contoso.example", i), .enabled = 1};
+        must(i < from ? sync_run_delete(run, c, "user", u.id) : sync_run_user(run, c, &u), c, "item");
+    }
+    return sync_run_commit(run, c, "{\"n\":1}", NULL, guard, 1, summary);
+}
+
+static void guard_edges(const char *dsn, const char *name)
+{
+    static const struct {
+        int cached, deleted;
+        sync_guard guard;
+        int stops;
+    } cases[] = {
+        {100, 20, {0}, 0},           {100, 21, {0}, 1},          {200, 40, {0}, 0},          {200, 41, {0}, 1},
+        {3000, 500, {0}, 0},         {3000, 501, {0}, 1},        {30, 20, {0}, 0},           {30, 21, {0}, 1},
+        {100, 50, {50, 0, 0}, 0},    {100, 51, {50, 0, 0}, 1},   {100, 5, {0, 5, 0}, 0},     {100, 6, {0, 5, 0}, 1},
+        {3000, 900, {0, 900, 0}, 0}, {10, 10, {0}, 1},           {10, 9, {0}, 0},            {100, 100, {0, 0, 1}, 0},
+    };
+    store *s = store_make(pool, dsn, DB_SYNC);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int named = 0; named < 2; named++) {
+            sync_summary summary;
+            ida_ctx *c = fresh();
+            must(guarded(s, c, cases[i].cached, 0, 1, &unguarded, &summary), c, "load");
+            wrong(counter(s, "users.cloud") == cases[i].cached, "loaded");
+            c = fresh();
+            sync_run *run;
+            must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, !named), c, "begin");
+            for (int n = 0; n < cases[i].cached; n++) {
+                const char *id = text_of("g%05d", n);
+                if (n < cases[i].deleted ? named : !named) {
+                    must(named ? sync_run_delete(run, c, "user", id) : sync_run_present(run, c, "user", id), c, "word");
+                }
+            }
+            ida_kind kind = sync_run_commit(run, c, "{\"n\":2}", NULL, &cases[i].guard, 1, &summary);
+            int64_t left = counter(s, "users.cloud");
+            store_sync_state state;
+            must(store_sync_state_get(s, fresh(), tenant, IDA_DIR_CLOUD, &state), c, "state");
+            const char *what = text_of("%d of %d%s", cases[i].deleted, cases[i].cached, named ? " by name" : "");
+            wrong(kind == (cases[i].stops ? IDA_CONFLICT : IDA_OK) && summary.guard_stopped == cases[i].stops, "%s: %s", what, ida_kind_code(kind));
+            wrong(left == cases[i].cached - (cases[i].stops ? 0 : cases[i].deleted), "%s: %d left", what, (int)left);
+            wrong(!state.stopped == !cases[i].stops && same_text(state.tokens, cases[i].stops ? "{\"n\":1}" : "{\"n\":2}"), "%s: state %s %s", what,
+                  state.stopped ? state.stopped : "-", state.tokens);
+        }
+    }
+    passed("%s: deletion guard at its edges, by absence and by name", name);
+}
+
+/* --- what a write-through protects, in time and by stamp --- */
+
+static void one_item(store *s, ida_ctx *c, sync_user u)
+{
+    sync_run *run;
+    sync_summary summary;
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    if (u.id) {
+        must(sync_run_user(run, c, &u), c, "user");
+    }
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+}
+
+static int is_enabled(store *s, const char *upn)
+{
+    ida_user *u;
+    ida_ctx *c = fresh();
+    ida_kind kind = store_user_by_upn(s, c, tenant, upn, &u);
+    must(kind, c, "user");
+    return kind ? -1 : u->enabled;
+}
+
+static void protection(const char *dsn, const char *name)
+{
+    static const char older[] = "20261121090000.000000Z#000000#000#000000", mine[] = "20261121093000.000000Z#000000#000#000000",
+                      newer[] = "20261121093001.000000Z#000000#000#000000";
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_user u = {.id = "x1", .upn = "x1@contoso.example", .enabled = 1, .stamp = older}, none = {0};
+    test_now_ms += 60 * MINUTE;
+    must(store_cache_user_put(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
+    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
+    test_now_ms += MINUTE;
+    one_item(s, c, u);
+    is_int(is_enabled(s, "X1@contoso.example"), 0, "an older item does not win within the protection");
+    test_now_ms += 13 * MINUTE;
+    one_item(s, c, none);
+    is_int(is_enabled(s, "x1@contoso.example"), 0, "nor is it remembered too early");
+    test_now_ms += 2 * MINUTE;
+    one_item(s, c, none);
+    is_int(is_enabled(s, "x1@contoso.example"), 1, "when nothing else came within 15 minutes it holds: nothing is lost");
+
+    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
+    u.stamp = newer;
+    one_item(s, c, u);
+    is_int(is_enabled(s, "x1@contoso.example"), 1, "an item newer by the directory's stamp wins at once");
+    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, "12"), c, "disable");
+    one_item(s, c, u);
+    is_int(is_enabled(s, "x1@contoso.example"), 0, "stamps of different forms are not compared");
+    u.enabled = 0;
+    one_item(s, c, u);
+    test_now_ms += 20 * MINUTE;
+    one_item(s, c, none);
+    is_int(is_enabled(s, "x1@contoso.example"), 0, "a later item that agrees replaces what was kept back");
+
+    sync_run *run;
+    sync_summary summary;
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    test_now_ms += 1;
+    must(sync_run_delete(run, c, "user", "x1"), c, "delete");
+    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 1, NULL), c, "enable");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(is_enabled(s, "x1@contoso.example"), 1, "a run does not delete what was written through after it began");
+    test_now_ms += 1;
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    must(sync_run_commit(run, c, "{}", NULL, &unguarded, 1, &summary), c, "commit");
+    ida_user *user;
+    is_int(store_user_by_upn(s, fresh(), tenant, "x1@contoso.example", &user), IDA_NOT_FOUND, "the next run does");
+    is_int(cache_stamp_newer("100", "99") && !cache_stamp_newer("99", "100") && !cache_stamp_newer("100", "100") && !cache_stamp_newer(NULL, "1"), 1,
+           "update sequence numbers are numbers");
+    passed("%s: protection of write-throughs", name);
+}
+
+/* A run whose number is taken by another ends without a trace. */
+static void overtaken(const char *dsn, const char *name)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *old, *new;
+    sync_summary summary;
+    sync_user u = {.id = "o1", .upn = "o1@contoso.example", .enabled = 1};
+    must(sync_run_begin(&old, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    must(sync_run_user(old, c, &u), c, "user");
+    must(sync_run_begin(&new, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    is_int(sync_run_commit(old, c, "{\"x\":1}", NULL, &unguarded, 1, &summary), IDA_CONFLICT, "an overtaken run is refused");
+    must(sync_run_commit(new, fresh(), "{}", NULL, NULL, 1, &summary), c, "commit");
+    ida_user *user;
+    is_int(store_user_by_upn(s, fresh(), tenant, u.upn, &user), IDA_NOT_FOUND, "and left nothing");
+    passed("%s: one run at a time", name);
+}
+
+/* Members one by one, mixed with lists, and a group larger than a transaction. */
+static void members(const char *dsn, const char *name)
+{
+    enum { MANY = 9500 };
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *run;
+    sync_summary summary;
+    sync_group g = {.id = "big", .name = "Big", .kind = "security"};
+    ida_group *found;
+    sync_member *list = apr_pcalloc(pool, MANY * sizeof *list);
+    const ida_directory_kind here = IDA_DIR_ON_PREMISES;
+    must(store_cache_reset(s, c, tenant, here), c, "reset");
+    for (int i = 0; i < MANY; i++) {
+        list[i] = (sync_member){.dn_key = text_of("uid=m%d", i)};
+    }
+    must(sync_run_begin(&run, s, c, pool, tenant, here, 1), c, "begin");
+    must(sync_run_group(run, c, &g, list, MANY), c, "group");
+    for (int i = 0; i < MANY; i += 2) {
+        sync_user u = {.id = text_of("m%d", i), .dn_key = list[i].dn_key, .enabled = 1};
+        must(sync_run_user(run, c, &u), c, "user");
+    }
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(store_group_find(s, c, tenant, "big", &found), c, "find");
+    is_int(found->member_count, MANY / 2, "members of a large group that are known");
+    is_int(summary.unresolved, MANY / 2, "and those that wait");
+    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
+    for (int i = 1; i < 200; i += 2) {
+        sync_user u = {.id = text_of("m%d", i), .dn_key = list[i].dn_key, .enabled = 1};
+        must(sync_run_user(run, c, &u), c, "user");
+    }
+    must(sync_run_member(run, c, "big", &(sync_member){.id = "m0", .kind = "user"}, 1), c, "remove");
+    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m2"}, 1), c, "remove");
+    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m2"}, 0), c, "add again");
+    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m9499"}, 1), c, "remove one that waits");
+    must(sync_run_member(run, c, "nobody", &(sync_member){.id = "m2"}, 0), c, "unknown group");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(store_group_find(s, c, tenant, "big", &found), c, "find");
+    is_int(found->member_count, MANY / 2 + 100 - 1, "appeared members and single changes");
+    is_int(summary.unresolved, MANY / 2 - 100 - 1, "those that wait still");
+    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
+    must(sync_run_member(run, c, "big", &(sync_member){.id = "m8"}, 1), c, "a change before the list");
+    must(sync_run_group(run, c, &g, list, 10), c, "group");
+    must(sync_run_member(run, c, "big", &(sync_member){.id = "m4"}, 1), c, "a change after the list");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(store_group_find(s, c, tenant, "big", &found), c, "find");
+    is_int(found->member_count, 9, "a list takes the place of earlier changes, later ones come on top");
+    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
+    must(sync_run_delete(run, c, "group", "big"), c, "delete");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(store_group_find(s, c, tenant, "big", &found), IDA_NOT_FOUND, "a group goes with its members");
+    is_int(number(s, STMT_unresolved_count, DB_ARGS(DB_T(tenant), DB_T("onPremises"))), 0, "and with those that waited");
+    passed("%s: lists and single members", name);
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < store_engines(); i++) {
+        const char *name, *dsn = store_upgraded(i, &name);
+        random_script(dsn, name);
+        crashes(store_upgraded(i, &name), name);
+        dsn = store_upgraded(i, &name);
+        guard_edges(dsn, name);
+        protection(dsn, name);
+        overtaken(dsn, name);
+        members(dsn, name);
+    }
+    return done();
+}
