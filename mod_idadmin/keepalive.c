@@ -90,11 +90,14 @@ static apr_status_t filter_head(ap_filter_t *f, apr_bucket_brigade *bb)
 void keepalive_preserve(request_rec *r)
 {
     conn_rec *c = r->connection;
-    if (!ap_status_drops_connection(r->status) || c->keepalive == AP_CONN_CLOSE || c->aborted || r->proto_num < HTTP_VERSION(1, 1)) {
+    if (c->master) {
+        /* HTTP/2: an answer before the body's end resets the stream, and some clients then drop the answer. */
+        if (ap_is_HTTP_ERROR(r->status)) {
+            read_rest(r);
+        }
         return;
     }
-    /* On HTTP/2 the body is read too: an answer before its end resets the stream, and clients may then drop the answer. */
-    if (read_rest(r) && !c->master) {
+    if (ap_status_drops_connection(r->status) && c->keepalive != AP_CONN_CLOSE && !c->aborted && r->proto_num >= HTTP_VERSION(1, 1) && read_rest(r)) {
         ap_add_output_filter_handle(keep_filter, NULL, r, c);
     }
 }

@@ -72,7 +72,7 @@ int limit_access(request_rec *r)
         return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
     }
     if (request_is_first(r) && !charge(r, IDA_LIMIT_ADDRESS, address_name(r), config_rate(r->server, IDA_LIMIT_ADDRESS))) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "address limit reached by %s", address_name(r));
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", address_name(r));
         return refuse(r, state->quotas[IDA_LIMIT_ADDRESS].charge.retry_after_s);
     }
     if (options) {
