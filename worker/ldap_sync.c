@@ -251,7 +251,8 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         class = run_once(&r, &w, NULL, 0, summary, &unavailable);
         syncrepl = 0;
     }
-    if (!class && !syncrepl) {
+    /* Said when it is news, not at each of the syncs that follow. */
+    if (!class && !syncrepl && !(state.binding && strcmp(state.binding, w.binding) == 0)) {
         ida_log(d->env, IDA_LOG_WARN, "IDA0401", "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole directory is read at each sync",
                 d->tenant->id, ld_server_url(d));
     }

@@ -13,7 +13,7 @@ typedef struct refresh {
     struct berval cookie;    /* the latest one, in `pool`; bv_val NULL: none */
     apr_pool_t *cookie_pool; /* cookies may come with every entry: only the last is kept */
     int present_ended;       /* a present phase ended: what was not named is gone */
-    int64_t messages;
+    int64_t messages, told;  /* all, and those that belong to the synchronisation */
 } refresh;
 
 static void keep_cookie(refresh *f, const struct berval *cookie)
@@ -39,11 +39,11 @@ static directory_class still_there(refresh *f, const char *id)
     return ld_stored(f->r, sync_run_present(f->r->run, f->r->c, f->kind->name, id));
 }
 
-/* Sync state control of an entry: what happened to it, its UUID, perhaps a cookie. 0 when it has none or it is broken. */
+/* Sync state control of an entry: what happened to it, its UUID, perhaps a cookie. 1 when it has one, 0 when it has none, -1 when it is broken. */
 static int state_of(LDAP *ld, LDAPMessage *message, refresh *f, ber_int_t *state, const char **id)
 {
     LDAPControl **controls = NULL;
-    int good = 0;
+    int good = -1;
     if (ldap_get_entry_controls(ld, message, &controls) == LDAP_SUCCESS) {
         LDAPControl *control = ldap_control_find(LDAP_CONTROL_SYNC_STATE, controls, NULL);
         BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
@@ -51,11 +51,12 @@ static int state_of(LDAP *ld, LDAPMessage *message, refresh *f, ber_int_t *state
         ber_len_t len;
         if (ber && ber_scanf(ber, "{em", state, &uuid) != LBER_ERROR) {
             *id = ld_uuid_text(f->r->item_pool, uuid.bv_val, uuid.bv_len);
-            good = *id != NULL;
-            if (good && ber_peek_tag(ber, &len) == LDAP_TAG_SYNC_COOKIE && ber_scanf(ber, "m", &cookie) != LBER_ERROR) {
+            good = *id ? 1 : -1;
+            if (good > 0 && ber_peek_tag(ber, &len) == LDAP_TAG_SYNC_COOKIE && ber_scanf(ber, "m", &cookie) != LBER_ERROR) {
                 keep_cookie(f, &cookie);
             }
         }
+        good = control ? good : 0;
         ber_free(ber, 1);
     }
     ldap_controls_free(controls);
@@ -67,9 +68,16 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     ber_int_t state;
     const char *id;
     ld_run *r = f->r;
-    if (!state_of(k->d->ld, message, f, &state, &id)) {
+    int told = state_of(k->d->ld, message, f, &state, &id);
+    if (told < 0) {
         return broken(k);
     }
+    if (!told) {
+        /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of nothing, but a proof that they are there. */
+        const ld_entry *extra = ld_entry_read(k->d->ld, message, r->item_pool);
+        return extra ? f->kind->item(r, extra) : broken(k);
+    }
+    f->told++;
     if (state == LDAP_SYNC_DELETE) {
         return gone(f, id);
     }
@@ -108,6 +116,7 @@ static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
         ber_bvfree(data);
         return DIRECTORY_OK; /* another kind of message: not ours to understand */
     }
+    f->told++;
     BerElement *ber = ber_init(data);
     ber_len_t len;
     ber_int_t flag = 0;
@@ -199,12 +208,16 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
         /* Whether silence means "gone" or "unchanged" is not told: neither may be assumed. */
         return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: the server ended a sync without saying how", ld_server_url(r->k->d));
     }
-    if (!deletes || f->present_ended) {
+    /* Asked without a cookie the server sends everything, whatever it calls the phase. */
+    int present = !cookie || !deletes || f->present_ended;
+    if (present) {
         class = ld_stored(r, sync_run_complete(r->run, r->c, f->kind->name));
     }
+    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s", f->kind->token, (long long)f->told,
+            present ? "present" : "delete", has_cookie ? "new token" : "no token");
     /* "Nothing changed" is said without a cookie: the one we have stays good. Any other end without one leaves us with none. */
     *next = has_cookie ? ida_base64_encode(r->k->pool, (const unsigned char *)f->cookie.bv_val, f->cookie.bv_len)
-          : deletes && f->messages == 0 ? cookie : NULL;
+          : !present && f->told == 0 ? cookie : NULL;
     return class;
 }
 

@@ -1,0 +1,260 @@
+/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present phase, moves, lost and foreign tokens, the guard,
+ * broken streams, and the way without syncprov. */
+#include <sqlite3.h>
+
+#include "core/store_sync.h"
+#include "core/store_user.h"
+#include "t/unit/slapd.h"
+
+static const directory_ops *ops;
+static const char *ldaps, *people, *groups;
+static ida_tenant *tenant;
+static store *cache, *reader;
+static char phases[512]; /* of the last run: "users:delete groups:present " */
+
+static void log_phases(void *baton, ida_level level, const char *id, const char *message)
+{
+    char kind[16], rest[512];
+    long long count;
+    (void)baton, (void)id;
+    if (level == IDA_LOG_DEBUG && sscanf(message, "sync of %15[a-z]: %lld messages, %511[^\n]", kind, &count, rest) == 3) {
+        size_t used = strlen(phases);
+        snprintf(phases + used, sizeof phases - used, "%s:%.*s ", kind, (int)strcspn(rest, " "), rest);
+    } else if (level <= IDA_LOG_WARN) {
+        printf("# log %s: %s\n", id, message);
+    }
+}
+
+static directory_class run_sync(directory *d, int full, int accept, sync_summary *summary, directory_error *e)
+{
+    phases[0] = '\0';
+    apr_pool_t *sub;
+    apr_pool_create(&sub, pool);
+    return ops->sync(d, sub, cache, fresh(), full, accept, NULL, NULL, summary, e);
+}
+
+static ida_user *user_of(const char *local)
+{
+    ida_user *user = NULL;
+    ida_kind kind = store_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
+    return kind == IDA_OK ? user : NULL;
+}
+
+/* Names of a user's groups, sorted, joined by "|". */
+static const char *groups_of(const char *local)
+{
+    ida_user *user = user_of(local);
+    const ida_group *rows;
+    int count;
+    if (!user || store_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+        return "nobody";
+    }
+    const char *names[64], *text = "";
+    for (int i = 0; i < count && i < 64; i++) {
+        int at = i;
+        for (; at > 0 && strcmp(names[at - 1], rows[i].name) > 0; at--) {
+            names[at] = names[at - 1];
+        }
+        names[at] = rows[i].name;
+    }
+    for (int i = 0; i < count && i < 64; i++) {
+        text = apr_pstrcat(pool, text, i ? "|" : "", names[i], NULL);
+    }
+    return text;
+}
+
+static store_sync_state state_now(void)
+{
+    store_sync_state state = {0};
+    store_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
+    return state;
+}
+
+static int64_t users_cached(void)
+{
+    store_sync_info info = {0};
+    store_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
+    return info.users;
+}
+
+/* Writes into the cache behind the program's back, as a damaged store would look. */
+static void meddle(const char *sql)
+{
+    sqlite3 *file;
+    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        printf("# meddle: %s\n", sqlite3_errmsg(file));
+    }
+    sqlite3_close(file);
+}
+
+static void whole(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
+    is_str(phases, "users:present groups:present ", "reads everything");
+    is_int(users_cached(), 20, "twenty users");
+    ida_user *anna = user_of("anna.lind");
+    ok(anna && anna->enabled && anna->manager_upn && strcmp(anna->manager_upn, "eva.berg@nordic.example") == 0, "with managers, by DN");
+    ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title && anna->created_at > 0, "with their fields");
+    is_str(groups_of("anna.lind"), "All staff|CRM admins|Everyone in sales|Sales team", "with groups, dynamic ones too");
+    store_sync_state state = state_now();
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") && strstr(state.tokens, "groups"), "tokens for both streams");
+    is_int(state.sign_ins, 1, "sign-ins are recorded (our own bind is one)");
+
+    const char *before = apr_pstrdup(pool, state.tokens);
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "second sync, nothing but our own bind happened");
+    is_str(phases, "users:delete groups:delete ", "is incremental");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "third sync");
+    state = state_now();
+    ok(strstr(state.tokens, "users") && strstr(state.tokens, "groups"), "tokens are kept when nothing changes");
+    printf("# %s\n# %s\n", before, state.tokens);
+}
+
+/* The same changes twice: told by the session log, and, after a restart has emptied that, by what is present. */
+static void changes(directory *d, const char *phase, const char *tag, int restart)
+{
+    sync_summary summary;
+    directory_error e;
+    char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL), *moved = apr_pstrcat(pool, "moved.", tag, NULL);
+    is_str(perl("$s->add_user('%s'); $s->add_user('%s'); 'ok'", gone, moved), "ok", "two to begin with");
+    is_str(perl("$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: groupOfNames\\ncn: Group %s\\nmember: uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'", tag, groups, tag, gone,
+                people, moved, people), "ok", "and their group");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "is a member");
+    ida_user *before = user_of(moved);
+
+    is_str(perl("$s->add_user('%s', manager => 'uid=%s,%s', departmentNumber => 'Sales'); $s->delete_entry('uid=%s,%s'); 'ok'", added, moved, people, gone, people), "ok", "one in, one out");
+    is_str(perl("$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); "
+                "$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: ou=%s,%s\\n\"); 'ok'", tag, people, tag, moved, people, moved, tag, people), "ok",
+           "one moved and renamed");
+    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=%s,%s\\n-\\ndelete: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'", groups, added, people,
+                people), "ok", "memberships changed");
+    if (restart) {
+        perl("$s->restart; 'ok'");
+    }
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(phases, phase, "in the phase expected");
+    ok(user_of(added) != NULL, "the new one is there");
+    ok(!user_of(gone), "the deleted one is gone");
+    is_int(summary.deleted_users, 1, "one deletion, no more");
+    ida_user *after = user_of(moved);
+    ok(before && after && strcmp(before->id, after->id) == 0 && strstr(after->dn, tag) && strcmp(before->dn, after->dn) != 0, "the moved one keeps its ID and has its new DN");
+    is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "and its group");
+    ok((after = user_of(added)) && after->manager_id && before && strcmp(after->manager_id, before->id) == 0, "the manager is resolved at the new place");
+    is_str(groups_of(added), "All staff|Everyone in sales", "memberships came, by rule too");
+    is_str(groups_of("tove.ahlgren"), "", "and went");
+    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'", groups, people), "ok", "as before");
+}
+
+static void tokens(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    /* "rid=000,csn=20990101000000.000000Z#000000#000#000000" and "nonsense" */
+    meddle("UPDATE sync_state SET tokens='{\"users\":\"cmlkPTAwMCxjc249MjA5OTAxMDEwMDAwMDAuMDAwMDAwWiMwMDAwMDAjMDAwIzAwMDAwMA==\",\"groups\":\"bm9uc2Vuc2U=\"}'");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token newer than the server: everything is read again");
+    is_str(phases, "users:present groups:present ", "in full");
+    meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.users','bm9uc2Vuc2U=')");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is nonsense");
+    ok(user_of("eva.berg") != NULL, "does no harm");
+    run_sync(d, 0, 0, &summary, &e);
+    ok(strstr(state_now().tokens, "users") && !strstr(state_now().tokens, "bm9uc2Vuc2U"), "and is replaced by a good one");
+    meddle("UPDATE sync_state SET tokens='{\"users\":\"***\",\"groups\":\"***\"}'");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is no base64: everything is read again");
+    meddle("UPDATE sync_state SET binding='another server'");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "tokens of another server");
+    is_str(phases, "users:present groups:present ", "are not used");
+}
+
+static void guard(void)
+{
+    sync_summary summary;
+    directory_error e;
+    int64_t before = users_cached();
+    directory *d = open_with(tenant_with(json_list(ldaps, NULL), ",\"userBase\":\"ou=services,dc=nordic,dc=example\",\"createIn\":\"ou=services,dc=nordic,dc=example\""));
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "another base without users");
+    ok(summary.guard_stopped && summary.reason, "stops at the deletion guard");
+    is_int(users_cached(), before, "and the cache is as it was");
+    ops->close(d);
+}
+
+static int stop_soon(void *baton)
+{
+    (void)baton;
+    return 1;
+}
+
+static void broken_streams(void)
+{
+    sync_summary summary;
+    directory_error e;
+    int64_t before = users_cached();
+    wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
+    directory *d = open_with(tenant_with(json_list(ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), NULL), ""));
+    run_sync(d, 1, 0, &summary, &e);
+    is_int(users_cached(), before, "a full sync over a wire");
+    int broken = 0;
+    for (int cut = 2; cut < 9; cut++) {
+        atomic_store(&w->cut, cut);
+        directory_class class = run_sync(d, 1, 0, &summary, &e);
+        int hit = atomic_exchange(&w->cut, 0) == 0;
+        broken += hit && class == DIRECTORY_TRANSIENT;
+        if (hit && class != DIRECTORY_TRANSIENT && class != DIRECTORY_OK) {
+            ok(0, "a stream cut at piece %d: %s (%s)", cut, directory_class_text(class), e.message);
+        }
+        ok(users_cached() == before, "cut at piece %d: nothing is deleted", cut);
+    }
+    ok(broken > 0, "some of the cuts hit a stream: transient");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and the next sync is well");
+    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e), DIRECTORY_LOCAL, &e, "a sync that is told to stop stops");
+    is_int(users_cached(), before, "with the cache as it was");
+    ops->close(d);
+    wire_end(w);
+}
+
+static void limits_and_no_syncprov(void)
+{
+    sync_summary summary;
+    directory_error e;
+    is_str(perl("$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => [qw(memberof ppolicy dynlist)]); 'ok'"), "ok", "a server without syncprov");
+    directory *d = open_with(tenant_with(json_list(perl("$main::t->ldaps_url"), NULL), ""));
+    is_class(run_sync(d, 0, 1, &summary, &e), DIRECTORY_OK, &e, "is read by pages");
+    is_int(users_cached(), 1220, "all of it");
+    is_str(phases, "", "without content synchronisation");
+    is_str(perl("$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited size.pr=70 time=unlimited'); 'ok'"), "ok", "pages of at most 70");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the page is halved until it is taken");
+    is_int(users_cached(), 1220, "all of it");
+    is_str(perl("$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=100 size.prtotal=100'); 'ok'"), "ok", "a hundred entries in all");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_CONFIG, &e, "a cut answer is no whole directory");
+    is_int(users_cached(), 1220, "nothing is deleted");
+    ops->close(d);
+}
+
+int main(void)
+{
+    slapd_start("");
+    env.log = log_phases;
+    ops = directory_ops_for(IDA_DIR_ON_PREMISES);
+    ldaps = perl("$s->ldaps_url");
+    people = perl("$Idadmin::Test::Slapd::people");
+    groups = perl("$Idadmin::Test::Slapd::groups");
+    tenant = tenant_with(json_list(ldaps, NULL), "");
+    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
+    ida_ctx *c = fresh();
+    is_int(store_schema_upgrade(dsn, c, NULL), IDA_OK, "a store");
+    cache = store_make(pool, dsn, DB_SYNC);
+    reader = store_make(pool, dsn, DB_REQUEST);
+    directory *d = open_with(tenant);
+    whole(d);
+    changes(d, "users:delete groups:delete ", "first", 0);
+    changes(d, "users:present groups:present ", "second", 1);
+    tokens(d);
+    guard();
+    broken_streams();
+    ops->close(d);
+    limits_and_no_syncprov();
+    store_disconnect(cache);
+    store_disconnect(reader);
+    return done();
+}
