@@ -32,8 +32,8 @@ typedef struct ida_audit_row {
 /* A record with rid and at set; the rest zero. */
 ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category);
 
-/* JSON text of a record, at most `max` bytes (0 = any; spool: IDA_AUDIT_MAX less the framing): long detail, parameters, target are cut first,
- * with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
+/* JSON text of a record, at most `max` bytes (0 = any; spool: IDA_AUDIT_MAX less the framing): long detail, parameters, target
+ * are cut first, with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
 char *ida_audit_encode(apr_pool_t *pool, const ida_audit *record, size_t max);
 /* NULL when the text is no record. */
 ida_audit *ida_audit_decode(apr_pool_t *pool, const char *text, size_t len);
@@ -46,6 +46,7 @@ extern const char ida_audit_genesis[];
 
 /* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail. */
 char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record);
-char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record, const char *personal_hash);
+char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
+                           const char *personal_hash);
 
 #endif

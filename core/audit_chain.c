@@ -30,13 +30,16 @@ static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
 
 char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record)
 {
-    const char *parts[] = {salt, record->actor, record->label, record->action, record->target, record->endpoint, record->parameters, record->detail};
+    const char *parts[] = {salt, record->actor, record->label, record->action, record->target, record->endpoint,
+                           record->parameters, record->detail};
     return hash_of(pool, parts, sizeof parts / sizeof *parts);
 }
 
-char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record, const char *personal_hash)
+char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
+                           const char *personal_hash)
 {
-    const char *parts[] = {previous, ida_printf(pool, "%lld", (long long)seq), record->tenant, record->rid, ida_printf(pool, "%lld", (long long)record->at),
+    const char *parts[] = {previous, ida_printf(pool, "%lld", (long long)seq), record->tenant, record->rid,
+                           ida_printf(pool, "%lld", (long long)record->at),
                            record->category, record->outcome, personal_hash};
     return hash_of(pool, parts, sizeof parts / sizeof *parts);
 }

@@ -1,5 +1,5 @@
-/* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version, the building of
- * results. Must not know a database library. */
+/* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version,
+ * the building of results. Must not know a database library. */
 #include <apr_strings.h>
 #include <string.h>
 #include <time.h>
@@ -116,7 +116,8 @@ static ida_kind check_schema(db *d, ida_ctx *c)
                             "install the newer version here too.",
                             files[file].name, d->driver->prefix, d->rest, version, known);
         }
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s schema of the store %s%s is %s (number %d, wanted %d): run idadminctl schema upgrade.",
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s schema of the store %s%s is %s (number %d, wanted %d): run "
+                                                    "idadminctl schema upgrade.",
                         files[file].name, d->driver->prefix, d->rest, version ? "of another version" : "missing", version, known);
     }
     return IDA_OK;

@@ -1,5 +1,5 @@
-/* The driver interface: one connection to one engine, statements from the table in schema/statements.h. Two files implement it, db_sqlite.c
- * (libsqlite3) and db_postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
+/* The driver interface: one connection to one engine, statements from the table in schema/statements.h. Two files implement
+ * it, db_sqlite.c (libsqlite3) and db_postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
 #ifndef IDA_DB_H
 #define IDA_DB_H
 
@@ -46,8 +46,9 @@ int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
 /* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does not connect. */
 const char *db_dsn_fault(const char *dsn);
 
-/* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its schema is missing,
- * older or newer than this program knows; the message names the command to run. `pool` owns the connection (a cleanup closes it). */
+/* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its
+ * schema is missing, older or newer than this program knows; the message names the command to run. `pool` owns the connection
+ * (a cleanup closes it). */
 ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
 /* Like db_open without the schema check: for `schema upgrade`. */
 ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
@@ -58,10 +59,11 @@ int db_is_postgresql(const db *d);
 /* 1 after a failure other than busy or constraint: the connection must be closed and not be used again. */
 int db_is_broken(const db *d);
 
-/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused it (in PostgreSQL the transaction is then
- * lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE: store away or busy beyond patience; inside a transaction db_must_repeat tells whether the
- * transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours, logged with the statement's name, never with its values.
- * Outside a transaction a writing statement takes the gate for itself; a read is repeated once on a new connection by the caller (store). */
+/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused it (in PostgreSQL the
+ * transaction is then lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE: store away or busy beyond patience; inside a
+ * transaction db_must_repeat tells whether the transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours,
+ * logged with the statement's name, never with its values. Outside a transaction a writing statement takes the gate for
+ * itself; a read is repeated once on a new connection by the caller (store). */
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
 
 /* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE; PostgreSQL: BEGIN. */
@@ -71,7 +73,8 @@ void db_rollback(db *d);
 int db_in_transaction(const db *d);
 int db_must_repeat(const db *d); /* busy snapshot, 40001, 40P01 */
 
-/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN; PostgreSQL: REPEATABLE READ, READ ONLY). */
+/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN; PostgreSQL: REPEATABLE READ, READ
+ * ONLY). */
 ida_kind db_begin_read(db *d, ida_ctx *c);
 void db_end_read(db *d);
 
@@ -83,14 +86,14 @@ ida_kind db_notify(db *d, ida_ctx *c, const char *channel);
 /* Waits up to ms for a notification on the channel listened to; returns early when one came. SQLite: sleeps. */
 void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
 
-/* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and cuts it when it grew large (worker only);
- * PostgreSQL: nothing. */
+/* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and cuts it when it grew large
+ * (worker only); PostgreSQL: nothing. */
 ida_kind db_checkpoint(db *d, ida_ctx *c);
 
-/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no LISTEN, settings
- * by SET LOCAL. */
+/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no
+ * LISTEN, settings by SET LOCAL. */
 
-/* -- schema upgrade (store_schema.c) ------------------------------------------------------------------------------------------------------ */
+/* -- schema upgrade (store_schema.c) ---------------------------------------------------------------------------------------- */
 
 /* SQLite files; on PostgreSQL the first schema of the search path, `cache`, `audit`. */
 typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;

@@ -1,5 +1,5 @@
-/* What db.c and the two drivers share: the head of every connection, the table of a driver's functions, the builder of results. Nobody else
- * includes this. */
+/* What db.c and the two drivers share: the head of every connection, the table of a driver's functions, the builder of
+ * results. Nobody else includes this. */
 #ifndef IDA_DB_DRIVER_H
 #define IDA_DB_DRIVER_H
 

@@ -1,6 +1,7 @@
-/* Owns the write gate. The lock is flock(2) on the gate file: the kernel frees it with its holder, however that one dies. flock cannot wait with
- * a bound, so waiters sleep in futex(2) on a counter in the mapped gate file which every departing holder moves. The counter is a hint and
- * nothing more: whoever scribbles over it can at worst make a waiter look again after LOOK_AGAIN_MS. Must not know SQLite. */
+/* Owns the write gate. The lock is flock(2) on the gate file: the kernel frees it with its holder, however that one dies.
+ * flock cannot wait with a bound, so waiters sleep in futex(2) on a counter in the mapped gate file which every departing
+ * holder moves. The counter is a hint and nothing more: whoever scribbles over it can at worst make a waiter look again after
+ * LOOK_AGAIN_MS. Must not know SQLite. */
 #include "core/db_gate.h"
 
 #include <errno.h>
@@ -32,9 +33,10 @@ int db_gate_open(db_gate *gate, const char *path, mode_t mode, uid_t owner, gid_
     gate->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (gate->fd < 0 && errno == ENOENT) {
         gate->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by the other. A group one is no member
-         * of cannot be given: then the file keeps the creator's. */
-        if (gate->fd >= 0 && ((fchown(gate->fd, owner, group) != 0 && errno != EPERM) || (fchmod(gate->fd, mode) != 0 && errno != EPERM))) {
+        /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by the other. A group one
+         * is no member of cannot be given: then the file keeps the creator's. */
+        if (gate->fd >= 0 && ((fchown(gate->fd, owner, group) != 0 && errno != EPERM) ||
+                              (fchmod(gate->fd, mode) != 0 && errno != EPERM))) {
             goto failed;
         }
     }

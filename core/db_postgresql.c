@@ -1,5 +1,5 @@
-/* Owns libpq: sessions with bounds on every wait, statements prepared by name at first use, SQLSTATE turned into what the callers must do. Must
- * not know what the statements mean. */
+/* Owns libpq: sessions with bounds on every wait, statements prepared by name at first use, SQLSTATE turned into what the
+ * callers must do. Must not know what the statements mean. */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ typedef struct pg_db {
     unsigned char prepared[STMT_COUNT];
 } pg_db;
 
-/* -- failures ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------------------------------------- */
 
 /* First match of a prefix of the SQLSTATE decides. */
 static const struct {
@@ -58,7 +58,8 @@ static const struct {
 static ida_kind lost(pg_db *p, ida_ctx *c, const char *what, const char *why)
 {
     p->head.broken = 1;
-    ida_log(p->head.env, IDA_LOG_WARN, "IDA0120", "store: %s: the connection to PostgreSQL (%s) is lost: %s", what, p->head.rest, why);
+    ida_log(p->head.env, IDA_LOG_WARN, "IDA0120", "store: %s: the connection to PostgreSQL (%s) is lost: %s", what, p->head.rest,
+            why);
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
@@ -86,24 +87,26 @@ static ida_kind fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
         ida_fail(c, kind, "A row of that identity exists already, or one that it refers to does not.");
     } else if (kind == IDA_SERVICE_UNAVAILABLE) {
         if (!p->head.must_repeat) {
-            ida_log(p->head.env, IDA_LOG_WARN, "IDA0121", "store: %s: PostgreSQL cannot do it now: %s (%s)", what, text ? text : "", state);
+            ida_log(p->head.env, IDA_LOG_WARN, "IDA0121", "store: %s: PostgreSQL cannot do it now: %s (%s)", what,
+                    text ? text : "", state);
         }
         c->retry_after = 1;
         ida_fail(c, kind, "The store is busy or not available. Try again in a moment.");
     } else {
         const char *hint = strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0
                                ? "; behind a transaction pooler the DSN needs idadmin_pooler=1" : "";
-        ida_log(p->head.env, IDA_LOG_ERROR, "IDA0122", "store: statement %s failed: %s (%s)%s", what, text ? text : "", state, hint);
+        ida_log(p->head.env, IDA_LOG_ERROR, "IDA0122", "store: statement %s failed: %s (%s)%s", what, text ? text : "", state,
+                hint);
         ida_fail(c, kind, "The store refused a statement of ours (%s).", what);
     }
     PQclear(result);
     return kind;
 }
 
-/* -- talking ----------------------------------------------------------------------------------------------------------------------------- */
+/* -- talking ---------------------------------------------------------------------------------------------------------------- */
 
-/* The last result of what was sent; NULL with head.broken set when the answer did not come in time or the connection went away. The wait is ours,
- * not libpq's: a server that is stopped keeps its sockets open and would hold us for good. */
+/* The last result of what was sent; NULL with head.broken set when the answer did not come in time or the connection went
+ * away. The wait is ours, not libpq's: a server that is stopped keeps its sockets open and would hold us for good. */
 static PGresult *await(pg_db *p)
 {
     int64_t deadline = db_clock() + p->statement_ms + ANSWER_MS;
@@ -155,7 +158,7 @@ static ida_kind command(pg_db *p, ida_ctx *c, const char *what, const char *sql,
     return IDA_OK;
 }
 
-/* -- statements -------------------------------------------------------------------------------------------------------------------------- */
+/* -- statements ------------------------------------------------------------------------------------------------------------- */
 
 /* ?1 -> $1 outside of quotes; made once a process and kept for good. */
 static const char *text_of(db_statement statement)
@@ -236,7 +239,8 @@ static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
     char numbers[PARAMS_MAX][24], name[16];
     Oid types[PARAMS_MAX];
     if (count > PARAMS_MAX) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has more arguments than this driver takes.", db_statements[statement].name);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has more arguments than this driver takes.",
+                        db_statements[statement].name);
     }
     for (size_t i = 0; i < count; i++) {
         int number = args[i].kind == 'i';
@@ -274,18 +278,20 @@ static ida_kind script(db *d, ida_ctx *c, const char *sql)
     return command((pg_db *)d, c, "script", sql, NULL);
 }
 
-/* -- transactions ------------------------------------------------------------------------------------------------------------------------ */
+/* -- transactions ----------------------------------------------------------------------------------------------------------- */
 
 static ida_kind begin(db *d, ida_ctx *c)
 {
     pg_db *p = (pg_db *)d;
-    return command(p, c, "begin", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", p->settings, NULL), NULL);
+    return command(p, c, "begin", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", p->settings, NULL),
+                   NULL);
 }
 
 static ida_kind begin_read(db *d, ida_ctx *c)
 {
     pg_db *p = (pg_db *)d;
-    return command(p, c, "begin read", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", p->settings, NULL), NULL);
+    return command(p, c, "begin read", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", p->settings, NULL),
+                   NULL);
 }
 
 static ida_kind commit(db *d, ida_ctx *c)
@@ -314,13 +320,14 @@ static void rollback(db *d)
     PQclear(result);
 }
 
-/* -- notifications ----------------------------------------------------------------------------------------------------------------------- */
+/* -- notifications ---------------------------------------------------------------------------------------------------------- */
 
 static ida_kind notify(db *d, ida_ctx *c, const char *channel)
 {
     pg_db *p = (pg_db *)d;
     Oid type = OID_TEXT;
-    PGresult *result = PQsendQueryParams(p->conn, "SELECT pg_notify($1, '')", 1, &type, &channel, NULL, NULL, 0) ? await(p) : NULL;
+    int sent = PQsendQueryParams(p->conn, "SELECT pg_notify($1, '')", 1, &type, &channel, NULL, NULL, 0);
+    PGresult *result = sent ? await(p) : NULL;
     if (!is_good(result)) {
         return fault(p, c, "notify", result);
     }
@@ -384,7 +391,7 @@ static ida_kind no_checkpoint(db *d, ida_ctx *c)
     return IDA_OK;
 }
 
-/* -- schema ------------------------------------------------------------------------------------------------------------------------------ */
+/* -- schema ----------------------------------------------------------------------------------------------------------------- */
 
 static ida_kind schema_begin(db *d, ida_ctx *c)
 {
@@ -415,7 +422,8 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
     if (missing) {
         return IDA_OK;
     }
-    kind = command(p, c, "schema version", apr_psprintf(c->pool, "SELECT number FROM schema_version WHERE file = '%s'", db_file_name(file)), &result);
+    kind = command(p, c, "schema version", apr_psprintf(c->pool, "SELECT number FROM schema_version WHERE file = '%s'",
+                                                        db_file_name(file)), &result);
     if (!kind) {
         *version = PQntuples(result) ? atoi(PQgetvalue(result, 0, 0)) : 0;
         PQclear(result);
@@ -434,7 +442,7 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     return script(d, c, apr_psprintf(c->pool, "DROP SCHEMA IF EXISTS %s CASCADE", db_file_name(file)));
 }
 
-/* -- opening ----------------------------------------------------------------------------------------------------------------------------- */
+/* -- opening ---------------------------------------------------------------------------------------------------------------- */
 
 /* Our own parameter taken out of keyword text or URI, which libpq would refuse. */
 static char *conninfo_of(apr_pool_t *pool, const char *rest, int *pooler)
@@ -498,7 +506,8 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
 
     /* What stands before dbname is a default that the DSN may override. */
     const char *conninfo = conninfo_of(pool, rest, &p->pooler);
-    const char *const keywords[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "fallback_application_name", "dbname",
+    const char *const keywords[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "fallback_application_name",
+                                    "dbname",
                                     "client_encoding", NULL};
     const char *const values[] = {"3", "10000", "30", names[role], conninfo, "UTF8", NULL};
     p->conn = PQconnectdbParams(keywords, values, 1);
@@ -518,7 +527,8 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
 
     /* A pooler hands the session to others: there the settings hold for a transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
-    p->settings = apr_psprintf(pool, "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = 60000%sclient_min_messages = warning",
+    p->settings = apr_psprintf(pool, "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
+                                     "60000%sclient_min_messages = warning",
                                set, p->statement_ms, set, unchecked ? UPGRADE_MS : DB_PATIENCE_MS, set, set);
     if (!p->pooler) {
         kind = command(p, c, "settings", p->settings + 2, NULL);

@@ -30,7 +30,7 @@ typedef struct sqlite_db {
     sqlite3_stmt *prepared[STMT_COUNT];
 } sqlite_db;
 
-/* -- failures ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- failures --------------------------------------------------------------------------------------------------------------- */
 
 static int is_busy(int rc)
 {
@@ -46,7 +46,8 @@ static int is_conflict(int rc)
 /* Primary codes that speak of the machine or the file, not of our statement. */
 static int is_environment(int rc)
 {
-    static const int codes[] = {SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_PROTOCOL, SQLITE_NOMEM, SQLITE_PERM};
+    static const int codes[] = {SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_PROTOCOL,
+                                SQLITE_NOMEM, SQLITE_PERM};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         if ((rc & 0xff) == codes[i]) {
             return 1;
@@ -57,7 +58,8 @@ static int is_environment(int rc)
 
 static ida_kind busy(sqlite_db *s, ida_ctx *c, const char *what)
 {
-    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what, s->path, DB_PATIENCE_MS / 1000);
+    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what, s->path,
+            DB_PATIENCE_MS / 1000);
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy. Try again in a moment.");
 }
@@ -75,7 +77,8 @@ static ida_kind fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
     if (is_environment(rc)) {
         ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what, sqlite3_errmsg(s->handle), rc);
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be used at the moment; the error log of the server has the reason.");
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be used at the moment; the error log of the server has the "
+                                                    "reason.");
     }
     ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what, sqlite3_errmsg(s->handle), rc);
     return ida_fail(c, IDA_INTERNAL_ERROR, "The store refused a statement of ours (%s).", what);
@@ -89,14 +92,16 @@ static ida_kind take_gate(sqlite_db *s, ida_ctx *c, const char *what)
     }
     if (error) {
         s->head.broken = 1;
-        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104", "store: the write gate %s.gate cannot be locked: %s", s->path, strerror(error));
+        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104", "store: the write gate %s.gate cannot be locked: %s", s->path,
+                strerror(error));
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be written at the moment; the error log of the server has the reason.");
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be written at the moment; the error log of the server has "
+                                                    "the reason.");
     }
     return IDA_OK;
 }
 
-/* -- checkpoints ------------------------------------------------------------------------------------------------------------------------- */
+/* -- checkpoints ------------------------------------------------------------------------------------------------------------ */
 
 static int note_frames(void *baton, sqlite3 *handle, const char *schema, int frames)
 {
@@ -138,10 +143,11 @@ static ida_kind checkpoint(db *d, ida_ctx *c)
         rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     db_gate_leave(&s->gate);
-    return rc == SQLITE_OK || is_busy(rc) ? IDA_OK : fault(s, c, "checkpoint", rc); /* busy: a reader stands in the way, the next round gets it */
+    /* busy: a reader stands in the way, the next round gets it */
+    return rc == SQLITE_OK || is_busy(rc) ? IDA_OK : fault(s, c, "checkpoint", rc);
 }
 
-/* -- statements -------------------------------------------------------------------------------------------------------------------------- */
+/* -- statements ------------------------------------------------------------------------------------------------------------- */
 
 static int exec(sqlite_db *s, const char *sql)
 {
@@ -158,7 +164,8 @@ static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
     int rc = SQLITE_OK;
     int64_t deadline = db_clock() + DB_PATIENCE_MS;
     while (!s->prepared[statement]) {
-        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1, SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
+        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
+                                &s->prepared[statement], NULL);
         if (!is_busy(rc) || db_clock() >= deadline) {
             break;
         }
@@ -249,7 +256,7 @@ static ida_kind script(db *d, ida_ctx *c, const char *sql)
     return rc == SQLITE_OK ? IDA_OK : fault((sqlite_db *)d, c, "script", rc);
 }
 
-/* -- transactions ------------------------------------------------------------------------------------------------------------------------ */
+/* -- transactions ----------------------------------------------------------------------------------------------------------- */
 
 static ida_kind begin(db *d, ida_ctx *c)
 {
@@ -313,7 +320,7 @@ static void only_sleep(db *d, ida_ctx *c, const char *channel, int ms)
     db_sleep(ms);
 }
 
-/* -- schema ------------------------------------------------------------------------------------------------------------------------------ */
+/* -- schema ----------------------------------------------------------------------------------------------------------------- */
 
 /* First column of the first row as a number. */
 static int number_of(sqlite_db *s, const char *sql, int *number)
@@ -350,7 +357,8 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
     }
     if (application != APPLICATION_ID && (tables || *version)) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s file of the store %s belongs to another program: give the store a path of its own.",
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s file of the store %s belongs to another program: give the store a "
+                                                    "path of its own.",
                         schema, d->rest);
     }
     return IDA_OK;
@@ -359,7 +367,8 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
 static ida_kind schema_set_version(db *d, ida_ctx *c, db_file file, int version)
 {
     const char *schema = db_file_name(file);
-    return script(d, c, apr_psprintf(c->pool, "PRAGMA %s.user_version = %d; PRAGMA %s.application_id = %d", schema, version, schema, APPLICATION_ID));
+    return script(d, c, apr_psprintf(c->pool, "PRAGMA %s.user_version = %d; PRAGMA %s.application_id = %d", schema, version,
+                                     schema, APPLICATION_ID));
 }
 
 static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
@@ -368,7 +377,8 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     const char *schema = db_file_name(file);
     sqlite3_stmt *stmt;
     char *drops = apr_pstrdup(c->pool, "");
-    char *sql = apr_psprintf(c->pool, "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' ESCAPE '\\'", schema);
+    char *sql = apr_psprintf(c->pool, "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' "
+                                      "ESCAPE '\\'", schema);
     int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
     if (rc == SQLITE_OK) {
         while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -381,7 +391,7 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     return rc == SQLITE_DONE ? script(d, c, drops) : fault(s, c, "schema wipe", rc);
 }
 
-/* -- opening ----------------------------------------------------------------------------------------------------------------------------- */
+/* -- opening ---------------------------------------------------------------------------------------------------------------- */
 
 static const char *dsn_fault(const char *rest)
 {
@@ -420,7 +430,8 @@ static char *uri_of(apr_pool_t *pool, const char *path, const char *mode)
     return uri;
 }
 
-/* Owner, group and modes that files of the store get: the directory's, so that httpd and worker may run as different users of one group. */
+/* Owner, group and modes that files of the store get: the directory's, so that httpd and worker may run as different users of
+ * one group. */
 typedef struct placement {
     uid_t owner;
     gid_t group;
@@ -434,7 +445,8 @@ static ida_kind placement_of(placement *place, const char *path, ida_ctx *c)
     const char *directory = !slash ? "." : slash == path ? "/" : apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path));
     if (stat(directory, &st) != 0) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Create it, owned by the user of httpd and worker.",
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Create it, owned by the "
+                                                    "user of httpd and worker.",
                         directory, strerror(errno));
     }
     place->owner = geteuid() == 0 ? st.st_uid : (uid_t)-1;
@@ -469,16 +481,19 @@ static ida_kind check_file(const char *path, int may_write, ida_ctx *c)
     }
     c->retry_after = 1;
     if (errno == ENOENT) {
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: run idadminctl schema upgrade.", path);
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: run idadminctl schema upgrade.",
+                        path);
     }
-    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. httpd and worker need the same user or group.",
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. httpd and "
+                                                "worker need the same user or group.",
                     path, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
 }
 
 static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)
 {
     const char *schema = db_file_name(file);
-    return exec(s, apr_psprintf(pool, "PRAGMA %s.cache_size = -2048; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s", schema, schema, schema,
+    return exec(s, apr_psprintf(pool, "PRAGMA %s.cache_size = -2048; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s", schema,
+                                schema, schema,
                                 !own               ? "NORMAL"
                                 : file == DB_MAIN ? "FULL"
                                                   : "NORMAL"));
@@ -548,7 +563,8 @@ static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
 
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
-    static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY";
+    static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
+                                 "temp_store = MEMORY";
     static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
     db_file own = own_file[role];
     placement place = {0};
@@ -597,7 +613,8 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     int error = db_gate_open(&s->gate, gate, 0660, place.owner, place.group);
     if (error) {
         c->retry_after = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s. httpd and worker need the same user or group.",
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s. httpd and worker need "
+                                                    "the same user or group.",
                         gate, strerror(error));
         goto failed;
     }

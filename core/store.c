@@ -1,5 +1,5 @@
-/* Owns the handle through which everybody reaches the store: connecting and reconnecting, transactions repeated as a whole. Must not know an
- * engine nor the statements. */
+/* Owns the handle through which everybody reaches the store: connecting and reconnecting, transactions repeated as a whole.
+ * Must not know an engine nor the statements. */
 #include "core/store.h"
 
 #include <apr_allocator.h>
@@ -47,10 +47,10 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
     return apr_pstrcat(pool, apr_pstrmemdup(pool, path, stem), ".key", NULL);
 }
 
-/* -- the places of this process ---------------------------------------------------------------------------------------------------------- */
+/* -- the places of this process --------------------------------------------------------------------------------------------- */
 
-/* All handles of one DSN and role share what is known of it: when the store is away, one of them tries again each second and the others answer
- * at once. Few (a process has one DSN and three roles), never freed. */
+/* All handles of one DSN and role share what is known of it: when the store is away, one of them tries again each second and
+ * the others answer at once. Few (a process has one DSN and three roles), never freed. */
 typedef struct store_place {
     struct store_place *next;
     db_role role;
@@ -105,7 +105,7 @@ static int note_attempt(store_place *place, int away, int64_t now)
     return before;
 }
 
-/* -- connections ------------------------------------------------------------------------------------------------------------------------- */
+/* -- connections ------------------------------------------------------------------------------------------------------------ */
 
 static apr_status_t destroy_root(void *baton)
 {
@@ -122,8 +122,8 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role)
     s->dsn = apr_pstrdup(pool, dsn);
     s->role = role;
     s->place = place_of(dsn, role);
-    /* With an allocator of its own: handles move between threads, and a child of `pool` would share its allocator with all of them. Unmanaged:
-     * APR's global pool would else destroy it first when the process ends. */
+    /* With an allocator of its own: handles move between threads, and a child of `pool` would share its allocator with all of
+     * them. Unmanaged: APR's global pool would else destroy it first when the process ends. */
     apr_allocator_create(&allocator);
     apr_pool_create_unmanaged_ex(&s->pool, NULL, allocator);
     apr_allocator_owner_set(allocator, s->pool);
@@ -169,7 +169,7 @@ static int revived(store *s, ida_ctx *c)
     return store_connect(s, c) == IDA_OK;
 }
 
-/* -- statements and transactions --------------------------------------------------------------------------------------------------------- */
+/* -- statements and transactions -------------------------------------------------------------------------------------------- */
 
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
 {

@@ -1,6 +1,7 @@
-/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a reslist per child; worker: one a
- * thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an ida_kind and allocates in the
- * context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says otherwise. */
+/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a reslist per
+ * child; worker: one a thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an
+ * ida_kind and allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
+ * otherwise. */
 #ifndef IDA_STORE_H
 #define IDA_STORE_H
 
@@ -31,8 +32,8 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
 store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
-/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a process and
- * second, everybody else is refused at once. */
+/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a
+ * process and second, everybody else is refused at once. */
 ida_kind store_connect(store *s, ida_ctx *c);
 void store_disconnect(store *s);
 
@@ -41,17 +42,18 @@ ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *
 /* One writing statement inside the transaction that is open, else by store_transaction. For store_*.c. */
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
 
-/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back. Repeated as a whole (fresh context state, at most 5 s)
- * when the engine asks for it, so `work` must not have effects outside the store and its baton must be re-settable. Inside an open transaction
- * `work` joins that one. A connection lost during the commit leaves open whether it took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
+/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back. Repeated as a whole (fresh context
+ * state, at most 5 s) when the engine asks for it, so `work` must not have effects outside the store and its baton must be
+ * re-settable. Inside an open transaction `work` joins that one. A connection lost during the commit leaves open whether it
+ * took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
 typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
 
 /* Same, for reads that must see one state. */
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 
-/* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text for each migration carried out (json array of
- * strings). Refuses a schema newer than it knows. */
+/* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text for each migration carried
+ * out (json array of strings). Refuses a schema newer than it knows. */
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
 /* Newest migration number this program knows. */
 int store_schema_version(void);

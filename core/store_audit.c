@@ -19,7 +19,7 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record)
     return store_write(s, c, STMT_audit_outbox_add, DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text)), NULL);
 }
 
-/* -- appending --------------------------------------------------------------------------------------------------------------------------- */
+/* -- appending -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct ordered {
     ida_audit *record;
@@ -33,8 +33,8 @@ static int by_tenant(const void *a, const void *b)
     return order ? order : one->position - two->position;
 }
 
-/* Records of one tenant, in their order, under the lock of its chain: the next seq goes to a record only when its row is new, so the numbers have
- * no gap whatever is ingested twice. */
+/* Records of one tenant, in their order, under the lock of its chain: the next seq goes to a record only when its row is new,
+ * so the numbers have no gap whatever is ingested twice. */
 static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int count)
 {
     const char *tenant = records[0].record->tenant;
@@ -57,8 +57,10 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
         const char *next = ida_audit_chain_hash(c->pool, hash, seq + 1, a, personal);
         const char *actor_key = ida_audit_actor_key(c->pool, a->actor);
         kind = store_write(s, c, STMT_audit_record_add,
-                           DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category), DB_T(a->outcome), DB_T(a->actor),
-                                   DB_T(actor_key), DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint), DB_T(a->parameters),
+                           DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category), DB_T(a->outcome),
+                                   DB_T(a->actor),
+                                   DB_T(actor_key), DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
+                                       DB_T(a->parameters),
                                    DB_T(a->detail), DB_T(salt), DB_T(personal), DB_T(next)), &r);
         if (kind) {
             return kind;
@@ -94,17 +96,19 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
         kind = append_tenant(s, c, sorted + from, to - from);
     }
     if (!kind && b->spool) {
-        kind = store_write(s, c, STMT_audit_position_set, DB_ARGS(DB_T(b->spool), DB_T(b->segment), DB_I(b->position), DB_I(b->torn)), NULL);
+        kind = store_write(s, c, STMT_audit_position_set, DB_ARGS(DB_T(b->spool), DB_T(b->segment), DB_I(b->position),
+                                                                  DB_I(b->torn)), NULL);
     }
     return kind;
 }
 
-/* -- outbox ------------------------------------------------------------------------------------------------------------------------------ */
+/* -- outbox ----------------------------------------------------------------------------------------------------------------- */
 
 /* Stands in for an outbox row that is no record: under its identity, so that it is moved once. */
 static ida_audit *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
-    ida_log(c->env, IDA_LOG_ERROR, "IDA0140", "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome \"damaged\"", rid, tenant);
+    ida_log(c->env, IDA_LOG_ERROR, "IDA0140", "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome "
+                                              "\"damaged\"", rid, tenant);
     ida_audit *record = ida_audit_make(c, tenant, "workflow");
     record->rid = rid;
     record->actor = "worker";
@@ -129,7 +133,8 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
         const char *rid = db_text(&r, i, 0), *tenant = db_text(&r, i, 1), *text = db_text(&r, i, 2);
         ida_audit *record = ida_audit_decode(c->pool, text, strlen(text));
         /* The columns say whose it is and which; a text that says otherwise is not to be believed. */
-        records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0 ? record : damaged(c, rid, tenant, text);
+        records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0 ? record
+            : damaged(c, rid, tenant, text);
         json_array_append_new(rids, json_string(rid));
     }
     batch b = {records, r.rows, NULL, NULL, 0, 0};
@@ -142,7 +147,7 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     return kind;
 }
 
-/* -- spool ------------------------------------------------------------------------------------------------------------------------------- */
+/* -- spool ------------------------------------------------------------------------------------------------------------------ */
 
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position)
 {

@@ -8,12 +8,14 @@
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record);
 
-/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`, then deletes from the outbox. *moved tells how many.
- * Repeatable at any crash point (rid). A record that cannot be decoded is moved as one with outcome "damaged" and logged: it blocks nothing. */
+/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`, then deletes from the outbox.
+ * *moved tells how many. Repeatable at any crash point (rid). A record that cannot be decoded is moved as one with outcome
+ * "damaged" and logged: it blocks nothing. */
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved);
 
-/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in one transaction (role DB_INGEST).
- * `torn`: how many incomplete records this batch skipped; added to the segment's count. A record met before is passed over. */
+/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in one transaction (role
+ * DB_INGEST). `torn`: how many incomplete records this batch skipped; added to the segment's count. A record met before is
+ * passed over. */
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position);
 ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
                                  ida_audit *const *records, int count);
@@ -28,11 +30,12 @@ typedef struct store_audit_filter {
 } store_audit_filter;
 
 /* Newest first; *total counts all that the filter takes (without the page). */
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows, int *count,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows,
+                          int *count,
                           int64_t *total);
 
-/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c->message says how (the call still answers
- * IDA_OK). *count: records walked. */
+/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c->message says how (the
+ * call still answers IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count);
 
 /* Removes records older than `before` (ms) as a prefix, keeping the last hash. *removed tells how many. */

@@ -9,7 +9,8 @@
 #define RETAIN_PAGE 10000
 
 /* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
-enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, SALT, PERSONAL, HASH, ACTOR_KEY };
+enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, SALT, PERSONAL, HASH,
+      ACTOR_KEY };
 
 static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
 {
@@ -17,13 +18,14 @@ static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
         .seq = db_int(r, i, SEQ),
         .erased = db_text(r, i, SALT) == NULL,
         .record = {.rid = db_text(r, i, RID), .tenant = tenant, .at = db_int(r, i, AT), .category = db_text(r, i, CATEGORY),
-                   .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION), .target = db_text(r, i, TARGET),
-                   .endpoint = db_text(r, i, ENDPOINT), .parameters = db_text(r, i, PARAMETERS), .outcome = db_text(r, i, OUTCOME),
+                   .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION),
+                   .target = db_text(r, i, TARGET), .endpoint = db_text(r, i, ENDPOINT),
+                   .parameters = db_text(r, i, PARAMETERS), .outcome = db_text(r, i, OUTCOME),
                    .detail = db_text(r, i, DETAIL)},
     };
 }
 
-/* -- pages ------------------------------------------------------------------------------------------------------------------------------- */
+/* -- pages ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct list_work {
     const char *tenant;
@@ -33,12 +35,15 @@ typedef struct list_work {
 
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
-    static const db_statement lists[2][2] = {{STMT_audit_list, STMT_audit_list_category}, {STMT_audit_list_actor, STMT_audit_list_actor_category}};
-    static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category}, {STMT_audit_count_actor, STMT_audit_count_actor_category}};
+    static const db_statement lists[2][2] = {{STMT_audit_list, STMT_audit_list_category},
+                                             {STMT_audit_list_actor, STMT_audit_list_actor_category}};
+    static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category},
+                                              {STMT_audit_count_actor, STMT_audit_count_actor_category}};
     list_work *w = baton;
     const store_audit_filter *f = w->filter;
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
-    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to), DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
+    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to), DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX),
+                      DB_I(f->limit)};
     db_arg own[2];
     size_t count = 0;
     if (f->actor) {
@@ -56,7 +61,8 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows, int *count,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows,
+                          int *count,
                           int64_t *total)
 {
     list_work w = {.tenant = tenant, .filter = filter};
@@ -74,7 +80,7 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
     return IDA_OK;
 }
 
-/* -- proof ------------------------------------------------------------------------------------------------------------------------------- */
+/* -- proof ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct verify_work {
     const char *tenant;
@@ -104,7 +110,8 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
         return "does not fit the one before it: its time, category, outcome, identity or place was changed";
     }
     if (salt ? !same(ida_audit_personal_hash(pool, salt, &row.record), personal)
-             : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint || row.record.parameters || row.record.detail) {
+             : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint ||
+                 row.record.parameters || row.record.detail) {
         return salt ? "was changed in its personal part" : "counts as erased but has a personal part";
     }
     if (!same(ida_audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
@@ -113,10 +120,12 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
     return NULL;
 }
 
-static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash, int64_t head, const char *head_hash)
+static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash, int64_t head,
+                     const char *head_hash)
 {
     int64_t seq = from;
-    char hash[sizeof "0000000000000000000000000000000000000000000000000000000000000000"]; /* what is longer is no hash and fits nothing */
+    /* what is longer is no hash and fits nothing */
+    char hash[sizeof "0000000000000000000000000000000000000000000000000000000000000000"];
     ida_ctx page = *c; /* rows of one page at a time */
     ida_kind kind = IDA_OK;
     apr_cpystrn(hash, from_hash, sizeof hash);
@@ -191,7 +200,7 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
     return kind;
 }
 
-/* -- retention --------------------------------------------------------------------------------------------------------------------------- */
+/* -- retention -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct retain_work {
     const char *tenant;
@@ -199,8 +208,8 @@ typedef struct retain_work {
     int64_t removed; /* by this round */
 } retain_work;
 
-/* One round: at most RETAIN_PAGE records from the foot of the chain. The prefix ends before the first record that is young enough, also when older
- * ones stand behind it. */
+/* One round: at most RETAIN_PAGE records from the foot of the chain. The prefix ends before the first record that is young
+ * enough, also when older ones stand behind it. */
 static ida_kind retain(store *s, ida_ctx *c, void *baton)
 {
     retain_work *w = baton;
@@ -224,7 +233,8 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     if (!r.rows) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0141", "audit: the record %lld of %s is missing: retention leaves the chain as it is; see idadminctl audit verify",
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0141", "audit: the record %lld of %s is missing: retention leaves the chain as it is; "
+                                                  "see idadminctl audit verify",
                 (long long)end, w->tenant);
         return ida_fail(c, IDA_CONFLICT, "The audit record %lld is missing: verify the chain first.", (long long)end);
     }

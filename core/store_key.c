@@ -24,7 +24,8 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     ida_principal *p = &key->principal;
     if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
         /* A key whose limits cannot be read admits nobody. */
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0130", "store: the row of API user %s:%s is damaged (access level or rate limit)", company, username);
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0130", "store: the row of API user %s:%s is damaged (access level or rate limit)",
+                company, username);
         return ida_fail(c, IDA_INTERNAL_ERROR, "The stored API user %s is damaged.", username);
     }
     p->company = apr_pstrdup(c->pool, company);

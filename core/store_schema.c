@@ -1,4 +1,5 @@
-/* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is made anew instead. Must not know an engine. */
+/* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is made anew instead. Must not
+ * know an engine. */
 #include <jansson.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static ida_kind refuse_newer(const db *d, ida_ctx *c, db_file file, int version)
 {
     int known = db_known_version(d, file);
     return version <= known ? IDA_OK
-                            : ida_fail(c, IDA_CONFLICT, "The %s schema of the store is number %d, newer than this program, which knows up to %d: "
+                            : ida_fail(c, IDA_CONFLICT, "The %s schema of the store is number %d, newer than this program, which "
+                                                        "knows up to %d: "
                                        "install the newer version.", db_file_name(file), version, known);
 }
 
@@ -47,7 +49,8 @@ static ida_kind apply(db *d, ida_ctx *c, db_file file, const ida_migration *m, j
         kind = db_schema_set_version(d, c, file, m->number);
     }
     if (kind) {
-        return ida_fail(c, kind, "The migration %s of the %s schema failed and changed nothing: %s", m->name, db_file_name(file), c->message);
+        return ida_fail(c, kind, "The migration %s of the %s schema failed and changed nothing: %s", m->name, db_file_name(file),
+                        c->message);
     }
     tell(steps, ida_printf(c->pool, "%s: %s applied", db_file_name(file), m->name));
     return IDA_OK;

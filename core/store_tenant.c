@@ -1,5 +1,5 @@
-/* Owns tenants in the store and the rows that follow from their documents: workflows, role templates, access catalog. Must not know the rules of
- * the document, which core/tenant.h has checked. */
+/* Owns tenants in the store and the rows that follow from their documents: workflows, role templates, access catalog. Must not
+ * know the rules of the document, which core/tenant.h has checked. */
 #include "core/store_tenant.h"
 
 #include <apr_hash.h>
@@ -101,7 +101,7 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
     return IDA_OK;
 }
 
-/* -- what follows from a document -------------------------------------------------------------------------------------------------------- */
+/* -- what follows from a document ------------------------------------------------------------------------------------------- */
 
 /* JSON text of a list member; "[]" when it is absent. */
 static const char *list_text(ida_ctx *c, const json_t *item, const char *member)
@@ -128,7 +128,8 @@ static ida_kind put_workflows(store *s, ida_ctx *c, const ida_tenant *tenant)
         }
         int active = !json_is_false(json_object_get(item, "active"));
         kind = store_write(s, c, STMT_tenant_workflow_add,
-                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "name")), DB_I(i), DB_T(ida_json_string(item, "trigger")),
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "name")), DB_I(i),
+                                   DB_T(ida_json_string(item, "trigger")),
                                    DB_I(active), DB_T(list_text(c, item, "actions"))), NULL);
     }
     return kind;
@@ -164,9 +165,11 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
     kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
         if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
-            kind = store_write(s, c, STMT_tenant_template_unassign, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))), NULL);
+            kind = store_write(s, c, STMT_tenant_template_unassign, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))),
+                               NULL);
             if (!kind) {
-                kind = store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))), NULL);
+                kind = store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))),
+                                   NULL);
             }
         }
     }

@@ -9,16 +9,17 @@
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision);
 /* The stored canonical document; IDA_NOT_FOUND. */
 ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document);
-/* Writes document and seal and brings workflow, role_template, access_service in line (matching by name; IDs of templates that stay are kept;
- * a template that goes takes its assignments with it). One transaction; call inside store_transaction together with the audit record. */
+/* Writes document and seal and brings workflow, role_template, access_service in line (matching by name; IDs of templates that
+ * stay are kept; a template that goes takes its assignments with it). One transaction; call inside store_transaction together
+ * with the audit record. */
 ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const char *canonical, const char *seal);
 /* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at most 10,000. */
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array);
 /* All tenant IDs with their revision, for the worker: sorted. */
 typedef struct store_tenant_id { const char *id; int64_t revision; } store_tenant_id;
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count);
-/* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the gate is held. IDA_NOT_FOUND. Order of
- * locks: tenant, then user. */
+/* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the gate is held.
+ * IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
 
 #endif

@@ -1,5 +1,6 @@
-/* Stores for unit tests, included after setup.h: a SQLite one in a temporary directory and a PostgreSQL database of its own. The server is the one
- * that $IDADMIN_TEST_PGSQL names ("pgsql:host=... dbname=postgres", keyword form, its user may create databases), else one that with-pg.sh starts.
+/* Stores for unit tests, included after setup.h: a SQLite one in a temporary directory and a PostgreSQL database of its own. The
+ * server is the one that $IDADMIN_TEST_PGSQL names ("pgsql:host=... dbname=postgres", keyword form, its user may create databases),
+ * else one that with-pg.sh starts.
  *     for (int i = 0; i < store_engines(); i++) { const char *dsn = store_engine(i, &name); ... } */
 #ifndef T_UNIT_STORE_SETUP_H
 #define T_UNIT_STORE_SETUP_H
@@ -24,7 +25,8 @@ static const char *unit_script(void)
 {
     const char *src = getenv("IDADMIN_SRC");
     return src ? apr_pstrcat(pool, src, "/t/unit/with-pg.sh", NULL)
-               : apr_pstrcat(pool, apr_pstrmemdup(pool, __FILE__, (apr_size_t)(strrchr(__FILE__, '/') - __FILE__)), "/with-pg.sh", NULL);
+               : apr_pstrcat(pool, apr_pstrmemdup(pool, __FILE__, (apr_size_t)(strrchr(__FILE__, '/') - __FILE__)), "/with-pg.sh",
+                             NULL);
 }
 
 static void unit_store_clean(void)

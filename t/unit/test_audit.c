@@ -39,7 +39,7 @@ static char *filled(size_t len, const char *unit)
     return text;
 }
 
-/* -- text -------------------------------------------------------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------------------------------------- */
 
 static void test_text(void)
 {
@@ -63,12 +63,15 @@ static void test_text(void)
     }
     free(bytes);
     static const char *const bad[] = {
-        "", "[]", "null", "{}", "{\"rid\":1,\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
+        "", "[]", "null", "{}",
+            "{\"rid\":1,\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
         "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":0}",
         "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":\"1\"}",
         "{\"rid\":\"\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1,\"detail\":{}}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\\u0000\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1,"
+        "\"detail\":{}}",
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\\u0000\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":1}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(ida_audit_decode(pool, bad[i], strlen(bad[i])) == NULL, "no record: %s", bad[i]);
@@ -139,10 +142,11 @@ static void test_hashes(void)
     ok(strcmp(ida_audit_chain_hash(pool, ida_audit_genesis, 1, b, hash), chain) != 0, "outcome counts");
     ok(strcmp(ida_audit_chain_hash(pool, chain, 1, a, hash), chain) != 0, "the one before counts");
     char *key = ida_audit_actor_key(pool, filled(999, "Å"));
-    ok(strlen(key) <= 256 && ida_utf8_valid(key, strlen(key)) && strncmp(key, "å", 2) == 0, "the key of an actor is folded and bounded");
+    ok(strlen(key) <= 256 && ida_utf8_valid(key, strlen(key)) && strncmp(key, "å", 2) == 0,
+       "the key of an actor is folded and bounded");
 }
 
-/* -- store ------------------------------------------------------------------------------------------------------------------------------- */
+/* -- store ------------------------------------------------------------------------------------------------------------------ */
 
 static ida_kind run_sql(store *s, ida_ctx *c, void *text)
 {
@@ -227,7 +231,8 @@ static void test_outbox(store *main, store *ingest)
     is_int(total(main, "contoso", (store_audit_filter){0}, &rows), 20, "and is not there twice");
 
     /* Rows that are no records, or speak for another tenant. */
-    sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('a1', 'contoso', 'nonsense'), ('a2', 'contoso', '%s')", again);
+    sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('a1', 'contoso', 'nonsense'), ('a2', 'contoso', '%s')",
+        again);
     test_now_ms += 1000;
     is_int(store_audit_add(main, fresh(), record("contoso", "behind")), IDA_OK, "a good one behind them");
     complaints = 0;
@@ -253,7 +258,8 @@ static void test_outbox(store *main, store *ingest)
     is_int(total(main, "contoso", (store_audit_filter){.limit = 2, .before_seq = rows[1].seq}, &rows), 23, "the next page");
     is_int(rows[0].seq, 21, "goes on behind the first");
     int64_t base = test_now_ms - 26000; /* record i is at base + (i + 1) s */
-    is_int(total(main, "contoso", (store_audit_filter){.from = base + 1000, .to = base + 3000}, &rows), 2, "times from inclusive, to exclusive");
+    is_int(total(main, "contoso", (store_audit_filter){.from = base + 1000, .to = base + 3000}, &rows), 2,
+           "times from inclusive, to exclusive");
 }
 
 static void test_spool(store *main, store *ingest)
@@ -283,10 +289,12 @@ static void test_manipulation(store *main, store *ingest)
         {"a changed outcome", "UPDATE audit.record SET outcome = 'no' WHERE tenant_id = 'contoso' AND seq = 5", 5, "was changed"},
         {"a changed time", "UPDATE audit.record SET at = at + 1 WHERE tenant_id = 'contoso' AND seq = 5", 5, "was changed"},
         {"a changed actor", "UPDATE audit.record SET actor = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6, "personal"},
-        {"a changed actor key", "UPDATE audit.record SET actor_key = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6, "key of its actor"},
+        {"a changed actor key", "UPDATE audit.record SET actor_key = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "key of its actor"},
         {"a changed detail", "UPDATE audit.record SET detail = NULL WHERE tenant_id = 'contoso' AND seq = 6", 6, "personal"},
         {"a changed identity", "UPDATE audit.record SET rid = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7, "was changed"},
-        {"another personal hash", "UPDATE audit.record SET personal_hash = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7, "was changed"},
+        {"another personal hash", "UPDATE audit.record SET personal_hash = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7,
+         "was changed"},
         {"a removed record", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 8", 8, "missing"},
         {"a removed first", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 1", 1, "missing"},
         {"a removed last", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 24", 24, "missing"},
@@ -297,11 +305,13 @@ static void test_manipulation(store *main, store *ingest)
         {"a head set back", "UPDATE audit.chain SET seq = 20 WHERE tenant_id = 'contoso'", 20, "chain ends with"},
         {"a foot set forward", "UPDATE audit.chain SET first_seq = 2 WHERE tenant_id = 'contoso'", 2, "before the beginning"},
         {"all records gone", "DELETE FROM audit.record WHERE tenant_id = 'contoso'", 1, "missing"},
-        {"a half erasure", "UPDATE audit.record SET salt = NULL, actor = NULL WHERE tenant_id = 'contoso' AND seq = 9", 9, "erased"},
+        {"a half erasure", "UPDATE audit.record SET salt = NULL, actor = NULL WHERE tenant_id = 'contoso' AND seq = 9", 9,
+         "erased"},
     };
     int64_t count;
     const char *how;
-    sql(ingest, "CREATE TABLE audit.kept_record AS SELECT * FROM audit.record; CREATE TABLE audit.kept_chain AS SELECT * FROM audit.chain");
+    sql(ingest, "CREATE TABLE audit.kept_record AS SELECT * FROM audit.record; CREATE TABLE audit.kept_chain AS SELECT * FROM "
+                "audit.chain");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole before");
     is_int(count, 24, "24 records");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -312,7 +322,8 @@ static void test_manipulation(store *main, store *ingest)
                     "DELETE FROM audit.chain; INSERT INTO audit.chain SELECT * FROM audit.kept_chain");
     }
     is_int(broken(main, "contoso", NULL, NULL), 0, "whole again");
-    sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, action = NULL, target = NULL, endpoint = NULL, "
+    sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, action = NULL, target = "
+                "NULL, endpoint = NULL, "
                 "parameters = NULL, detail = NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");
     const ida_audit_row *rows;

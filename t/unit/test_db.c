@@ -1,4 +1,5 @@
-/* The drivers and the base of the store, on both engines: opening, schema, roles, transactions, lost connections, the gate under many processes. */
+/* The drivers and the base of the store, on both engines: opening, schema, roles, transactions, lost connections, the gate
+ * under many processes. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -71,7 +72,7 @@ static const char *cache_path(const char *dsn)
     return apr_psprintf(pool, "%.*s-cache.db", (int)strlen(path) - 3, path);
 }
 
-/* -- schema ------------------------------------------------------------------------------------------------------------------------------ */
+/* -- schema ----------------------------------------------------------------------------------------------------------------- */
 
 static void test_missing(const char *dsn)
 {
@@ -158,15 +159,17 @@ static void test_foreign_file(void)
     says(c, "and the message says why", "belongs to another program", NULL);
 }
 
-/* -- roles ------------------------------------------------------------------------------------------------------------------------------- */
+/* -- roles ------------------------------------------------------------------------------------------------------------------ */
 
 static void test_roles(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
-    is_int(sql(s, fresh(), "UPDATE cache.counter SET value = 3"), IDA_INTERNAL_ERROR, "a request connection cannot write the cache");
+    is_int(sql(s, fresh(), "UPDATE cache.counter SET value = 3"), IDA_INTERNAL_ERROR,
+           "a request connection cannot write the cache");
     is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR, "nor the audit record");
     s = store_make(pool, dsn, DB_SYNC);
-    is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR, "a sync connection does not even see the audit record");
+    is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR,
+           "a sync connection does not even see the audit record");
     s = store_make(pool, dsn, DB_INGEST);
     is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR, "an ingest connection not the main file");
 
@@ -190,7 +193,7 @@ static void test_without_log(const char *dsn)
     is_int(sql(s, fresh(), "SELECT value FROM cache.counter"), IDA_OK, "a read-only attached file without a log is read");
 }
 
-/* -- transactions ------------------------------------------------------------------------------------------------------------------------ */
+/* -- transactions ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct failing {
     ida_kind answer;
@@ -249,9 +252,11 @@ static void test_transactions(const char *dsn)
         is_int(store_transaction(s, fresh(), ignore_all, NULL), IDA_INTERNAL_ERROR, "also when nobody looks");
         is_int(store_setting_get(s, fresh(), "after", &value), IDA_NOT_FOUND, "nothing is kept");
     }
-    is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('nobody', 'u', 'h', 'full', 1)"),
+    is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('nobody', 'u', "
+                        "'h', 'full', 1)"),
            IDA_CONFLICT, "a foreign key is one too");
-    is_int(sql_write(s, "INSERT INTO setting (name, value) VALUES ('n', NULL)"), IDA_INTERNAL_ERROR, "a missing value is a fault of ours");
+    is_int(sql_write(s, "INSERT INTO setting (name, value) VALUES ('n', NULL)"), IDA_INTERNAL_ERROR,
+           "a missing value is a fault of ours");
     is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "the store goes on");
 
     int before = logged[100];
@@ -267,9 +272,11 @@ static void test_types(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
     db_result r;
-    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', '', 1, 0, 0)"), IDA_OK, "a tenant");
+    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', '', 1, 0, "
+                        "0)"), IDA_OK, "a tenant");
     is_int(store_write(s, fresh(), STMT_key_create,
-                       DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""), DB_T(NULL), DB_I(INT64_MAX), DB_I(-1)), &r),
+                       DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""), DB_T(NULL), DB_I(INT64_MAX),
+                               DB_I(-1)), &r),
            IDA_OK, "texts, NULL and numbers go in");
     is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t")), &r), IDA_OK, "and come out");
     is_str(db_text(&r, 0, 0), "u'\"?1 Å", "text");
@@ -303,12 +310,13 @@ static void test_snapshot(const char *dsn)
     is_int(store_setting_get(s, fresh(), "later", &value), IDA_OK, "which is there behind it");
 }
 
-/* -- lost connections -------------------------------------------------------------------------------------------------------------------- */
+/* -- lost connections ------------------------------------------------------------------------------------------------------- */
 
 static void kill_others(const char *dsn)
 {
     store *killer = store_make(pool, dsn, DB_REQUEST);
-    sql(killer, fresh(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    sql(killer, fresh(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+                         "pg_backend_pid()");
     store_disconnect(killer);
 }
 
@@ -329,9 +337,11 @@ static void test_lost(const char *dsn)
     kill_others(dsn);
     is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "killed: the read is repeated on a new one");
     kill_others(dsn);
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("revived"), DB_T("x")), NULL), IDA_OK, "killed: a write begins on a new one");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("revived"), DB_T("x")), NULL), IDA_OK,
+           "killed: a write begins on a new one");
     failing f = {IDA_OK, 0};
-    is_int(store_transaction(s, fresh(), killed_within, &f), IDA_SERVICE_UNAVAILABLE, "killed within a transaction: nothing is claimed");
+    is_int(store_transaction(s, fresh(), killed_within, &f), IDA_SERVICE_UNAVAILABLE,
+           "killed within a transaction: nothing is claimed");
     is_int(f.runs, 1, "nor repeated in the dark");
     is_int(store_setting_get(s, fresh(), "within", &value), IDA_NOT_FOUND, "nothing is kept");
 
@@ -349,13 +359,17 @@ static void test_lost(const char *dsn)
     const char *pooled = apr_pstrcat(pool, dsn, " idadmin_pooler=1", NULL);
     ok(store_dsn_fault(pooled) == NULL, "the pooler switch is no fault");
     s = store_make(pool, pooled, DB_REQUEST);
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("pooled"), DB_T("x")), NULL), IDA_OK, "a write as behind a pooler");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("pooled"), DB_T("x")), NULL), IDA_OK,
+           "a write as behind a pooler");
     is_int(store_setting_get(s, fresh(), "pooled", &value), IDA_OK, "and a read");
-    is_int(sql(s, fresh(), "DO $$BEGIN IF EXISTS (SELECT 1 FROM pg_prepared_statements) THEN RAISE 'prepared'; END IF; END$$"), IDA_OK,
+    is_int(sql(s, fresh(), "DO $$BEGIN IF EXISTS (SELECT 1 FROM pg_prepared_statements) THEN RAISE 'prepared'; END IF; END$$"),
+           IDA_OK,
            "without named statements");
-    is_int(sql_write(s, "DO $$BEGIN IF current_setting('statement_timeout') <> '10s' THEN RAISE 'unbounded'; END IF; END$$"), IDA_OK,
+    is_int(sql_write(s, "DO $$BEGIN IF current_setting('statement_timeout') <> '10s' THEN RAISE 'unbounded'; END IF; END$$"),
+           IDA_OK,
            "with a bound within the transaction");
-    is_int(sql(s, fresh(), "DO $$BEGIN IF current_setting('statement_timeout') <> '0' THEN RAISE 'left behind'; END IF; END$$"), IDA_OK,
+    is_int(sql(s, fresh(), "DO $$BEGIN IF current_setting('statement_timeout') <> '0' THEN RAISE 'left behind'; END IF; END$$"),
+           IDA_OK,
            "that it does not leave behind");
 }
 
@@ -380,7 +394,8 @@ static void test_deadlock(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
     int there[2], back[2], status;
-    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('a', '{}', '', 1, 0, 0), ('b', '{}', '', 1, 0, 0)"),
+    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('a', '{}', '', 1, 0, "
+                        "0), ('b', '{}', '', 1, 0, 0)"),
            IDA_OK, "two tenants");
     if (pipe(there) || pipe(back)) {
         abort();
@@ -398,7 +413,7 @@ static void test_deadlock(const char *dsn)
     is_int(l.runs + WEXITSTATUS(status), 3, "because one of them was repeated");
 }
 
-/* -- the gate ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- the gate --------------------------------------------------------------------------------------------------------------- */
 
 static ida_kind read_add_write(store *s, ida_ctx *c, void *baton)
 {
@@ -406,7 +421,8 @@ static ida_kind read_add_write(store *s, ida_ctx *c, void *baton)
     (void)baton;
     ida_kind kind = store_tenant_lock(s, c, "t");
     kind = kind ? kind : store_setting_get(s, c, "count", &value);
-    return kind ? kind : sql(s, c, apr_psprintf(c->pool, "UPDATE setting SET value = '%d' WHERE name = 'count'", atoi(value) + 1));
+    return kind ? kind : sql(s, c, apr_psprintf(c->pool, "UPDATE setting SET value = '%d' WHERE name = 'count'",
+                                                atoi(value) + 1));
 }
 
 /* Reading, adding and writing back loses a count whenever two transactions overlap. */
@@ -555,7 +571,8 @@ static void test_stranger_writes(const char *dsn)
 static ida_kind write_a_lot(store *s, ida_ctx *c, void *baton)
 {
     (void)baton;
-    return sql(s, c, "INSERT INTO setting (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+    return sql(s, c, "INSERT INTO setting (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
+                     "< 9000) "
                      "SELECT 'big' || i || hex(randomblob(8)), hex(randomblob(2000)) FROM n");
 }
 
@@ -580,16 +597,20 @@ static void test_checkpoint(const char *dsn)
 static void test_dsn(void)
 {
     ok(store_dsn_fault("sqlite3:/x/y.db") == NULL, "DSN of SQLite");
-    ok(store_dsn_fault("pgsql:host=/tmp dbname=x") == NULL && store_dsn_fault("pgsql:postgresql://h/db?idadmin_pooler=1&connect_timeout=5") == NULL,
+    ok(store_dsn_fault("pgsql:host=/tmp "
+                       "dbname=x") == NULL &&
+                           store_dsn_fault("pgsql:postgresql://h/db?idadmin_pooler=1&connect_timeout=5") == NULL,
        "DSNs of PostgreSQL");
-    ok(store_dsn_fault("sqlite3:") && store_dsn_fault("sqlite3::memory:") && store_dsn_fault("sqlite3:/x/") && store_dsn_fault("pgsql:nonsense") &&
+    ok(store_dsn_fault("sqlite3:") && store_dsn_fault("sqlite3::memory:") && store_dsn_fault("sqlite3:/x/") &&
+       store_dsn_fault("pgsql:nonsense") &&
        store_dsn_fault("mysql:x") && store_dsn_fault(""), "bad DSNs");
     is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin.db"), "/var/x.d/idadmin.key", "seal key beside the store");
     is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin"), "/var/x.d/idadmin.key", "also without an extension");
     ida_ctx *c = fresh();
     ok(store_schema_upgrade("sqlite3:/nonexistent/dir/x.db", c, NULL) != IDA_OK, "a directory that is not there");
     says(c, "is named", "/nonexistent/dir", "Create it", NULL);
-    ok(store_connect(store_make(pool, "pgsql:host=/nonexistent dbname=x", DB_REQUEST), c) == IDA_SERVICE_UNAVAILABLE, "a server that is not there");
+    ok(store_connect(store_make(pool, "pgsql:host=/nonexistent dbname=x", DB_REQUEST), c) == IDA_SERVICE_UNAVAILABLE,
+       "a server that is not there");
 }
 
 int main(void)

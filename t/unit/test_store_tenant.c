@@ -6,8 +6,10 @@
 #include "t/unit/store_setup.h"
 
 #define ON_PREMISES \
-    "\"directories\":{\"onPremises\":{\"urls\":[\"ldaps://dc1.contoso.example\"],\"dialect\":\"openLdap\",\"upnAttribute\":\"mail\",\"bindDn\":\"cn=x\"," \
-    "\"bindPasswordFile\":\"/etc/x\",\"userBase\":\"ou=p\",\"groupBase\":\"ou=g\",\"createIn\":\"ou=p\",\"placeholderMember\":\"cn=none\"}}"
+    "\"directories\":{\"onPremises\":{\"urls\":[\"ldaps://dc1.contoso.example\"],\"dialect\":\"openLdap\",\"upnAttribute\":\"mail\"," \
+    "\"bindDn\":\"cn=x\"," \
+    "\"bindPasswordFile\":\"/etc/x\",\"userBase\":\"ou=p\",\"groupBase\":\"ou=g\",\"createIn\":\"ou=p\"," \
+    "\"placeholderMember\":\"cn=none\"}}"
 
 static ida_kind apply(store *s, const char *text)
 {
@@ -61,11 +63,15 @@ static void test_tenant(store *s)
     says(c, "said in words", "contoso", NULL);
     is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_NOT_FOUND, "nothing to lock");
 
-    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7," ON_PREMISES ","
-                    "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
-                    "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\",\"group\":\"All\"}]},"
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7,"
+                 ON_PREMISES ","
+                    "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales "
+                    "team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
+                    "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\","
+                    "\"group\":\"All\"}]},"
                     "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[]}],"
-                    "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
+                    "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM "
+                    "admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
            IDA_OK, "a tenant");
     is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "is found");
     is_str(tenant->name, "Contoso AB", "parsed");
@@ -77,10 +83,12 @@ static void test_tenant(store *s)
     const char *sales = apr_pstrdup(pool, template_id(s, "Sales")), *it = apr_pstrdup(pool, template_id(s, "IT"));
     ok(*sales && *it, "two role templates");
     is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool,
-               "INSERT INTO role_assignment (tenant_id, template_id, person, assigned_at, assigned_by) VALUES ('contoso', '%s', 'p', 1, 'x'),"
+               "INSERT INTO role_assignment (tenant_id, template_id, person, assigned_at, assigned_by) VALUES ('contoso', '%s', "
+               "'p', 1, 'x'),"
                "('contoso', '%s', 'p', 1, 'x')", sales, it)), IDA_OK, "both assigned");
 
-    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso "
+                    "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
                     "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}"),
            IDA_OK, "applied again");
     is_str(template_id(s, "Sales"), sales, "a template that stays keeps its ID");
@@ -94,10 +102,12 @@ static void test_tenant(store *s)
     is_int(revision, 2, "is no new revision");
 
     /* Rows of other tables, counted through a column that the list shows. */
-    static const struct { const char *table; int rows; } left[] = {{"workflow", 1}, {"role_assignment", 1}, {"access_service", 0}};
+    static const struct { const char *table; int rows; } left[] = {{"workflow", 1}, {"role_assignment", 1},
+        {"access_service", 0}};
     json_t *list;
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
-        store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE tenant_id = 'contoso')",
+        store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE "
+                                                                "tenant_id = 'contoso')",
                                                           left[i].table));
         is_int(store_tenant_list(s, fresh(), &list), IDA_OK, "tenant list");
         is_int(json_integer_value(json_object_get(json_array_get(list, 0), "seatsHeld")), left[i].rows, left[i].table);
@@ -119,7 +129,8 @@ static void test_tenant(store *s)
 static void test_key(store *s)
 {
     store_key key;
-    ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0}, .expires_at = 1900000000000};
+    ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0},
+                       .expires_at = 1900000000000};
     is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "an unknown user is no failure");
     ok(key.key_hash == NULL, "but has no hash");
     is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_OK, "create");
@@ -152,7 +163,8 @@ static void test_key(store *s)
     json_t *list;
     is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
     is_str(ida_json_sorted(pool, json_array_get(list, 0)),
-           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\",\"label\":\"HR\","
+           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\","
+           "\"label\":\"HR\","
            "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}", "without hashes");
     is_int((int64_t)json_array_size(list), 2, "both");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");
