@@ -58,13 +58,11 @@ subtest 'credentials' => sub {
     for my $name (sort keys %good) {
         push @cases, ["$name missing", [map { $_ eq $name ? () : ($_ => $good{$_}) } sort keys %good]];
         push @cases, ["$name empty",   [%good, $name => '']];
-        push @cases, ["$name doubled", [%good, map { ($_ => $good{$_}) } $name]];
+        push @cases, ["$name doubled", [%good, $name => $good{$name}]];
+        push @cases, ["$name doubled, once empty", [%good, $name => '']] if $name eq 'X-Api-Key';
         push @cases, ["$name wrong",   [%good, $name => ($good{$name} =~ s/.\z/$& eq 'x' ? 'y' : 'x'/er)]];
         push @cases, ["$name long",    [%good, $name => 'x' x 4000]];
     }
-    my ($first) = grep { $_->[0] eq 'X-Api-Key doubled' } @cases;
-    $first->[1] = [%good, 'X-Api-Key' => ''];
-    push @cases, ['X-Api-Key doubled with itself', [%good, 'X-Api-Key' => $good{'X-Api-Key'}]];
     for my $case (@cases) {
         my ($name, $headers) = @$case;
         my @list = @$headers;
@@ -136,7 +134,6 @@ subtest 'bodies' => sub {
 subtest 'many large bodies at once' => sub {
     my @answers = in_parallel(12, sub {
         my $body = '{"firstname":"' . 'x' x 6_000_000 . '"}';
-        return $stack->post('/v1/api/user', undef, body => $body, client => $httpd->client)->{status} if 0;
         return $stack->call(POST => '/v1/api/user', body => $body, headers => { 'Content-Type' => 'application/json' }, client => $httpd->client)->{status};
     });
     is scalar(grep { $_ == 400 } @answers), 12, "all are answered (@answers)";
