@@ -1,0 +1,103 @@
+/* Waiting times, verdicts and initial passwords: the worker's pure rules (design 7). */
+#include "t/unit/setup.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#include "worker/holds.h"
+#include "worker/password.h"
+#include "worker/run.h"
+
+static int within(int64_t value, int64_t low, int64_t high)
+{
+    return value >= low && value <= high;
+}
+
+static void backoff(void)
+{
+    static const int64_t base[] = {2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 300000, 300000, 300000, 300000};
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        int good = 1;
+        int64_t low = INT64_MAX, high = 0;
+        for (uint32_t random = 0; random < 2000; random += 7) {
+            int64_t wait = backoff_ms(tries, random);
+            good &= within(wait, base[tries] * 8 / 10, base[tries] * 12 / 10);
+            low = wait < low ? wait : low;
+            high = wait > high ? wait : high;
+        }
+        ok(good, "wait before try %d is %lld ms +- 20 %%", tries + 2, (long long)base[tries]);
+        ok(low < base[tries] * 85 / 100 && high > base[tries] * 115 / 100, "and uses the whole range");
+    }
+    ok(within(backoff_ms(1000000, UINT32_MAX), 240000, 360000), "no number of tries makes it longer");
+}
+
+static void holds(void)
+{
+    ok(within(hold_ms(DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
+    ok(within(hold_ms(DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000), "and at least every 5 minutes");
+    ok(hold_ms(DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
+    ok(hold_ms(DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
+    for (int failures = 0; failures < 20; failures++) {
+        ok(hold_ms(DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000, "refused credentials: 5 minutes or more (failure %d)", failures + 1);
+    }
+    ok(hold_ms(DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000, "and an hour at most");
+    ok(within(hold_ms(DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
+    for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class++) {
+        int held = directory_holds((directory_class)class);
+        ok(held == (verdict_of((directory_class)class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding", directory_class_text((directory_class)class));
+    }
+    ok(verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE, "a lost answer is never a failure for certain");
+    ok(verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER, "rights and guarded accounts are permanent");
+    ok(verdict_repeats(DIRECTORY_TRANSIENT) && verdict_repeats(DIRECTORY_UNSURE) && !verdict_repeats(DIRECTORY_CREDENTIALS) && !verdict_repeats(DIRECTORY_THROTTLED),
+       "only what may pass is repeated at once");
+}
+
+static void passwords(void)
+{
+    const char *const names[] = {"Anna", "Ek", "anna.ek", NULL};
+    char seen[64][PASSWORD_SIZE];
+    int bad = 0;
+    for (int i = 0; i < 64; i++) {
+        int upper = 0, lower = 0, digit = 0, other = 0;
+        password_make(&env, names, seen[i]);
+        for (const char *p = seen[i]; *p; p++) {
+            upper |= isupper((unsigned char)*p) != 0;
+            lower |= islower((unsigned char)*p) != 0;
+            digit |= isdigit((unsigned char)*p) != 0;
+            other |= ispunct((unsigned char)*p) != 0;
+        }
+        int unique = 1;
+        for (int k = 0; k < i; k++) {
+            unique &= strcmp(seen[k], seen[i]) != 0;
+        }
+        if (strlen(seen[i]) < 24 || !upper || !lower || !digit || !other || strcasestr(seen[i], "anna") || !unique) {
+            bad++;
+        }
+    }
+    is_int(bad, 0, "64 passwords: 24 characters or more, four classes, no name, all different");
+    const char *const none[] = {NULL};
+    password_make(&env, none, seen[0]);
+    is_int((int64_t)strlen(seen[0]), PASSWORD_LEN, "without names");
+    password_make(&env, (const char *const[]){"", "x", NULL}, seen[0]);
+    is_int((int64_t)strlen(seen[0]), PASSWORD_LEN, "names too short to matter do not make it loop");
+}
+
+static void step_table(void)
+{
+    static const char *const names[] = {"createAccount", "setManager", "setPhoto", "disableAccount", "revokeSessions", "revokeMemberships", "verify", "Joiner/1 addToGroup"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        ok(step_find(names[i]) != NULL, "step %s is known", names[i]);
+    }
+    ok(step_find("Joiner/1 addToGroup") == step_workflow_action, "an action of a workflow is told by its slash");
+    ok(!step_find("updateAccount") && !step_find(""), "others are not");
+}
+
+int main(void)
+{
+    setup();
+    backoff();
+    holds();
+    passwords();
+    step_table();
+    return done();
+}
