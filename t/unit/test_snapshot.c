@@ -1,0 +1,207 @@
+/* Snapshots of API users: how old they may be, what they cost, that guessed names cannot push out users, threads that share them. On both engines. */
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+#include "t/unit/queue_setup.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/snapshot.h"
+
+static int64_t clock_ms = 1000000;
+static store *s;
+static int acquired, away;
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* there is one connection here */
+
+static int64_t fake_monotonic(void *baton)
+{
+    (void)baton;
+    return clock_ms;
+}
+
+static ida_kind acquire(void *baton, ida_ctx *c, store **out)
+{
+    (void)baton;
+    if (away) {
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "away");
+    }
+    pthread_mutex_lock(&one);
+    acquired++;
+    *out = s;
+    return IDA_OK;
+}
+
+static void release(void *baton, store *given)
+{
+    (void)baton;
+    (void)given;
+    pthread_mutex_unlock(&one);
+}
+
+static const ida_snapshot_source source = {acquire, release, NULL};
+
+static void add_key(const char *tenant, const char *username)
+{
+    ok(script(DB_REQUEST, apr_psprintf(pool,
+                                       "INSERT INTO api_key (tenant_id, username, key_hash, access_level, label, rate_limit, created_at) VALUES "
+                                       "('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)", tenant, username, 7)),
+       "key %s", username);
+}
+
+/* What one look says: "none", "on", "off", "failed"; and how often the store was asked. */
+static const char *look(ida_snapshots *all, const char *company, const char *username)
+{
+    const ida_snapshot *snapshot;
+    acquired = 0;
+    if (ida_snapshot_get(all, fresh(), &source, company, username, &snapshot) != IDA_OK) {
+        return apr_psprintf(pool, "failed %d", acquired);
+    }
+    const char *text = apr_psprintf(pool, "%s %d", !snapshot->key_hash ? "none" : snapshot->disabled ? "off" : "on", acquired);
+    ida_snapshot_release(snapshot);
+    return text;
+}
+
+static void ages(void)
+{
+    ida_snapshots *all = ida_snapshots_make(pool, 1024);
+    const ida_snapshot *kept;
+    is_str(look(all, "contoso", "hr"), "on 1", "the first look asks the store");
+    is_str(look(all, "contoso", "hr"), "on 0", "the next does not");
+    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", &kept);
+    ok(kept->principal.rate.limit == 7 && !strcmp(kept->principal.label, "L") && !strcmp(kept->principal.company, "contoso") &&
+           !strcmp(kept->tenant->upn_domain, "corp.example") && !kept->synced,
+       "with limit, label, tenant, and no sync yet");
+    script(DB_REQUEST, "UPDATE api_key SET disabled = 1 WHERE username = 'hr'");
+    clock_ms += 1000;
+    is_str(look(all, "contoso", "hr"), "on 0", "a second later it still holds");
+    clock_ms += 500;
+    is_str(look(all, "contoso", "hr"), "off 1", "before two seconds are over it is asked again");
+    is_str(look(all, "contoso", "hr"), "off 0", "and that holds");
+    ok(!kept->disabled && kept->key_hash[63] == '7', "who had the old one keeps it");
+    ida_snapshot_release(kept);
+    script(DB_REQUEST, "UPDATE api_key SET disabled = 0 WHERE username = 'hr'");
+    clock_ms += 2000;
+    is_str(look(all, "contoso", "hr"), "on 1", "enabled again");
+
+    away = 1;
+    clock_ms += 1600;
+    is_str(look(all, "contoso", "hr"), "on 0", "with the store away it holds as long as it may");
+    clock_ms += 400;
+    is_str(look(all, "contoso", "hr"), "failed 0", "and no longer");
+    away = 0;
+    is_str(look(all, "contoso", "hr"), "on 1", "the store is back");
+
+    is_str(look(all, "contoso", "new"), "none 1", "an unknown user");
+    is_str(look(all, "contoso", "new"), "none 0", "is believed");
+    add_key("contoso", "new");
+    clock_ms += 500;
+    is_str(look(all, "contoso", "new"), "on 1", "for half a second");
+}
+
+static void synced(void)
+{
+    ida_snapshots *all = ida_snapshots_make(pool, 1024);
+    const ida_snapshot *snapshot;
+    ok(script(DB_SYNC, "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) VALUES ('contoso', 'cloud', 5, 5)"), "one directory");
+    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", &snapshot);
+    is_int(snapshot->synced, 0, "one of two directories is not enough");
+    ida_snapshot_release(snapshot);
+    ok(script(DB_SYNC, "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) VALUES ('contoso', 'onPremises', 5, 5)"), "the other");
+    clock_ms += 2000;
+    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", &snapshot);
+    is_int(snapshot->synced, 1, "both are");
+    ida_snapshot_release(snapshot);
+}
+
+static void bounds(void)
+{
+    ida_snapshots *all = ida_snapshots_make(pool, 1024);
+    char name[32];
+    look(all, "contoso", "hr");
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof name, "guess%d", i);
+        look(all, "contoso", name);
+    }
+    is_str(look(all, "contoso", "hr"), "on 0", "3000 guessed names do not push out a user");
+    is_str(look(all, "contoso", "guess2999"), "none 0", "the last of them is remembered");
+    int remembered = 0;
+    for (int i = 0; i < 3000; i++) {
+        const ida_snapshot *snapshot;
+        snprintf(name, sizeof name, "guess%d", i);
+        away = 1; /* only what is remembered gets an answer */
+        if (ida_snapshot_get(all, fresh(), &source, "contoso", name, &snapshot) == IDA_OK) {
+            remembered++;
+            ida_snapshot_release(snapshot);
+        }
+    }
+    away = 0;
+    is_int(remembered, 1024 / 8, "with an eighth as many others");
+    ida_snapshots *one_each = ida_snapshots_make(pool, 1);
+    is_str(look(one_each, "contoso", "hr"), "on 1", "the smallest memory");
+    is_str(look(one_each, "contoso", "new"), "on 1", "works too");
+}
+
+static ida_snapshots *shared;
+static atomic_int wrong;
+
+static void *hammer(void *baton)
+{
+    apr_pool_t *own = baton;
+    for (int i = 0; i < 4000; i++) {
+        const ida_snapshot *snapshot;
+        const char *username = i % 3 ? "hr" : "new";
+        if (ida_snapshot_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, &snapshot) != IDA_OK || !snapshot->key_hash ||
+            strcmp(snapshot->principal.username, username) != 0 || strcmp(snapshot->tenant->id, "contoso") != 0) {
+            atomic_fetch_add(&wrong, 1);
+            continue;
+        }
+        ida_snapshot_release(snapshot);
+        apr_pool_clear(own);
+    }
+    return NULL;
+}
+
+static int64_t running_clock(void *baton) /* a minute in each second, so that snapshots expire all the time */
+{
+    struct timespec ts;
+    (void)baton;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000) * 60;
+}
+
+static void threads(void)
+{
+    pthread_t thread[8];
+    shared = ida_snapshots_make(pool, 16);
+    env.monotonic = running_clock;
+    for (int i = 0; i < 8; i++) {
+        apr_allocator_t *allocator;
+        apr_pool_t *own;
+        apr_allocator_create(&allocator);
+        apr_pool_create_unmanaged_ex(&own, NULL, allocator);
+        apr_allocator_owner_set(allocator, own);
+        pthread_create(&thread[i], NULL, hammer, own);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    env.monotonic = fake_monotonic;
+    is_int(atomic_load(&wrong), 0, "eight threads always see a whole state");
+}
+
+int main(void)
+{
+    setup();
+    env.monotonic = fake_monotonic;
+    for (int i = 0; i < store_engines(); i++) {
+        dsn = store_upgraded(i, &engine);
+        add_tenant("contoso", "");
+        add_key("contoso", "hr");
+        s = store_make(pool, dsn, DB_REQUEST);
+        ages();
+        synced();
+        bounds();
+        threads();
+    }
+    return done();
+}
