@@ -194,6 +194,12 @@ static ida_kind step_end(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mo
 
 /* --- the order --- */
 
+static ida_kind analyze(sync_run *run, ida_ctx *c, db_statement statement)
+{
+    ida_ctx *b = sync_run_batch(run, c);
+    return sync_run_failed(c, b, store_read(run->at.s, b, statement, DB_NONE, NULL));
+}
+
 /* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew means its new
  * owner; a crash at any point is repaired by the same items again, since the tokens come last. */
 static ida_kind apply_all(sync_run *run, ida_ctx *c, const ending *end)
@@ -209,11 +215,17 @@ static ida_kind apply_all(sync_run *run, ida_ctx *c, const ending *end)
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
         sync_cursor cursor = phases[i].cursor;
         ida_kind kind = sync_run_phase(run, c, phases[i].step, &cursor);
+        if (!kind && run->full && phases[i].step == step_apply) {
+            kind = analyze(run, c, STMT_analyze_entries);
+        }
         if (kind) {
             return kind;
         }
     }
     ida_kind kind = cache_lists_apply(run, c);
+    if (!kind && run->full) {
+        kind = analyze(run, c, STMT_analyze_members);
+    }
     if (!kind) {
         kind = cache_changes_apply(run, c);
     }
@@ -245,6 +257,9 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
     ida_kind kind = sync_run_flush(run, c);
     if (!kind) {
         kind = sync_run_phase(run, c, step_late, &late);
+    }
+    if (!kind) {
+        kind = analyze(run, c, STMT_analyze_staging);
     }
     if (!kind) {
         kind = guard_check(run, c, guard, summary);
