@@ -186,13 +186,24 @@ static directory_class look(ld_call *k, const directory_create *create, director
     return ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d), login ? create->upn : create->mail, rows[0]->dn);
 }
 
-/* The attribute a uniqueness rule named, in the words of the function table. */
-static void name_field(ld_call *k)
+/* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew, any other value cannot. */
+static directory_class name_conflict(ld_call *k)
 {
     const directory *d = k->d;
-    const char *field = k->e->field;
-    int is_mail = field && strcasecmp(field, d->dialect->mail) == 0 && strcasecmp(d->upn_attribute, d->dialect->mail) != 0;
-    k->e->field = is_mail ? "mail" : "upn";
+    const char *attribute = k->e->field;
+    k->e->field = "upn";
+    if (!attribute || strcasecmp(attribute, d->upn_attribute) == 0 || strcasecmp(attribute, d->dialect->login) == 0) {
+        return DIRECTORY_CONFLICT;
+    }
+    if (strcasecmp(attribute, d->dialect->mail) == 0) {
+        k->e->field = "mail";
+        return DIRECTORY_CONFLICT;
+    }
+    k->e->field = attribute;
+    for (const ld_field *f = d->dialect->fields; f->name; f++) {
+        k->e->field = strcasecmp(f->attribute, attribute) == 0 ? f->name : k->e->field;
+    }
+    return k->e->class = DIRECTORY_INVALID;
 }
 
 static directory_class add_once(adding *a, const char *password, ld_answer *answer)
@@ -233,8 +244,7 @@ static directory_class add_until_known(adding *a, directory_user *user)
                 break;
             }
             *k->e = why;
-            name_field(k);
-            class = DIRECTORY_CONFLICT;
+            class = name_conflict(k);
             break;
         }
         if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) && password != fresh) {
