@@ -104,6 +104,7 @@ void ida_ctx_clear(ida_ctx *c)
     c->kind = IDA_OK;
     c->message = NULL;
     c->retry_after = 0;
+    c->message_is_public = 0;
     c->faults = NULL;
 }
 

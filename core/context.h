@@ -39,6 +39,7 @@ typedef struct ida_ctx {
     ida_kind kind;
     const char *message;
     int retry_after;
+    int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files and hosts and is for the log alone */
     ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise */
 } ida_ctx;
 

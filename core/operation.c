@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/op.h"
 #include "core/store_audit.h"
+#include "core/store_user.h"
 #include "core/text.h"
 
 #define AUDIT_TEXT_MAX 256 /* bytes of one argument in an audit record */
@@ -254,6 +255,21 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
+/* What the face knows of this may be a moment old: a "no" is asked again. */
+static ida_kind check_synced(ida_call *call)
+{
+    ida_ctx *c = call->c;
+    ida_kind kind = call->synced ? IDA_OK : store_tenant_synced(call->store, c, call->tenant, &call->synced);
+    if (!kind && !call->synced) {
+        c->retry_after = 30;
+        c->message_is_public = 1;
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The tenant's directory is not yet synchronised: users, names and seats would be guesses. Try again when the first "
+                        "synchronisation is complete.");
+    }
+    return kind;
+}
+
 ida_kind ida_operation_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
@@ -261,11 +277,8 @@ ida_kind ida_operation_run(ida_call *call)
     if (!kind && op->check) {
         kind = op->check(call);
     }
-    if (!kind && op->needs_sync && !call->synced) {
-        call->c->retry_after = 30;
-        kind = ida_fail(call->c, IDA_SERVICE_UNAVAILABLE,
-                        "The tenant's directory is not yet synchronised: users, names and seats would be guesses. Try again when the first "
-                        "synchronisation is complete.");
+    if (!kind && op->needs_sync) {
+        kind = check_synced(call);
     }
     if (!kind) {
         kind = op->run(call);

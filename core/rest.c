@@ -77,8 +77,9 @@ const char *ida_rest_error(apr_pool_t *pool, ida_kind kind, const char *message)
 
 void ida_rest_error_answer(ida_ctx *c, ida_rest_answer *answer)
 {
-    /* What went wrong inside is the log's business (500); what the caller can do about 503 is in its message. */
-    const char *message = c->kind == IDA_INTERNAL_ERROR ? NULL : c->message;
+    /* What went wrong inside is the log's business. */
+    int inner = c->kind == IDA_INTERNAL_ERROR || (c->kind == IDA_SERVICE_UNAVAILABLE && !c->message_is_public);
+    const char *message = inner ? NULL : c->message;
     answer->status = ida_kind_status(c->kind);
     answer->body = ida_rest_error(c->pool, c->kind, message);
     answer->len = strlen(answer->body);

@@ -196,26 +196,6 @@ static ida_kind load_tenant(store *s, ida_ctx *c, const char *company, held_tena
     return IDA_OK;
 }
 
-static ida_kind load_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
-{
-    *synced = 1;
-    for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        store_sync_info info = {0};
-        if (!tenant->has_directory[d]) {
-            continue;
-        }
-        ida_kind kind = store_sync_info_get(s, c, tenant->id, (ida_directory_kind)d, &info);
-        if (kind && kind != IDA_NOT_FOUND) {
-            return kind;
-        }
-        if (kind || !info.full_at) {
-            ida_ctx_clear(c);
-            *synced = 0;
-        }
-    }
-    return IDA_OK;
-}
-
 static const char *put_text(char **to, const char *text)
 {
     if (!text) {
@@ -276,7 +256,7 @@ static ida_kind load(store *s, ida_ctx *c, const char *company, const char *user
             e->snapshot.synced = 1;
             e->synced_at = old->synced_at;
         } else if (!kind) {
-            kind = load_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
+            kind = store_tenant_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
             e->synced_at = now;
         }
         e->snapshot.tenant = kind ? NULL : e->tenant->tenant;

@@ -157,6 +157,26 @@ ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
     return kind;
 }
 
+ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
+{
+    *synced = 1;
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        store_sync_info info = {0};
+        if (!tenant->has_directory[d]) {
+            continue;
+        }
+        ida_kind kind = store_sync_info_get(s, c, tenant->id, (ida_directory_kind)d, &info);
+        if (kind && kind != IDA_NOT_FOUND) {
+            return kind;
+        }
+        if (kind || !info.full_at) {
+            ida_ctx_clear(c);
+            *synced = 0;
+        }
+    }
+    return IDA_OK;
+}
+
 static void group_of(const db_result *r, int row, ida_group *g)
 {
     int directory = ida_directory_parse(db_text(r, row, 0));

@@ -24,6 +24,8 @@ ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char
 /* Where the sync of each directory stands; completed_at/full_at 0 when never. */
 typedef struct store_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } store_sync_info;
 ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info);
+/* 1 in *synced when every directory of the tenant has completed a full sync: before that users, names and seats would be guesses. */
+ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced);
 
 /* Direct groups of a user: id, name, kind, dn. At most 10,000. */
 typedef struct ida_group { ida_directory_kind directory; const char *id, *name, *kind, *dn, *rule; int synced; int64_t member_count; } ida_group;

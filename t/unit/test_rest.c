@@ -105,9 +105,6 @@ static void test_refusals(void)
             "two faults at once");
     refusal(ask("GET", "/v1/api/tasks", "limit=", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "an empty number");
     refusal(ask("GET", "/v1/api/tasks", "limit=99999999999999999999", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "a number beyond 64 bits");
-    outcome *o = ask("GET", "/v1/api/user", "userPrincipalName=eva%40x.example", NULL, NULL, IDA_ACCESS_READ_ONLY);
-    ok(o->answer.retry_after > 0, "not synchronised: Retry-After");
-    refusal(o, 503, "SERVICE_UNAVAILABLE", "not yet synchronised", "before the first synchronisation");
     tenant.public_api = 0;
     refusal(ask("GET", "/v1/api/user", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 403, "FORBIDDEN", "Public API module", "the module is off");
     refusal(ask("GET", "/v1/api/nothing", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 404, "NOT_FOUND", "/v1/api/nothing", "an unknown path comes first");
