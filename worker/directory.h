@@ -1,6 +1,6 @@
-/* The function table of a directory connector. Everything above speaks through it, so that on-premises LDAP and the cloud directory are two
- * entries. A connector looks before it acts, is safe to repeat, bounds every call to DIRECTORY_CALL_MS in all, and never says "done" of what the
- * directory did not answer or show. */
+/* The function table of a directory connector. Everything above speaks through it, so that on-premises LDAP and the cloud
+ * directory are two entries. A connector looks before it acts, is safe to repeat, bounds every call to DIRECTORY_CALL_MS in all,
+ * and never says "done" of what the directory did not answer or show. */
 #ifndef WORKER_DIRECTORY_H
 #define WORKER_DIRECTORY_H
 
@@ -9,18 +9,20 @@
 #include "core/store_sync.h"
 #include "core/tenant.h"
 
-#define DIRECTORY_CALL_MS 20000 /* longest a single call of the table may take, retries inside it included (sync and probe excepted) */
+/* Longest a single call of the table may take, retries inside it included (sync and probe excepted). */
+#define DIRECTORY_CALL_MS 20000
 
 /* What a failure means for the task and for the directory (contracts: failure classes). */
 typedef enum directory_class {
     DIRECTORY_OK,
-    DIRECTORY_ALREADY,     /* it was so before: success */
-    DIRECTORY_NOT_FOUND,   /* the object is not there: its own answer, not a fault */
-    DIRECTORY_TRANSIENT,   /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
-    DIRECTORY_THROTTLED,   /* asked to slow down: hold for retry_after */
-    DIRECTORY_UNSURE,      /* a write was sent and its answer is lost: look before repeating */
-    DIRECTORY_CONFLICT,    /* a name or value is taken; `field` tells which (upn: the UPN or the login made of its local part; mail, cn, samAccountName) */
-    DIRECTORY_INVALID,     /* the directory refuses the value: permanent, `field` if it says which */
+    DIRECTORY_ALREADY,   /* it was so before: success */
+    DIRECTORY_NOT_FOUND, /* the object is not there: its own answer, not a fault */
+    DIRECTORY_TRANSIENT, /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
+    DIRECTORY_THROTTLED, /* asked to slow down: hold for retry_after */
+    DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: look before repeating */
+    DIRECTORY_CONFLICT,  /* a name or value is taken; `field` tells which (upn: the UPN or the login made of its local part; mail,
+                            cn, samAccountName) */
+    DIRECTORY_INVALID,   /* the directory refuses the value: permanent, `field` if it says which */
     DIRECTORY_CREDENTIALS, /* refuses our service account: hold, alarm, no hammering */
     DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
     DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, needs a human */
@@ -40,7 +42,8 @@ typedef struct directory_error {
 int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
 
-/* Once, before threads start: initialises the client libraries' process-wide state and ignores SIGPIPE. Idempotent; `open` calls it too. */
+/* Once, before threads start: initialises the client libraries' process-wide state and ignores SIGPIPE. Idempotent; `open` calls
+ * it too. */
 void directory_library_init(void);
 
 typedef struct directory directory; /* an open session of one tenant's directory; one thread at a time */
@@ -50,7 +53,8 @@ typedef struct directory_user {
     int enabled;
     const char *marker;
     sync_user cache; /* the same entry in the form the cache takes */
-    const char *const *warnings; /* of create: what the directory could not keep, for people; NULL-terminated, or NULL when none */
+    /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none. */
+    const char *const *warnings;
 } directory_user;
 
 typedef struct directory_create {
@@ -69,38 +73,46 @@ typedef struct directory_ops {
     const char *name; /* "ldap" */
 
     /* Makes a session; connects lazily. `tenant` must outlive it. */
-    directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
+    directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind,
+                            apr_pool_t *pool, directory_error *e);
     void (*close)(directory *d);
 
     /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the first failure's class. */
     directory_class (*probe)(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
 
     /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT when more than one entry has the UPN. */
-    directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user, directory_error *e);
+    directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user,
+                            directory_error *e);
 
-    /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody else's. After a lost answer the
-     * connector reads back itself; DIRECTORY_UNSURE only when that failed too. */
-    directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user, directory_error *e);
+    /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody
+     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too. */
+    directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
+                              directory_error *e);
 
     /* DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
-    directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id, directory_error *e);
-    directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len, const char *type, directory_error *e);
+    directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn,
+                                   const char **manager_id, directory_error *e);
+    directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
+                                 const char *type, directory_error *e);
     /* DIRECTORY_OK only after the directory shows the account as disabled; `after` is that reading. */
     directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
     /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
     directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);
 
     /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be looked at as well. */
-    directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
-                                   const directory_membership **rows, int *count, directory_error *e);
-    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-reading. */
-    directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e);
+    directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates,
+                                   int candidate_count, const directory_membership **rows, int *count, directory_error *e);
+    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after
+     * re-reading. */
+    directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id,
+                                     directory_error *e);
 
-    /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero stops the run (lease lost,
-     * shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces a full run. A run stopped by the guard is DIRECTORY_OK
-     * with summary->guard_stopped and the cache as it was: nothing is wrong with the directory's answers. */
-    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
-                            sync_summary *summary, directory_error *e);
+    /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero
+     * stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces
+     * a full run. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
+     * wrong with the directory's answers. */
+    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
+                            void *baton, sync_summary *summary, directory_error *e);
 } directory_ops;
 
 /* The connector of a kind; NULL while this build has none for it. */

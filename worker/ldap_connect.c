@@ -24,7 +24,8 @@
 #define SEALED_SSF 128
 
 /* Where systems keep the certificates of public authorities, for a tenant without caFile. */
-static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                                                 "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
 const char *ld_server_url(const directory *d)
 {
@@ -71,10 +72,12 @@ static directory_class set_options(ld_call *k, LDAP *ld, int64_t ms)
     int version = LDAP_VERSION3, never = LDAP_DEREF_NEVER;
     struct timeval bound = interval(ms);
     int bad = ldap_set_option(ld, LDAP_OPT_PROTOCOL_VERSION, &version) | ldap_set_option(ld, LDAP_OPT_REFERRALS, LDAP_OPT_OFF)
-            | ldap_set_option(ld, LDAP_OPT_RESTART, LDAP_OPT_ON) | ldap_set_option(ld, LDAP_OPT_DEREF, &never)
-            | ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, &bound) | ldap_set_option(ld, LDAP_OPT_TIMEOUT, &bound)
-            /* Together with the socket's own time-outs this ends the wait for a peer that is silent inside the TLS handshake; each alone hangs. */
-            | ldap_set_option(ld, LDAP_OPT_CONNECT_ASYNC, LDAP_OPT_ON);
+              | ldap_set_option(ld, LDAP_OPT_RESTART, LDAP_OPT_ON) | ldap_set_option(ld, LDAP_OPT_DEREF, &never)
+              | ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, &bound)
+              | ldap_set_option(ld, LDAP_OPT_TIMEOUT, &bound)
+              /* Together with the socket's own time-outs this ends the wait for a peer that is silent inside the TLS handshake;
+                 each alone hangs. */
+              | ldap_set_option(ld, LDAP_OPT_CONNECT_ASYNC, LDAP_OPT_ON);
     return bad ? ld_fail(k, DIRECTORY_LOCAL, NULL, "the LDAP library refuses an option") : DIRECTORY_OK;
 }
 
@@ -107,16 +110,17 @@ static directory_class set_tls(ld_call *k, LDAP *ld)
     }
     /* Last: makes a context of these settings; without it they could be silently ignored. */
     bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
-    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s", ld_server_url(d), ca, d->certificate_file ? " and " : "",
-                         d->certificate_file ? d->certificate_file : "") : DIRECTORY_OK;
+    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s", ld_server_url(d), ca,
+                         d->certificate_file ? " and " : "", d->certificate_file ? d->certificate_file : "")
+               : DIRECTORY_OK;
 }
 
 static directory_class tls_fault(ld_call *k, int code, const char *text)
 {
     directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
     if (class == DIRECTORY_CONFIG) {
-        ld_fail(k, class, NULL, "%s: TLS was refused: %s; check caFile and that the certificate names this host", ld_server_url(k->d),
-                ld_code_text(k->pool, code, text));
+        ld_fail(k, class, NULL, "%s: TLS was refused: %s; check caFile and that the certificate names this host",
+                ld_server_url(k->d), ld_code_text(k->pool, code, text));
     }
     return class;
 }
@@ -169,7 +173,8 @@ static directory_class read_password(ld_call *k, char out[PASSWORD_MAX], size_t 
     struct stat st;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        directory_class class = ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s cannot be read: %s", file, strerror(errno));
+        directory_class class =
+            ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s cannot be read: %s", file, strerror(errno));
         if (fd >= 0) {
             close(fd);
         }
@@ -181,7 +186,8 @@ static directory_class read_password(ld_call *k, char out[PASSWORD_MAX], size_t 
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s can be read by others: chmod o= it", file);
     }
     if (got < 0 || got == PASSWORD_MAX) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s holds no password of less than %d bytes", file, PASSWORD_MAX);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s holds no password of less than %d bytes", file,
+                       PASSWORD_MAX);
     }
     while (got > 0 && (out[got - 1] == '\n' || out[got - 1] == '\r')) {
         got--;
@@ -223,7 +229,8 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
     ldap_set_option(ld, LDAP_OPT_X_SASL_NOCANON, LDAP_OPT_ON);
     ldap_set_option(ld, LDAP_OPT_X_SASL_SSF_MIN, &least);
     do {
-        code = ldap_sasl_interactive_bind(ld, NULL, "GSSAPI", NULL, NULL, LDAP_SASL_QUIET, no_interaction, NULL, message, &mechanism, &id);
+        code = ldap_sasl_interactive_bind(ld, NULL, "GSSAPI", NULL, NULL, LDAP_SASL_QUIET, no_interaction, NULL, message,
+                                          &mechanism, &id);
         ldap_msgfree(message);
         message = NULL;
         if (code == LDAP_SASL_BIND_IN_PROGRESS) {
@@ -236,7 +243,8 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
     answer->code = code;
     answer->text = diagnostic(ld, k->pool);
     if (code == LDAP_SUCCESS && (ldap_get_option(ld, LDAP_OPT_X_SASL_SSF, &ssf) != 0 || ssf < SEALED_SSF)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more", ld_server_url(k->d), SEALED_SSF);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more", ld_server_url(k->d),
+                       SEALED_SSF);
     }
     return DIRECTORY_OK;
 }
@@ -255,15 +263,18 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
         int id, simple = d->bind == LD_BIND_SIMPLE;
         class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
         if (!class) {
-            int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL, simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL, NULL, &id);
-            class = code == LDAP_SUCCESS ? bind_answer(k, id, &answer, &message) : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
+            int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL, simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL,
+                                      NULL, &id);
+            class = code == LDAP_SUCCESS ? bind_answer(k, id, &answer, &message)
+                                         : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
         }
         OPENSSL_cleanse(password, sizeof password);
     }
     if (class || answer.code == LDAP_SUCCESS) {
         return class;
     }
-    return ld_fail_code(k, answer.code, LD_BIND, answer.text, d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
+    return ld_fail_code(k, answer.code, LD_BIND, answer.text,
+                        d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 
 static int offers(const ld_entry *root, const char *name, const char *oid)
@@ -271,15 +282,18 @@ static int offers(const ld_entry *root, const char *name, const char *oid)
     return root && ld_holds(root, name, oid);
 }
 
-/* Which kind of server this is, and what it can do: asked after every bind, for another server may stand behind the address by now. */
+/* Which kind of server this is, and what it can do: asked after every bind, for another server may stand behind the address by
+ * now. */
 static directory_class read_root(ld_call *k)
 {
-    static const char *const attributes[] = {"supportedControl", "supportedCapabilities", "subschemaSubentry", "vendorName", "vendorVersion", NULL};
+    static const char *const attributes[] = {"supportedControl", "supportedCapabilities", "subschemaSubentry",
+                                             "vendorName",       "vendorVersion",         NULL};
     directory *d = k->d;
     const ld_entry *root = NULL;
     LDAPMessage *message = NULL;
     struct timeval bound = interval(ld_left(k));
-    int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)", (char **)(uintptr_t)attributes, 0, NULL, NULL, &bound, 1, &id);
+    int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)", (char **)(uintptr_t)attributes, 0, NULL, NULL,
+                                   &bound, 1, &id);
     int type = code == LDAP_SUCCESS ? ld_wait(k, id, &message) : -1;
     ld_answer answer = {0};
     while (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_SEARCH_REFERENCE) {
@@ -297,7 +311,8 @@ static directory_class read_root(ld_call *k)
         return class;
     }
     if (offers(root, "supportedCapabilities", d->dialect->foreign)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d), d->dialect->foreign_name, d->dialect->name);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d), d->dialect->foreign_name,
+                       d->dialect->name);
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
     d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
@@ -316,7 +331,8 @@ static directory_class connect_to(ld_call *k, int index)
     part.deadline = ida_monotonic(d->env) + CONNECT_MS;
     part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
     int local = server->scheme == LD_LDAPI;
-    int fd = local ? ld_socket_local(k->pool, server->host, &fault) : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
+    int fd = local ? ld_socket_local(k->pool, server->host, &fault)
+                   : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
     if (fd < 0) {
         return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: %s", server->url, fault ? fault : "cannot connect: no time left");
     }
@@ -365,7 +381,8 @@ directory_class ld_ready(ld_call *k)
     directory_class worst = DIRECTORY_OK;
     directory_error why = {0};
     int first = d->server, tried = 0;
-    /* Round 0: servers in good standing, beginning with the one used last (sync tokens are its own). Round 1, if none was: the others. */
+    /* Round 0: servers in good standing, beginning with the one used last (sync tokens are its own). Round 1, if none was: the
+     * others. */
     for (int round = 0; round < 2 && !tried; round++) {
         for (int i = 0; i < d->server_count && ld_left(k) > 0; i++) {
             int index = (first + i) % d->server_count;
@@ -380,7 +397,8 @@ directory_class ld_ready(ld_call *k)
                 return DIRECTORY_OK;
             }
             server->failed_until = ida_monotonic(d->env) + FAILED_MS;
-            /* A fault that needs a human says more than a server that is away; a refused account is not tried elsewhere: that locks it. */
+            /* A fault that needs a human says more than a server that is away; a refused account is not tried elsewhere: that
+             * locks it. */
             if (!worst || (worst == DIRECTORY_TRANSIENT && class != DIRECTORY_TRANSIENT)) {
                 worst = class;
                 why = *k->e;
@@ -410,7 +428,8 @@ const char *ld_own_key(ld_call *k)
     if (d->bind == LD_BIND_SIMPLE) {
         return d->own_key = ld_dn_key(d->connection, d->bind_dn);
     }
-    if (ldap_extended_operation(d->ld, LDAP_EXOP_WHO_AM_I, NULL, NULL, NULL, &id) == LDAP_SUCCESS && ld_wait(k, id, &message) > 0) {
+    if (ldap_extended_operation(d->ld, LDAP_EXOP_WHO_AM_I, NULL, NULL, NULL, &id) == LDAP_SUCCESS
+        && ld_wait(k, id, &message) > 0) {
         if (ldap_parse_extended_result(d->ld, message, NULL, &identity, 0) == LDAP_SUCCESS && identity && identity->bv_len > 3
             && strncmp(identity->bv_val, "dn:", 3) == 0) {
             d->own_key = ld_dn_key(d->connection, apr_pstrmemdup(k->pool, identity->bv_val + 3, identity->bv_len - 3));

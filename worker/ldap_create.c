@@ -1,4 +1,5 @@
-/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer, password policy. Must not know the queue. */
+/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer, password policy. Must not
+ * know the queue. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
@@ -10,7 +11,7 @@
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
 
-#define ATTEMPTS 4        /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
+#define ATTEMPTS 4 /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
 #define LOOK_LIMIT 10
 #define PASSWORD_LEN 32
 
@@ -78,7 +79,8 @@ static void add_fields(adding *a)
         }
         value = f->narrow ? f->narrow(pool, person, value, &loss) : value;
         if (value && !has_place(a, f->attribute)) {
-            loss = apr_pstrcat(pool, f->name, ": is not kept by this directory (its schema has no place for ", f->attribute, ")", NULL);
+            loss = apr_pstrcat(pool, f->name, ": is not kept by this directory (its schema has no place for ", f->attribute, ")",
+                               NULL);
             value = NULL;
         }
         if (loss) {
@@ -100,10 +102,12 @@ static directory_class prepare(adding *a)
         return k->e->class;
     }
     if (!has_place(a, d->marker_attribute)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: markerAttribute %s has no place in a %s", ld_server_url(d), d->marker_attribute, t->user_class);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: markerAttribute %s has no place in a %s", ld_server_url(d),
+                       d->marker_attribute, t->user_class);
     }
     if (!has_place(a, d->upn_attribute)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s", ld_server_url(d), d->upn_attribute, t->user_class);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s", ld_server_url(d), d->upn_attribute,
+                       t->user_class);
     }
     if (!a->create->person->account_enabled && !ld_schema_knows(a->schema, t->lock)) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
@@ -162,10 +166,17 @@ static directory_class look(ld_call *k, const directory_create *create, director
     directory *d = k->d;
     const ld_dialect *t = d->dialect;
     const char *local = ld_filter_text(k->pool, create->local), *upn = ld_filter_text(k->pool, create->upn);
-    const char *by_mail = create->mail ? apr_pstrcat(k->pool, "(", t->mail, "=", ld_filter_text(k->pool, create->mail), ")", NULL) : "";
-    const char *by_upn = strcasecmp(d->upn_attribute, t->login) ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL) : "";
-    const ld_query query = {.base = d->user_base, .scope = LDAP_SCOPE_SUBTREE, .limit = LOOK_LIMIT, .phase = LD_BASE, .doing = "look whether the names are free",
-                            .filter = apr_pstrcat(k->pool, "(|(", t->login, "=", local, ")", by_mail, by_upn, ")", NULL), .attributes = d->user_attributes};
+    const char *by_mail =
+        create->mail ? apr_pstrcat(k->pool, "(", t->mail, "=", ld_filter_text(k->pool, create->mail), ")", NULL) : "";
+    const char *by_upn =
+        strcasecmp(d->upn_attribute, t->login) ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL) : "";
+    const ld_query query = {.base = d->user_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .limit = LOOK_LIMIT,
+                            .phase = LD_BASE,
+                            .doing = "look whether the names are free",
+                            .filter = apr_pstrcat(k->pool, "(|(", t->login, "=", local, ")", by_mail, by_upn, ")", NULL),
+                            .attributes = d->user_attributes};
     const ld_entry **rows;
     int count;
     *mine = 0;
@@ -181,9 +192,11 @@ static directory_class look(ld_call *k, const directory_create *create, director
     }
     int login = 0;
     for (int i = 0; i < count; i++) {
-        login = login || ld_holds(rows[i], t->login, create->local) || (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn));
+        login =
+            login || ld_holds(rows[i], t->login, create->local) || (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn));
     }
-    return ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d), login ? create->upn : create->mail, rows[0]->dn);
+    return ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d),
+                   login ? create->upn : create->mail, rows[0]->dn);
 }
 
 /* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew, any other value cannot. */
@@ -231,7 +244,8 @@ static directory_class add_until_known(adding *a, directory_user *user)
             break;
         }
         if (confirmed) {
-            class = ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the account was created, but cannot be found below %s", ld_server_url(k->d), k->d->user_base);
+            class = ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the account was created, but cannot be found below %s",
+                            ld_server_url(k->d), k->d->user_base);
             break;
         }
         class = add_once(a, password, &answer);
@@ -262,14 +276,16 @@ static directory_class add_until_known(adding *a, directory_user *user)
     return class;
 }
 
-directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user, directory_error *e)
+directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
+                          directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     adding a = {.k = &k, .create = create};
     a.mods = apr_array_make(pool, LD_MAX_ATTRIBUTES, sizeof(LDAPMod *));
     a.classes = apr_array_make(pool, 4, sizeof(const char *));
     a.warnings = apr_array_make(pool, 4, sizeof(const char *));
-    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password || !*create->password) {
+    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password
+        || !*create->password) {
         return ld_fail(&k, DIRECTORY_LOCAL, NULL, "a creation without local part, UPN, display name, marker or password");
     }
     directory_class class = prepare(&a);

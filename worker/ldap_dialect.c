@@ -1,4 +1,5 @@
-/* Owns the table of dialects: attribute names, how enabled is written and read, groups, the way of syncing. Must not know connections. */
+/* Owns the table of dialects: attribute names, how enabled is written and read, groups, the way of syncing. Must not know
+ * connections. */
 #include "worker/ldap_dialect.h"
 
 #include <apr_strings.h>

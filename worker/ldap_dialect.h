@@ -15,7 +15,8 @@ typedef struct ld_field {
     size_t create, cache;    /* offsets of a const char * in ida_create and sync_user, or LD_NO_FIELD */
     const char *attribute;
     const char *also;        /* read when `attribute` is absent, or NULL */
-    /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a part. NULL: the whole value. */
+    /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a
+     * part. NULL: the whole value. */
     const char *(*narrow)(apr_pool_t *pool, const ida_create *person, const char *value, const char **loss);
 } ld_field;
 
@@ -30,7 +31,8 @@ typedef struct ld_dialect {
     const char *member, *rule, *member_of, *group_name;
     const char *id, *stamp, *login, *mail, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
-    const char *lock, *locked;   /* attribute and value of "disabled"; any other value is a temporary lock-out and counts as enabled */
+    /* Attribute and value of "disabled"; any other value is a temporary lock-out and counts as enabled. */
+    const char *lock, *locked;
     const char *lock_missing;    /* sentence for people when the server does not know `lock` */
     int needs_member;            /* a group may not be left without members: placeholder */
     ld_sync_method sync;

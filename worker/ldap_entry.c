@@ -1,4 +1,5 @@
-/* Owns what entries mean: a user and a group as this service sees them, who is protected, where a user's entry is. Must not know how requests travel. */
+/* Owns what entries mean: a user and a group as this service sees them, who is protected, where a user's entry is. Must not know
+ * how requests travel. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ const char *const *ld_user_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
-    const char *const base[] = {t->id, t->stamp, t->login, t->mail, d->upn_attribute, "cn", "displayName", t->manager, t->created, t->lock, d->marker_attribute};
+    const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,   "cn",
+                                "displayName", t->manager, t->created, t->lock, d->marker_attribute};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -83,7 +85,8 @@ static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, c
     const char **out = apr_pcalloc(pool, (apr_size_t)(a->count + 1) * sizeof *out);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
-        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len) && (!first || strcmp(a->values[i].bv_val, first) != 0)) {
+        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len)
+            && (!first || strcmp(a->values[i].bv_val, first) != 0)) {
             out[count++] = apr_pstrmemdup(pool, a->values[i].bv_val, a->values[i].bv_len);
         }
     }
@@ -158,14 +161,21 @@ int ld_is_placeholder(const directory *d, const char *member_key, const char *gr
 /* An entry that is not seen may be gone, or our account lost sight of the base: only the first may be told. */
 static directory_class absent(ld_call *k, const char *what)
 {
-    const ld_query base = {.base = k->d->user_base, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .limit = 1, .phase = LD_BASE, .doing = "read userBase"};
+    const ld_query base = {.base = k->d->user_base,
+                           .scope = LDAP_SCOPE_BASE,
+                           .filter = "(objectClass=*)",
+                           .limit = 1,
+                           .phase = LD_BASE,
+                           .doing = "read userBase"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &base, &rows, &count);
     if (!class && count == 0) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s", ld_server_url(k->d), k->d->user_base);
+        class =
+            ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s", ld_server_url(k->d), k->d->user_base);
     }
-    return class ? class : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no user %s below %s", ld_server_url(k->d), what, k->d->user_base);
+    return class ? class
+                 : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no user %s below %s", ld_server_url(k->d), what, k->d->user_base);
 }
 
 static directory_class more_than_one(ld_call *k, const char *what)
@@ -179,9 +189,14 @@ directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
     if (!uuid) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", id ? id : "");
     }
-    const ld_query query = {.base = k->d->user_base, .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter, "(", k->d->dialect->id, "=", uuid, "))", NULL),
-                            .attributes = k->d->user_attributes, .limit = 2, .phase = LD_BASE, .doing = "find the user"};
+    const ld_query query = {.base = k->d->user_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter, "(", k->d->dialect->id, "=", uuid,
+                                                  "))", NULL),
+                            .attributes = k->d->user_attributes,
+                            .limit = 2,
+                            .phase = LD_BASE,
+                            .doing = "find the user"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
@@ -204,9 +219,14 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
         }
         value = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
     }
-    const ld_query query = {.base = d->user_base, .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, "(", attribute, "=", ld_filter_text(k->pool, value), "))", NULL),
-                            .attributes = k->d->user_attributes, .limit = FIND_LIMIT, .phase = LD_BASE, .doing = "find the user"};
+    const ld_query query = {.base = d->user_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, "(", attribute, "=",
+                                                  ld_filter_text(k->pool, value), "))", NULL),
+                            .attributes = k->d->user_attributes,
+                            .limit = FIND_LIMIT,
+                            .phase = LD_BASE,
+                            .doing = "find the user"};
     const ld_entry **rows;
     int count, found = 0;
     directory_class class = ld_search(k, &query, &rows, &count);
@@ -224,15 +244,17 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
 static int is_named(apr_pool_t *pool, const char *name, const directory_user *user, const char *login)
 {
     const char *key = strchr(name, '=') ? ld_dn_key(pool, name) : NULL;
-    return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0 || (login && strcasecmp(name, login) == 0)
-        || (user->upn && strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
+    return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0
+           || (login && strcasecmp(name, login) == 0)
+           || (user->upn && strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
 }
 
 directory_class ld_guard(ld_call *k, const directory_user *user)
 {
     const char *own = ld_own_key(k), *login = ld_rdn_value(k->pool, user->dn, k->d->dialect->login);
     if (own && strcmp(own, user->cache.dn_key) == 0) {
-        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is the service account of this connection: it is never changed", user->dn);
+        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is the service account of this connection: it is never changed",
+                       user->dn);
     }
     size_t i;
     json_t *value;
@@ -256,17 +278,24 @@ const ld_schema *ld_schema_of(ld_call *k)
         return d->schema;
     }
     if (!d->subschema) {
-        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the rootDSE, so the schema cannot be checked", ld_server_url(d));
+        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the rootDSE, so the schema cannot be checked",
+                ld_server_url(d));
         return NULL;
     }
-    const ld_query query = {.base = apr_pstrdup(k->pool, d->subschema), .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=subschema)", .attributes = attributes,
-                            .limit = 1, .phase = LD_BASE, .doing = "read the schema"};
+    const ld_query query = {.base = apr_pstrdup(k->pool, d->subschema),
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=subschema)",
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
+                            .doing = "read the schema"};
     const ld_entry **rows;
     int count;
     if (ld_search(k, &query, &rows, &count)) {
         return NULL;
     }
-    const ld_attribute *types = count ? ld_get(rows[0], attributes[0]) : NULL, *classes = count ? ld_get(rows[0], attributes[1]) : NULL;
+    const ld_attribute *types = count ? ld_get(rows[0], attributes[0]) : NULL,
+                       *classes = count ? ld_get(rows[0], attributes[1]) : NULL;
     if (!types || !classes) {
         ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s", ld_server_url(d), query.base);
         return NULL;

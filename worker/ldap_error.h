@@ -14,7 +14,8 @@ typedef enum ld_phase {
     LD_MEMBER = 32 /* a write of memberships: codes that mean "already so" (to be verified by reading) */
 } ld_phase;
 
-/* The class of a code; `text` is the server's diagnostic message (may be NULL). *field: the attribute at fault when the text gives one, in pool, else NULL. */
+/* The class of a code; `text` is the server's diagnostic message (may be NULL). *field: the attribute at fault when the text
+ * gives one, in pool, else NULL. */
 directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text, const char **field);
 
 /* 1 when the refusal is one of the server's password policy. */

@@ -77,8 +77,9 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
         text[i] = (char)tolower((unsigned char)text[i]);
     }
     if (!ascii) {
-        text = ida_utf8_valid(value->bv_val, value->bv_len) ? ida_fold_address(pool, apr_pstrmemdup(pool, value->bv_val, value->bv_len))
-                                                             : ida_hex(pool, (const unsigned char *)value->bv_val, value->bv_len);
+        text = ida_utf8_valid(value->bv_val, value->bv_len)
+                   ? ida_fold_address(pool, apr_pstrmemdup(pool, value->bv_val, value->bv_len))
+                   : ida_hex(pool, (const unsigned char *)value->bv_val, value->bv_len);
     }
     squeeze(text);
     return text;
@@ -257,6 +258,11 @@ int64_t ld_time(const char *text)
     if (*at) {
         return 0;
     }
-    struct tm tm = {.tm_year = century * 100 + year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_sec = second};
+    struct tm tm = {.tm_year = century * 100 + year - 1900,
+                    .tm_mon = month - 1,
+                    .tm_mday = day,
+                    .tm_hour = hour,
+                    .tm_min = minute,
+                    .tm_sec = second};
     return (int64_t)timegm(&tm) * 1000 + (int64_t)(fraction * unit_ms + 0.5) - offset_ms;
 }

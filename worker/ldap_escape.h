@@ -13,15 +13,16 @@ char *ld_filter_text(apr_pool_t *pool, const char *text);
 /* RFC 4514: value inside a DN. */
 char *ld_dn_value(apr_pool_t *pool, const char *text);
 
-/* Key under which DNs are compared: parsed, escapes resolved, types and values case-folded, blanks squeezed. NULL when it is no DN.
- * A resolver of links, never an identity. */
+/* Key under which DNs are compared: parsed, escapes resolved, types and values case-folded, blanks squeezed. NULL when it is no
+ * DN. A resolver of links, never an identity. */
 char *ld_dn_key(apr_pool_t *pool, const char *dn);
 /* 1 when the key names `base_key` itself or something below it. */
 int ld_dn_key_below(const char *key, const char *base_key);
 /* Value of attribute `type` in the first RDN, or NULL. */
 char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type);
 
-/* 16 bytes of an entryUUID as lower-case text; NULL for another length. And a text brought to that form; NULL when it is no UUID. */
+/* 16 bytes of an entryUUID as lower-case text; NULL for another length. And a text brought to that form; NULL when it is no UUID.
+ */
 char *ld_uuid_text(apr_pool_t *pool, const void *bytes, size_t len);
 char *ld_uuid_canonical(apr_pool_t *pool, const char *text);
 

@@ -45,8 +45,13 @@ static directory_class every_page(ld_call *k, const ld_query *query, ld_each eac
 static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn)
 {
     const ld_dialect *t = k->d->dialect;
-    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .attributes = k->d->group_attributes, .phase = LD_BASE, .doing = "list memberships",
-                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member, "=", ld_filter_text(k->pool, dn), "))", NULL)};
+    const ld_query query = {.base = k->d->group_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = k->d->group_attributes,
+                            .phase = LD_BASE,
+                            .doing = "list memberships",
+                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member, "=",
+                                                  ld_filter_text(k->pool, dn), "))", NULL)};
     return every_page(k, &query, gather, g);
 }
 
@@ -64,7 +69,12 @@ static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *en
 /* The group at the DN, when `filter` holds for it. */
 static directory_class read_group(ld_call *k, const char *dn, const char *filter, const ld_entry **group)
 {
-    const ld_query query = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = filter, .attributes = k->d->group_attributes, .limit = 1, .phase = LD_READ,
+    const ld_query query = {.base = dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = filter,
+                            .attributes = k->d->group_attributes,
+                            .limit = 1,
+                            .phase = LD_READ,
                             .doing = "look into a group"};
     const ld_entry **rows;
     int count;
@@ -73,13 +83,14 @@ static directory_class read_group(ld_call *k, const char *dn, const char *filter
     return class;
 }
 
-/* Whether the group shows the user: by a filter on its members, or, where the server applies rules only to comparisons, by comparing. Comparing alone will
- * not do: with the dynlist overlay slapd 2.5 answers "false" for members of static groups. */
+/* Whether the group shows the user: by a filter on its members, or, where the server applies rules only to comparisons, by
+ * comparing. Comparing alone will not do: with the dynlist overlay slapd 2.5 answers "false" for members of static groups. */
 static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule, const char *user_dn, int *shows)
 {
     const char *member = k->d->dialect->member;
     const ld_entry *group;
-    directory_class class = read_group(k, group_dn, apr_pstrcat(k->pool, "(", member, "=", ld_filter_text(k->pool, user_dn), ")", NULL), &group);
+    directory_class class =
+        read_group(k, group_dn, apr_pstrcat(k->pool, "(", member, "=", ld_filter_text(k->pool, user_dn), ")", NULL), &group);
     *shows = group != NULL;
     return class || *shows || !by_rule ? class : ld_compare(k, group_dn, member, user_dn, "look into a dynamic group", shows);
 }
@@ -99,10 +110,15 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only shows their members when asked for one group. */
+/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only shows their members when asked
+ * for one group. */
 static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
 {
-    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .attributes = k->d->group_attributes, .phase = LD_BASE, .doing = "list dynamic groups",
+    const ld_query query = {.base = k->d->group_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = k->d->group_attributes,
+                            .phase = LD_BASE,
+                            .doing = "list dynamic groups",
                             .filter = k->d->dialect->dynamic_filter};
     directory_class class = every_page(k, &query, collect, g);
     for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class; i = apr_hash_next(i)) {
@@ -113,12 +129,18 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
     return class;
 }
 
-/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group, so the group has the last word. */
+/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group, so the group has the last
+ * word. */
 static directory_class gather_by_back_link(ld_call *k, gathering *g, const char *dn)
 {
     const ld_dialect *t = k->d->dialect;
     const char *const attributes[] = {t->member_of, NULL};
-    const ld_query own = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_READ,
+    const ld_query own = {.base = dn,
+                          .scope = LDAP_SCOPE_BASE,
+                          .filter = "(objectClass=*)",
+                          .attributes = attributes,
+                          .limit = 1,
+                          .phase = LD_READ,
                           .doing = "read the user's groups"};
     const ld_entry **rows;
     int count;
@@ -138,13 +160,20 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
     if (!uuid) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", group_id ? group_id : "");
     }
-    const ld_query query = {.base = k->d->group_base, .scope = LDAP_SCOPE_SUBTREE, .filter = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL),
-                            .attributes = k->d->group_attributes, .limit = 1, .phase = LD_BASE, .doing = "find the group"};
+    const ld_query query = {.base = k->d->group_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL),
+                            .attributes = k->d->group_attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
+                            .doing = "find the group"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
     if (class || count == 0) {
-        return class ? class : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no group %s below %s", ld_server_url(k->d), uuid, k->d->group_base);
+        return class ? class
+                     : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no group %s below %s", ld_server_url(k->d), uuid,
+                               k->d->group_base);
     }
     *group = rows[0];
     return shows_user(k, (*group)->dn, ld_holds(*group, "objectClass", t->dynamic_group_class), user_dn, shows);
@@ -155,7 +184,11 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
-    gathering g = {.d = d, .pool = pool, .rows = apr_array_make(pool, 8, sizeof(directory_membership)), .seen = apr_hash_make(pool), .by_rule = apr_hash_make(pool)};
+    gathering g = {.d = d,
+                   .pool = pool,
+                   .rows = apr_array_make(pool, 8, sizeof(directory_membership)),
+                   .seen = apr_hash_make(pool),
+                   .by_rule = apr_hash_make(pool)};
     *rows = NULL;
     *count = 0;
     directory_class class = ld_user_by_id(&k, id, &user);
@@ -199,7 +232,9 @@ static directory_class take_out(ld_call *k, const ld_entry *group, const char *u
     LDAPMod *remove[] = {&gone, NULL}, *swap[] = {&added, &gone, NULL};
     directory_class class = ld_modify(k, group->dn, remove, LD_MEMBER, "remove the member");
     /* 65: the group would be left without a member. */
-    return class == DIRECTORY_INVALID && d->dialect->needs_member ? ld_modify(k, group->dn, swap, LD_MEMBER, "swap the last member for the placeholder") : class;
+    return class == DIRECTORY_INVALID && d->dialect->needs_member
+               ? ld_modify(k, group->dn, swap, LD_MEMBER, "swap the last member for the placeholder")
+               : class;
 }
 
 directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
@@ -225,7 +260,8 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
             return sent && last != DIRECTORY_ALREADY ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
         if (ld_holds(group, "objectClass", d->dialect->dynamic_group_class)) {
-            return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d), group->dn);
+            return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d),
+                           group->dn);
         }
         if (attempt == ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
             break;
@@ -237,5 +273,6 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
         }
     }
     return last == DIRECTORY_UNSURE ? last
-                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the member was removed, but %s still shows %s", ld_server_url(d), group->dn, user.dn);
+                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the member was removed, but %s still shows %s",
+                                              ld_server_url(d), group->dn, user.dn);
 }

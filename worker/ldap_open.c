@@ -131,7 +131,8 @@ static apr_status_t closed(void *baton)
     return APR_SUCCESS;
 }
 
-directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
+directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool,
+                        directory_error *e)
 {
     ld_library_init();
     const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL, *urls = json_object_get(doc, "urls");
@@ -153,18 +154,25 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->server_count = (int)json_array_size(urls);
     d->servers = apr_pcalloc(pool, (apr_size_t)(d->server_count + 1) * sizeof *d->servers);
     d->start_tls = json_is_true(json_object_get(doc, "startTls"));
-    d->bind = bind && strcmp(bind, "external") == 0 ? LD_BIND_EXTERNAL : bind && strcmp(bind, "gssapi") == 0 ? LD_BIND_GSSAPI : LD_BIND_SIMPLE;
+    d->bind = bind && strcmp(bind, "external") == 0 ? LD_BIND_EXTERNAL
+              : bind && strcmp(bind, "gssapi") == 0 ? LD_BIND_GSSAPI
+                                                    : LD_BIND_SIMPLE;
     for (int i = 0; i < d->server_count; i++) {
         const char *url = json_string_value(json_array_get(urls, (size_t)i));
         if (!url || !server_parse(pool, url, &d->servers[i])) {
-            return refuse(e, pool, "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address", url ? url : "");
+            return refuse(e, pool, "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address",
+                          url ? url : "");
         }
         /* GSSAPI brings its own sealing on ldap://, checked after the bind; anything else would cross the wire in the clear. */
         if (d->servers[i].scheme == LD_LDAP && !d->start_tls && d->bind != LD_BIND_GSSAPI) {
             return refuse(e, pool, "directories.onPremises.urls: %s is not protected: use ldaps:// or set startTls", url);
         }
         if (d->bind == LD_BIND_GSSAPI && (d->servers[i].scheme != LD_LDAP || d->start_tls)) {
-            return refuse(e, pool, "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// only, where it protects the connection itself", url);
+            return refuse(
+                e, pool,
+                "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// only, where it protects the "
+                "connection itself",
+                url);
         }
     }
     if (d->server_count == 0) {

@@ -1,4 +1,5 @@
-/* Owns the doctor's report: what stands between this service and a working directory, in the order in which it is met. Writes nothing. */
+/* Owns the doctor's report: what stands between this service and a working directory, in the order in which it is met. Writes
+ * nothing. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -41,7 +42,12 @@ static int judge(report *r, const char *check, directory_class class, const char
 static directory_class read_base(ld_call *k, const char *dn, const char *name)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL};
-    const ld_query query = {.base = dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_BASE,
+    const ld_query query = {.base = dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
                             .doing = apr_pstrcat(k->pool, "read ", name, " ", dn, NULL)};
     const ld_entry **rows;
     int count;
@@ -56,12 +62,18 @@ static directory_class read_base(ld_call *k, const char *dn, const char *name)
 static directory_class read_one(ld_call *k, const char *base, const char *filter, const char *what, const char **detail)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL};
-    const ld_query query = {.base = base, .scope = LDAP_SCOPE_SUBTREE, .filter = filter, .attributes = attributes, .limit = 1, .phase = LD_BASE,
+    const ld_query query = {.base = base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = filter,
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
                             .doing = apr_pstrcat(k->pool, "search ", what, NULL)};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
-    *detail = class ? NULL : apr_pstrcat(k->pool, base, count ? ": readable" : ": readable, but holds none yet or shows none", NULL);
+    *detail =
+        class ? NULL : apr_pstrcat(k->pool, base, count ? ": readable" : ": readable, but holds none yet or shows none", NULL);
     return class;
 }
 
@@ -83,12 +95,16 @@ static void check_servers(report *r)
         ld_call k = ld_call_begin(&one, pool, &e);
         directory_class class = ld_ready(&k);
         const char *vendor = one.vendor ? apr_pstrdup(r->k->pool, one.vendor) : NULL;
-        const char *how = one.servers->scheme == LD_LDAPI ? "local socket" : one.servers->scheme == LD_LDAPS ? "TLS verified" : d->start_tls ? "StartTLS verified" : "sealed by GSSAPI";
+        const char *how = one.servers->scheme == LD_LDAPI   ? "local socket"
+                          : one.servers->scheme == LD_LDAPS ? "TLS verified"
+                          : d->start_tls                    ? "StartTLS verified"
+                                                            : "sealed by GSSAPI";
         if (class) {
             *r->k->e = e;
             r->k->e->message = apr_pstrdup(r->k->pool, e.message);
         }
-        judge(r, apr_pstrcat(r->k->pool, "connect ", one.servers->url, NULL), class, apr_pstrcat(r->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
+        judge(r, apr_pstrcat(r->k->pool, "connect ", one.servers->url, NULL), class,
+              apr_pstrcat(r->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
         apr_pool_destroy(pool);
     }
@@ -105,11 +121,13 @@ static void check_schema(report *r)
     if (!judge(r, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
         return;
     }
-    directory_class class = ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
+    directory_class class =
+        ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
     judge(r, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
     for (int i = 0; i < 2; i++) {
         int place = ld_schema_allows(schema, t->user_class, needed[i]) || ld_schema_auxiliary(schema, needed[i]);
-        class = place ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
+        class = place ? DIRECTORY_OK
+                      : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
         judge(r, names[i], class, needed[i]);
     }
     const char *lost = NULL;
@@ -118,7 +136,9 @@ static void check_schema(report *r)
             lost = lost ? apr_pstrcat(k->pool, lost, ", ", f->name, NULL) : f->name;
         }
     }
-    line(r, "fields", 1, lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL) : "every field has its place");
+    line(r, "fields", 1,
+         lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL)
+              : "every field has its place");
 }
 
 static void check_placeholder(report *r)
@@ -134,7 +154,8 @@ static void check_placeholder(report *r)
     }
     /* Servers take a member that does not exist, so an absent placeholder is told and no failure. */
     directory_class class = read_base(k, d->placeholder, "placeholderMember");
-    line(r, "placeholderMember", 1, class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
+    line(r, "placeholderMember", 1,
+         class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
 }
 
 /* With lastbind our bind a moment ago left the server's time on our own entry. */
@@ -144,7 +165,12 @@ static void check_clock(report *r, int64_t bound_at)
     const directory *d = k->d;
     const ld_entry **rows;
     int count;
-    const ld_query query = {.base = d->bind_dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = d->dialect->sign_ins, .limit = 1, .phase = LD_READ,
+    const ld_query query = {.base = d->bind_dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = d->dialect->sign_ins,
+                            .limit = 1,
+                            .phase = LD_READ,
                             .doing = "read our own account"};
     int64_t at = 0;
     if (d->bind == LD_BIND_SIMPLE && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count) {
@@ -152,15 +178,21 @@ static void check_clock(report *r, int64_t bound_at)
             at = ld_time(ld_text(k->pool, rows[0], *name));
         }
     }
-    line(r, "sign-ins", 1, at ? "recorded by the server" : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count from creation");
+    line(
+        r, "sign-ins", 1,
+        at ? "recorded by the server"
+           : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count "
+             "from creation");
     if (!at) {
         return;
     }
     int64_t ahead = at - bound_at;
     /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure to be wrong. */
     int64_t seconds = (ahead < 0 ? -ahead : ahead) / 1000;
-    const char *text = seconds < 2 ? "the server's clock agrees with ours"
-        : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds, ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
+    const char *text = seconds < 2
+                           ? "the server's clock agrees with ours"
+                           : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds,
+                                        ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
     line(r, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
@@ -180,15 +212,17 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
     }
     judge(&r, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
     judge(&r, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
-    judge(&r, "createIn", read_base(&k, d->create_in, "createIn"), apr_pstrcat(pool, d->create_in, ": exists; LDAP tells write permission only at the first write", NULL));
+    judge(&r, "createIn", read_base(&k, d->create_in, "createIn"),
+          apr_pstrcat(pool, d->create_in, ": exists; LDAP tells write permission only at the first write", NULL));
     class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
     judge(&r, "users", class, detail);
     class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);
     judge(&r, "groups", class, detail);
     check_schema(&r);
     line(&r, "content synchronisation", d->offers_sync != 0,
-         d->offers_sync > 0 ? "offered (syncprov)" : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
-                                                                         : "unknown: the rootDSE is not readable by our account");
+         d->offers_sync > 0    ? "offered (syncprov)"
+         : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
+                               : "unknown: the rootDSE is not readable by our account");
     check_placeholder(&r);
     check_clock(&r, bound_at);
     *e = r.error;

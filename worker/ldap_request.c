@@ -1,4 +1,4 @@
-/* Owns requests over a connection: bounded waits, streams, pages, writes, entries as values. Must not know what the entries mean. */
+/* Owns requests over a connection: bounded waits, streams, pages, writes, entries as values. Must not know what entries mean. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdarg.h>
@@ -199,9 +199,11 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
     directory *d = k->d;
     const char *const *attributes = query->attributes ? query->attributes : no_attributes;
     int64_t server_ms = ld_left(k) > 2 * SERVER_LESS_MS ? ld_left(k) - SERVER_LESS_MS : 1000;
-    struct timeval bound = {.tv_sec = (time_t)((server_ms + 999) / 1000)};
-    int id, code = ldap_search_ext(d->ld, query->base, query->scope, query->filter, (char **)(uintptr_t)attributes, 0, query->controls, NULL,
-                                   &bound, query->limit, &id);
+    struct timeval bound = {.tv_sec = (time_t)(server_ms / 1000)};
+    /* A stream has no end of its own: a limit above what the server grants our account would be refused (11). */
+    struct timeval *limit = k->idle_ms ? NULL : &bound;
+    int id, code = ldap_search_ext(d->ld, query->base, query->scope, query->filter, (char **)(uintptr_t)attributes, 0,
+                                   query->controls, NULL, limit, query->limit, &id);
     if (code == LDAP_FILTER_ERROR || code == LDAP_PARAM_ERROR || code == LDAP_NO_MEMORY || code == LDAP_ENCODING_ERROR) {
         return ld_fail_code(k, code, query->phase, NULL, query->doing);
     }
@@ -249,7 +251,8 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
         ld_answer answer = {0};
         int was_connected = k->d->ld != NULL;
         class = ld_stream(k, query, collect, entries, &answer);
-        if (!class && answer.code != LDAP_SUCCESS && !(answer.code == LDAP_SIZELIMIT_EXCEEDED && query->limit && entries->nelts >= query->limit)) {
+        if (!class && answer.code != LDAP_SUCCESS
+            && !(answer.code == LDAP_SIZELIMIT_EXCEEDED && query->limit && entries->nelts >= query->limit)) {
             class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
         }
         *rows = (const ld_entry **)entries->elts;
@@ -282,7 +285,8 @@ directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, co
         }
         int type = ld_wait(k, id, &message);
         class = type <= 0 ? lost(k, type, id, LD_READ, doing) : ld_parse(k, message, &answer, k->pool);
-        if (!class && answer.code != LDAP_COMPARE_TRUE && answer.code != LDAP_COMPARE_FALSE && answer.code != LDAP_NO_SUCH_ATTRIBUTE) {
+        if (!class && answer.code != LDAP_COMPARE_TRUE && answer.code != LDAP_COMPARE_FALSE
+            && answer.code != LDAP_NO_SUCH_ATTRIBUTE) {
             class = ld_fail_code(k, answer.code, LD_READ, answer.text, doing);
         }
         *same = !class && answer.code == LDAP_COMPARE_TRUE;
@@ -305,7 +309,8 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
     }
     p->seen++;
     const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
-    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton) : ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read");
+    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton)
+                                  : ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read");
     apr_pool_clear(p->entry_pool);
     return class;
 }

@@ -90,7 +90,8 @@ static void add_class(ld_schema *s, const char *text)
     ldap_objectclass_free(class);
 }
 
-ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count, const struct berval *classes, int class_count)
+ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count, const struct berval *classes,
+                          int class_count)
 {
     ld_schema *s = apr_pcalloc(pool, sizeof *s);
     s->pool = pool;
@@ -194,7 +195,8 @@ const char *ld_schema_auxiliary(const ld_schema *s, const char *attribute)
     const char *first = first_name(s, attribute), *best = NULL;
     for (apr_hash_index_t *i = first ? apr_hash_first(NULL, s->classes) : NULL; i; i = apr_hash_next(i)) {
         const class_def *def = apr_hash_this_val(i);
-        if (def->auxiliary && allows(s, def, first, 0) && !demands_more(s, def, first, 0) && (!best || strcasecmp(def->name, best) < 0)) {
+        if (def->auxiliary && allows(s, def, first, 0) && !demands_more(s, def, first, 0)
+            && (!best || strcasecmp(def->name, best) < 0)) {
             best = def->name;
         }
     }

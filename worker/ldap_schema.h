@@ -8,7 +8,8 @@
 typedef struct ld_schema ld_schema;
 
 /* From the values of attributeTypes and objectClasses; unreadable definitions are left out. */
-ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count, const struct berval *classes, int class_count);
+ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count, const struct berval *classes,
+                          int class_count);
 
 int ld_schema_knows(const ld_schema *s, const char *attribute);
 /* 1 when an entry of the class (with its superiors) may hold the attribute. */

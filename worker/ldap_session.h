@@ -60,7 +60,8 @@ ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e);
 int64_t ld_left(const ld_call *k); /* ms, 0 when over */
 
 /* Sets the error and returns its class. */
-directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...) __attribute__((format(printf, 4, 5)));
+directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Classifies a code and sets the error: "<server>: <doing>: <code text>". */
 directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text, const char *doing);
 
@@ -115,17 +116,20 @@ typedef struct ld_query {
     const char *doing;             /* "find the user": for messages */
 } ld_query;
 
-/* Entries and intermediate messages as they come; memory does not grow with their number. A class other than OK from `take` ends the search with it. */
+/* Entries and intermediate messages as they come; memory does not grow with their number. A class other than OK from `take` ends
+ * the search with it. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
 directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer);
 
-/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection when the first broke. An absent base is NOT_FOUND or CONFIG by phase. */
+/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection when the first broke. An absent
+ * base is NOT_FOUND or CONFIG by phase. */
 directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count);
 
 /* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
 
-/* All entries by pages of `page`, halved while the server refuses the size. *entry_pool is cleared after each entry. Any end but success is no whole answer. */
+/* All entries by pages of `page`, halved while the server refuses the size. *entry_pool is cleared after each entry. Any end but
+ * success is no whole answer. */
 typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 

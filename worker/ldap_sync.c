@@ -1,4 +1,5 @@
-/* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, dynamic groups, the fall-back without tokens. Must not know how the cache is kept. */
+/* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, dynamic groups, the fall-back without tokens. Must
+ * not know how the cache is kept. */
 #include "worker/ldap_sync.h"
 
 #include <apr_strings.h>
@@ -15,14 +16,16 @@
 directory_class ld_stored(ld_run *r, ida_kind kind)
 {
     return kind == IDA_OK ? DIRECTORY_OK
-                          : ld_fail(r->k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s", r->c->message ? r->c->message : ida_kind_text(kind));
+                          : ld_fail(r->k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s",
+                                    r->c->message ? r->c->message : ida_kind_text(kind));
 }
 
 static directory_class user_item(ld_run *r, const ld_entry *entry)
 {
     directory_user user;
     if (!ld_user_read(r->k->d, r->item_pool, entry, &user)) {
-        return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id);
+        return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d),
+                       entry->dn, r->k->d->dialect->id);
     }
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
     return ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
@@ -47,7 +50,9 @@ static directory_class store_group(ld_run *r, const sync_group *group, const ld_
 static directory_class read_group(ld_run *r, const ld_entry *entry, sync_group *group)
 {
     return ld_group_read(r->k->d, r->item_pool, entry, group)
-        ? DIRECTORY_OK : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id);
+               ? DIRECTORY_OK
+               : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d),
+                         entry->dn, r->k->d->dialect->id);
 }
 
 static directory_class group_item(ld_run *r, const ld_entry *entry)
@@ -58,7 +63,8 @@ static directory_class group_item(ld_run *r, const ld_entry *entry)
         return class;
     }
     /* Members by rule change without the group's entry: all dynamic groups are read after the streams. */
-    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, sync_run_present(r->run, r->c, "group", group.id)) : store_group(r, &group, entry);
+    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, sync_run_present(r->run, r->c, "group", group.id))
+                                              : store_group(r, &group, entry);
 }
 
 static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
@@ -90,14 +96,20 @@ static const char *const *with_member(directory *d, apr_pool_t *pool)
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL};
-    const ld_query query = {.base = k->d->user_base, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_BASE,
+    const ld_query query = {.base = k->d->user_base,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
                             .doing = "read userBase"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
     const char *id = !class && count ? ld_text(k->pool, rows[0], attributes[0]) : NULL;
     if (!class && !id) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read %s of userBase %s", ld_server_url(k->d), attributes[0], k->d->user_base);
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read %s of userBase %s", ld_server_url(k->d),
+                        attributes[0], k->d->user_base);
     }
     *identity = class ? NULL : apr_pstrcat(k->pool, ld_server_url(k->d), " ", id, NULL);
     return class;
@@ -105,7 +117,8 @@ static directory_class server_identity(ld_call *k, const char **identity)
 
 static const char *binding_of(ld_call *k, const char *identity, const ld_kind *kinds, int count)
 {
-    const char *text = apr_pstrcat(k->pool, k->d->dialect->name, "\n", identity, "\n", k->d->placeholder_key ? k->d->placeholder_key : "", "\n", NULL);
+    const char *text = apr_pstrcat(k->pool, k->d->dialect->name, "\n", identity, "\n",
+                                   k->d->placeholder_key ? k->d->placeholder_key : "", "\n", NULL);
     for (int i = 0; i < count; i++) {
         text = apr_pstrcat(k->pool, text, kinds[i].base, "\n", kinds[i].filter, "\n", NULL);
         for (const char *const *name = kinds[i].attributes; *name; name++) {
@@ -135,7 +148,11 @@ static directory_class paged_item(ld_call *k, const ld_entry *entry, apr_pool_t 
 static directory_class read_all(ld_run *r, const ld_kind *kind)
 {
     paged_baton p = {r, kind};
-    const ld_query query = {.base = kind->base, .scope = LDAP_SCOPE_SUBTREE, .filter = kind->filter, .attributes = kind->attributes, .phase = LD_BASE,
+    const ld_query query = {.base = kind->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = kind->filter,
+                            .attributes = kind->attributes,
+                            .phase = LD_BASE,
                             .doing = apr_pstrcat(r->k->pool, "read all ", kind->token, NULL)};
     directory_class class = ld_paged(r->k, &query, paged_item, &p);
     return class ? class : ld_stored(r, sync_run_complete(r->run, r->c, kind->name));
@@ -143,8 +160,12 @@ static directory_class read_all(ld_run *r, const ld_kind *kind)
 
 static directory_class read_dynamic(ld_run *r, const ld_kind *groups)
 {
-    const ld_query query = {.base = groups->base, .scope = LDAP_SCOPE_SUBTREE, .filter = r->k->d->dialect->dynamic_filter, .attributes = groups->attributes,
-                            .phase = LD_BASE, .doing = "read dynamic groups"};
+    const ld_query query = {.base = groups->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = r->k->d->dialect->dynamic_filter,
+                            .attributes = groups->attributes,
+                            .phase = LD_BASE,
+                            .doing = "read dynamic groups"};
     return ld_paged(r->k, &query, dynamic_group, r);
 }
 
@@ -157,20 +178,27 @@ static int own_sign_in(ld_call *k)
     if (d->bind != LD_BIND_SIMPLE) {
         return 0;
     }
-    const ld_query query = {.base = d->bind_dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = d->dialect->sign_ins, .limit = 1, .phase = LD_READ,
+    const ld_query query = {.base = d->bind_dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = d->dialect->sign_ins,
+                            .limit = 1,
+                            .phase = LD_READ,
                             .doing = "read our own account"};
     return ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count && rows[0]->count > 0;
 }
 
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old` NULL: everything. */
-static directory_class streams(ld_run *r, const ld_kind *kinds, int count, const json_t *old, int syncrepl, const char **tokens, int *unavailable)
+static directory_class streams(ld_run *r, const ld_kind *kinds, int count, const json_t *old, int syncrepl, const char **tokens,
+                               int *unavailable)
 {
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
     directory_class class = DIRECTORY_OK;
     int whole = 1;
     for (int i = 0; !class && i < count; i++) {
         const char *next = NULL;
-        class = syncrepl ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable) : read_all(r, &kinds[i]);
+        class = syncrepl ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable)
+                         : read_all(r, &kinds[i]);
         ida_json_put(fresh, kinds[i].token, next);
         whole = whole && next;
     }
@@ -189,7 +217,8 @@ typedef struct wanted {
     const char *binding;
 } wanted;
 
-static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, int syncrepl, sync_summary *summary, int *unavailable)
+static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, int syncrepl, sync_summary *summary,
+                                int *unavailable)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
@@ -199,7 +228,8 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, i
     *unavailable = 0;
     r->changes = 0;
     r->sign_ins = 0;
-    directory_class class = ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
+    directory_class class =
+        ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
     if (class) {
         return class;
     }
@@ -213,8 +243,8 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, i
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);
 }
 
-directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
-                        sync_summary *summary, directory_error *e)
+directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
+                        void *baton, sync_summary *summary, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     k.deadline = ida_monotonic(d->env) + RUN_MS;
@@ -253,7 +283,8 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     }
     /* Said when it is news, not at each of the syncs that follow. */
     if (!class && !syncrepl && !(state.binding && strcmp(state.binding, w.binding) == 0)) {
-        ida_log(d->env, IDA_LOG_WARN, "IDA0401", "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole directory is read at each sync",
+        ida_log(d->env, IDA_LOG_WARN, "IDA0401",
+                "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole directory is read at each sync",
                 d->tenant->id, ld_server_url(d));
     }
     apr_pool_destroy(r.item_pool);

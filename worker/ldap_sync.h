@@ -24,8 +24,8 @@ typedef struct ld_kind {
 /* Turns a store's failure into the call's error. */
 directory_class ld_stored(ld_run *r, ida_kind kind);
 
-/* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the server gave none.
- * *unavailable: the server cannot sync; nothing was staged. */
+/* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
+ * server gave none. *unavailable: the server cannot sync; nothing was staged. */
 directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next, int *unavailable);
 
 #endif

@@ -1,4 +1,5 @@
-/* Owns RFC 4533 (content synchronisation), refreshOnly: request, sync info, both phases. Must not know what users and groups are made of. */
+/* Owns RFC 4533 (content synchronisation), refreshOnly: request, sync info, both phases. Must not know what users and groups are
+ * made of. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -39,7 +40,8 @@ static directory_class still_there(refresh *f, const char *id)
     return ld_stored(f->r, sync_run_present(f->r->run, f->r->c, f->kind->name, id));
 }
 
-/* Sync state control of an entry: what happened to it, its UUID, perhaps a cookie. 1 when it has one, 0 when it has none, -1 when it is broken. */
+/* Sync state control of an entry: what happened to it, its UUID, perhaps a cookie. 1 when it has one, 0 when it has none, -1 when
+ * it is broken. */
 static int state_of(LDAP *ld, LDAPMessage *message, refresh *f, ber_int_t *state, const char **id)
 {
     LDAPControl **controls = NULL;
@@ -73,7 +75,8 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
         return broken(k);
     }
     if (!told) {
-        /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of nothing, but a proof that they are there. */
+        /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of nothing, but a proof that they
+         * are there. */
         const ld_entry *extra = ld_entry_read(k->d->ld, message, r->item_pool);
         return extra ? f->kind->item(r, extra) : broken(k);
     }
@@ -111,7 +114,8 @@ static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
     char *oid = NULL;
     struct berval *data = NULL, cookie = {0};
     directory_class class = DIRECTORY_OK;
-    if (ldap_parse_intermediate(k->d->ld, message, &oid, &data, NULL, 0) != LDAP_SUCCESS || !oid || strcmp(oid, LDAP_SYNC_INFO) != 0 || !data) {
+    if (ldap_parse_intermediate(k->d->ld, message, &oid, &data, NULL, 0) != LDAP_SUCCESS || !oid
+        || strcmp(oid, LDAP_SYNC_INFO) != 0 || !data) {
         ldap_memfree(oid);
         ber_bvfree(data);
         return DIRECTORY_OK; /* another kind of message: not ours to understand */
@@ -166,8 +170,8 @@ static LDAPControl *request_control(const struct berval *cookie)
     LDAPControl *control = NULL;
     struct berval value = {0};
     BerElement *ber = ber_alloc_t(LBER_USE_DER);
-    if (ber && ber_printf(ber, "{e", LDAP_SYNC_REFRESH_ONLY) != -1 && (!cookie->bv_len || ber_printf(ber, "O", cookie) != -1) && ber_printf(ber, "N}") != -1
-        && ber_flatten2(ber, &value, 0) == 0) {
+    if (ber && ber_printf(ber, "{e", LDAP_SYNC_REFRESH_ONLY) != -1 && (!cookie->bv_len || ber_printf(ber, "O", cookie) != -1)
+        && ber_printf(ber, "N}") != -1 && ber_flatten2(ber, &value, 0) == 0) {
         ldap_control_create(LDAP_CONTROL_SYNC, 1, &value, 1, &control);
     }
     ber_free(ber, 1);
@@ -243,8 +247,13 @@ directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, 
     if (!control) {
         return ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
     }
-    const ld_query query = {.base = kind->base, .scope = LDAP_SCOPE_SUBTREE, .filter = kind->filter, .attributes = kind->attributes, .controls = controls,
-                            .phase = LD_BASE, .doing = apr_pstrcat(k->pool, "sync ", kind->token, NULL)};
+    const ld_query query = {.base = kind->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = kind->filter,
+                            .attributes = kind->attributes,
+                            .controls = controls,
+                            .phase = LD_BASE,
+                            .doing = apr_pstrcat(k->pool, "sync ", kind->token, NULL)};
     directory_class class = ld_stream(k, &query, take, &f, &answer);
     ldap_control_free(control);
     if (!class && answer.code == LDAP_SUCCESS) {

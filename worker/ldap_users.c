@@ -10,10 +10,12 @@
 /* Look, act, look again; once more from the start when the answer to the act was lost. */
 #define ATTEMPTS 2
 
-static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len, const char *doing)
+static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len,
+                               const char *doing)
 {
     struct berval value = {.bv_val = (char *)(uintptr_t)bytes, .bv_len = len}, *values[] = {&value, NULL};
-    LDAPMod mod = {.mod_op = LDAP_MOD_REPLACE | LDAP_MOD_BVALUES, .mod_type = (char *)(uintptr_t)attribute}, *mods[] = {&mod, NULL};
+    LDAPMod mod = {.mod_op = LDAP_MOD_REPLACE | LDAP_MOD_BVALUES, .mod_type = (char *)(uintptr_t)attribute},
+            *mods[] = {&mod, NULL};
     mod.mod_bvalues = values;
     return ld_modify(k, dn, mods, LD_WRITE, doing);
 }
@@ -24,7 +26,8 @@ directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const ch
     return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
 }
 
-directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id, directory_error *e)
+directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id,
+                               directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user, manager;
@@ -59,7 +62,12 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
 static directory_class photo_shown(ld_call *k, const directory_user *user, const unsigned char *photo, size_t len, int *same)
 {
     const char *const attributes[] = {k->d->dialect->photo, NULL};
-    const ld_query query = {.base = user->dn, .scope = LDAP_SCOPE_BASE, .filter = "(objectClass=*)", .attributes = attributes, .limit = 1, .phase = LD_READ,
+    const ld_query query = {.base = user->dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_READ,
                             .doing = "read the photo"};
     const ld_entry **rows;
     int count;
@@ -69,7 +77,8 @@ static directory_class photo_shown(ld_call *k, const directory_user *user, const
     return class;
 }
 
-directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len, const char *type, directory_error *e)
+directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
+                             const char *type, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
@@ -130,6 +139,8 @@ directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, direc
             return last;
         }
     }
-    return last != DIRECTORY_OK ? last
-                                : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: %s was written, but the directory still shows %s as enabled", ld_server_url(d), t->lock, after->dn);
+    return last != DIRECTORY_OK
+               ? last
+               : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: %s was written, but the directory still shows %s as enabled",
+                         ld_server_url(d), t->lock, after->dn);
 }

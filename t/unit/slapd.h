@@ -1,4 +1,5 @@
-/* What the tests against a real slapd share: the server (through t/unit/with-slapd.pl), a tenant that names it, and peers that misbehave. */
+/* What the tests against a real slapd share: the server (through t/unit/with-slapd.pl), a tenant that names it, and peers that
+ * misbehave. */
 #ifndef T_UNIT_SLAPD_H
 #define T_UNIT_SLAPD_H
 
@@ -80,7 +81,8 @@ __attribute__((unused)) static int64_t real_clock(void *baton)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Starts the server with options as perl text ("overlays => [...]"). Skips the whole program with the reason where slapd is not installed. */
+/* Starts the server with options as perl text ("overlays => [...]"). Skips the whole program with the reason where slapd is not
+ * installed. */
 __attribute__((unused)) static void slapd_start(const char *options)
 {
     const char *source = getenv("IDADMIN_SRC");
@@ -117,10 +119,13 @@ __attribute__((unused)) static void slapd_start(const char *options)
 /* A tenant on the server. `urls`: JSON text of the list; `more`: further JSON members, each with a comma before it. */
 __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const char *more)
 {
-    char *text = ida_printf(pool, "{\"urls\":%s,\"dialect\":\"openLdap\",\"bind\":\"simple\",\"bindDn\":\"%s\",\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\","
-                                  "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\",\"placeholderMember\":\"%s\"%s}",
-                            urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir, perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
-                            perl("$Idadmin::Test::Slapd::groups"), perl("$Idadmin::Test::Slapd::filler"), more);
+    char *text = ida_printf(
+        pool,
+        "{\"urls\":%s,\"dialect\":\"openLdap\",\"bind\":\"simple\",\"bindDn\":\"%s\",\"bindPasswordFile\":\"%s/password\","
+        "\"caFile\":\"%s\","
+        "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\",\"placeholderMember\":\"%s\"%s}",
+        urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir, perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
+        perl("$Idadmin::Test::Slapd::groups"), perl("$Idadmin::Test::Slapd::filler"), more);
     json_error_t error;
     json_t *document = ida_json_keep(pool, json_loads(text, 0, &error));
     if (!document) {
@@ -156,7 +161,8 @@ __attribute__((unused)) static int is_class(directory_class got, directory_class
 {
     int good = ok(got == want, "%s", name);
     if (!good) {
-        printf("# got: %s, want: %s; %s\n", directory_class_text(got), directory_class_text(want), e->message ? e->message : "(no message)");
+        printf("# got: %s, want: %s; %s\n", directory_class_text(got), directory_class_text(want),
+               e->message ? e->message : "(no message)");
     }
     return good;
 }
@@ -169,7 +175,8 @@ __attribute__((unused)) static int silent_port(int *fd)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     *fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(*fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(*fd, 8) != 0 || getsockname(*fd, (struct sockaddr *)&address, &size) != 0) {
+    if (bind(*fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(*fd, 8) != 0
+        || getsockname(*fd, (struct sockaddr *)&address, &size) != 0) {
         printf("Bail out! no port\n");
         exit(1);
     }
@@ -180,7 +187,8 @@ __attribute__((unused)) static int silent_port(int *fd)
 typedef struct wire {
     atomic_int listener;
     int port, target;
-    atomic_int cut; /* n > 0: the n-th piece from the server is thrown away and the connection closed; -1: close at once whatever comes */
+    atomic_int cut; /* n > 0: the n-th piece from the server is thrown away and the connection closed; -1: close at once whatever
+                       comes */
     atomic_int connections;
     atomic_int stop;
     pthread_t thread;
@@ -188,7 +196,9 @@ typedef struct wire {
 
 static int wire_connect(const wire *w)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)w->target)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)w->target)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         close(fd);

@@ -69,14 +69,17 @@ static void classes(void)
         const char *field;
         directory_class class = ld_classify(pool, cases[i].code, cases[i].phase, cases[i].text, &field);
         int right = class == cases[i].class && (field ? cases[i].field && strcmp(field, cases[i].field) == 0 : !cases[i].field);
-        ok(right, "code %d, %s: %s", cases[i].code, cases[i].text ? cases[i].text : "no text", directory_class_text(cases[i].class));
+        ok(right, "code %d, %s: %s", cases[i].code, cases[i].text ? cases[i].text : "no text",
+           directory_class_text(cases[i].class));
         if (!right) {
             printf("# got: %s, field %s\n", directory_class_text(class), field ? field : "(none)");
         }
     }
     is_str(ld_code_text(pool, 32, "a\nb"), "No such object (32): a b", "a message is one line");
-    ok(directory_holds(DIRECTORY_TRANSIENT) && directory_holds(DIRECTORY_THROTTLED) && directory_holds(DIRECTORY_CREDENTIALS) && directory_holds(DIRECTORY_CONFIG)
-       && !directory_holds(DIRECTORY_CONFLICT) && !directory_holds(DIRECTORY_UNSURE) && !directory_holds(DIRECTORY_OK) && !directory_holds((directory_class)99), "what holds a directory");
+    ok(directory_holds(DIRECTORY_TRANSIENT) && directory_holds(DIRECTORY_THROTTLED) && directory_holds(DIRECTORY_CREDENTIALS)
+           && directory_holds(DIRECTORY_CONFIG) && !directory_holds(DIRECTORY_CONFLICT) && !directory_holds(DIRECTORY_UNSURE)
+           && !directory_holds(DIRECTORY_OK) && !directory_holds((directory_class)99),
+       "what holds a directory");
 }
 
 static struct berval text(const char *value)
@@ -86,15 +89,24 @@ static struct berval text(const char *value)
 
 static void schema(void)
 {
-    const struct berval types[] = {text("( 2.5.4.3 NAME ( 'cn' 'commonName' ) SUP name )"), text("( 2.5.4.6 NAME ( 'c' 'countryName' ) SUP name )"),
-                                   text("( 1.2.3 NAME 'badge' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"), text("nonsense"), text("( 1.2.4 NAME 'other' )")};
-    const struct berval classes_[] = {text("( 2.5.6.0 NAME 'top' ABSTRACT MUST objectClass )"), text("( 2.5.6.6 NAME 'person' SUP top STRUCTURAL MUST cn )"),
-                                      text("( 1.1 NAME 'worker' SUP person STRUCTURAL MAY other )"), text("( 1.2 NAME 'demanding' SUP top AUXILIARY MUST other MAY badge )"),
-                                      text("( 1.3 NAME 'badged' SUP top AUXILIARY MAY badge )"), text("( 1.4 NAME 'loop' SUP loop STRUCTURAL )"), text("((")};
+    const struct berval types[] = {text("( 2.5.4.3 NAME ( 'cn' 'commonName' ) SUP name )"),
+                                   text("( 2.5.4.6 NAME ( 'c' 'countryName' ) SUP name )"),
+                                   text("( 1.2.3 NAME 'badge' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"), text("nonsense"),
+                                   text("( 1.2.4 NAME 'other' )")};
+    const struct berval classes_[] = {text("( 2.5.6.0 NAME 'top' ABSTRACT MUST objectClass )"),
+                                      text("( 2.5.6.6 NAME 'person' SUP top STRUCTURAL MUST cn )"),
+                                      text("( 1.1 NAME 'worker' SUP person STRUCTURAL MAY other )"),
+                                      text("( 1.2 NAME 'demanding' SUP top AUXILIARY MUST other MAY badge )"),
+                                      text("( 1.3 NAME 'badged' SUP top AUXILIARY MAY badge )"),
+                                      text("( 1.4 NAME 'loop' SUP loop STRUCTURAL )"),
+                                      text("((")};
     ld_schema *s = ld_schema_make(pool, types, 5, classes_, 7);
-    ok(ld_schema_knows(s, "CN") && ld_schema_knows(s, "commonname") && ld_schema_knows(s, "2.5.4.3") && !ld_schema_knows(s, "jpegPhoto"), "names in any case, aliases, OIDs");
+    ok(ld_schema_knows(s, "CN") && ld_schema_knows(s, "commonname") && ld_schema_knows(s, "2.5.4.3")
+           && !ld_schema_knows(s, "jpegPhoto"),
+       "names in any case, aliases, OIDs");
     ok(ld_schema_allows(s, "worker", "commonName") && ld_schema_allows(s, "Worker", "other"), "own and inherited attributes");
-    ok(!ld_schema_allows(s, "worker", "c") && !ld_schema_allows(s, "nobody", "cn") && !ld_schema_allows(s, "loop", "c"), "others are not allowed; a loop ends");
+    ok(!ld_schema_allows(s, "worker", "c") && !ld_schema_allows(s, "nobody", "cn") && !ld_schema_allows(s, "loop", "c"),
+       "others are not allowed; a loop ends");
     is_str(ld_schema_auxiliary(s, "badge"), "badged", "the auxiliary class that demands nothing else");
     is_str(ld_schema_auxiliary(s, "c"), NULL, "none for country");
 }

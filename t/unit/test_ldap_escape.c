@@ -19,7 +19,9 @@ static void filters(void)
 /* What was escaped into a DN must come back as it was. */
 static void dn_round_trips(void)
 {
-    static const char *const values[] = {"plain", " leading", "trailing ", "#hash", "a#b", "a,b", "a+b", "a\"b", "a\\b", "a<b>", "a;b", "a=b", " ", "  ", "\\", "åäö 王小明", ",+\"\\<>;= # "};
+    static const char *const values[] = {"plain", " leading", "trailing ", "#hash",      "a#b",          "a,b",
+                                         "a+b",   "a\"b",     "a\\b",      "a<b>",       "a;b",          "a=b",
+                                         " ",     "  ",       "\\",        "åäö 王小明", ",+\"\\<>;= # "};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char *dn = apr_pstrcat(pool, "uid=", ld_dn_value(pool, values[i]), ",ou=people,dc=x", NULL);
         is_str(ld_rdn_value(pool, dn, "UID"), values[i], "escaped into a DN and read back");
@@ -46,7 +48,8 @@ static void keys(void)
     ok(same("cn=a+sn=b,dc=x", "sn=B+cn=A,dc=x"), "order inside a multi-valued RDN");
     ok(!same("cn=a,cn=b,dc=x", "cn=a\\,cn=b,dc=x"), "a comma inside a value divides nothing");
     ok(!same("cn=ab,dc=x", "cn=a,dc=x"), "different is different");
-    ok(!ld_dn_key(pool, "Eva Berg") && !ld_dn_key(pool, "") && !ld_dn_key(pool, NULL) && !ld_dn_key(pool, "cn=a,,dc=x"), "what is no DN has no key");
+    ok(!ld_dn_key(pool, "Eva Berg") && !ld_dn_key(pool, "") && !ld_dn_key(pool, NULL) && !ld_dn_key(pool, "cn=a,,dc=x"),
+       "what is no DN has no key");
     ok(ld_dn_key(pool, "cn=#04024869,dc=x") != NULL, "a value in BER");
     ok(ld_dn_key(pool, "cn=\\ff\\fe,dc=x") != NULL, "bytes that are no UTF-8 still have a key");
     ok(ld_dn_key_below("uid=a,ou=people,dc=x", "ou=people,dc=x") && ld_dn_key_below("dc=x", "dc=x"), "below and at the base");
@@ -57,18 +60,30 @@ static void keys(void)
 
 static void uuids_and_times(void)
 {
-    static const unsigned char bytes[16] = {0xfc, 0x0f, 0xef, 0x8a, 0x79, 0xe1, 0x10, 0x41, 0x99, 0x6b, 0, 0x76, 0x41, 0x2a, 0x70, 0xa3};
+    static const unsigned char bytes[16] = {0xfc, 0x0f, 0xef, 0x8a, 0x79, 0xe1, 0x10, 0x41,
+                                            0x99, 0x6b, 0,    0x76, 0x41, 0x2a, 0x70, 0xa3};
     is_str(ld_uuid_text(pool, bytes, 16), "fc0fef8a-79e1-1041-996b-0076412a70a3", "a UUID's bytes as text");
     ok(!ld_uuid_text(pool, bytes, 15), "fifteen bytes are none");
     is_str(ld_uuid_canonical(pool, "FC0FEF8A-79E1-1041-996B-0076412A70A3"), "fc0fef8a-79e1-1041-996b-0076412a70a3", "lower case");
-    ok(!ld_uuid_canonical(pool, "fc0fef8a-79e1-1041-996b-0076412a70a") && !ld_uuid_canonical(pool, "*") && !ld_uuid_canonical(pool, NULL)
-       && !ld_uuid_canonical(pool, "fc0fef8a079e1-1041-996b-0076412a70a3"), "anything else is none");
+    ok(!ld_uuid_canonical(pool, "fc0fef8a-79e1-1041-996b-0076412a70a") && !ld_uuid_canonical(pool, "*")
+           && !ld_uuid_canonical(pool, NULL) && !ld_uuid_canonical(pool, "fc0fef8a079e1-1041-996b-0076412a70a3"),
+       "anything else is none");
     is_int(ld_time("20261121093000Z"), 1795253400000, "a time");
     is_int(ld_time("20261121093000.123456Z"), 1795253400123, "with a fraction");
     is_int(ld_time("20261121103000+0100"), 1795253400000, "with an offset");
     is_int(ld_time("202611210930Z"), 1795253400000, "without seconds");
     is_int(ld_time("2026112109.5Z"), 1795253400000, "half an hour");
-    const char *const bad[] = {"", "0", "2026", "20261121093000", "20261321093000Z", "20261121093000Zx", "20261121093000.Z", "2026112109300Z", "abc", "20261121250000Z", "20261121093000+1"};
+    const char *const bad[] = {"",
+                               "0",
+                               "2026",
+                               "20261121093000",
+                               "20261321093000Z",
+                               "20261121093000Zx",
+                               "20261121093000.Z",
+                               "2026112109300Z",
+                               "abc",
+                               "20261121250000Z",
+                               "20261121093000+1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(ld_time(bad[i]) == 0, "no time: \"%s\"", bad[i]);
     }

@@ -1,4 +1,5 @@
-/* Connecting to a real slapd, and to what should be one: protection, trust, credentials, silence at every point, several servers, the doctor. */
+/* Connecting to a real slapd, and to what should be one: protection, trust, credentials, silence at every point, several servers,
+ * the doctor. */
 #include "t/unit/slapd.h"
 
 #include "worker/directory.h"
@@ -32,22 +33,32 @@ static void protection(void)
     is_class(find_eva(json_list(plain, NULL), ",\"startTls\":true", &e, &ms), DIRECTORY_OK, &e, "StartTLS: found");
 
     directory *d = NULL;
-    ok(ops->open(&d, &env, tenant_with(json_list(plain, NULL), ""), IDA_DIR_ON_PREMISES, pool, &e) == DIRECTORY_CONFIG && strstr(e.message, "startTls"),
+    ok(ops->open(&d, &env, tenant_with(json_list(plain, NULL), ""), IDA_DIR_ON_PREMISES, pool, &e) == DIRECTORY_CONFIG
+           && strstr(e.message, "startTls"),
        "ldap:// without StartTLS is refused before anything is sent");
-    ok(ops->open(&d, &env, tenant_with(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\""), IDA_DIR_ON_PREMISES, pool, &e) == DIRECTORY_CONFIG
-       && strstr(e.message, "openLdap only"), "another dialect is refused, naming the one there is");
+    ok(ops->open(&d, &env, tenant_with(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\""), IDA_DIR_ON_PREMISES, pool, &e)
+               == DIRECTORY_CONFIG
+           && strstr(e.message, "openLdap only"),
+       "another dialect is refused, naming the one there is");
 
     write_file(slapd_file("other.pem"), "", 0644);
-    char *made = perl("my $d = '%s'; my $r = Idadmin::Test::run_command(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', 2, '-subj', '/CN=stranger', "
-                      "'-keyout', \"$d/other.key\", '-out', \"$d/other.pem\"]); $r->{exit}", slapd_dir);
+    char *made = perl(
+        "my $d = '%s'; my $r = Idadmin::Test::run_command(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', "
+        "'-days', 2, '-subj', '/CN=stranger', "
+        "'-keyout', \"$d/other.key\", '-out', \"$d/other.pem\"]); $r->{exit}",
+        slapd_dir);
     is_str(made, "0", "a stranger's authority");
     char *other = apr_psprintf(pool, ",\"caFile\":\"%s\"", slapd_file("other.pem"));
-    is_class(find_eva(json_list(ldaps, NULL), other, &e, &ms), DIRECTORY_CONFIG, &e, "LDAPS, certificate of an unknown authority: configuration, not network");
+    is_class(find_eva(json_list(ldaps, NULL), other, &e, &ms), DIRECTORY_CONFIG, &e,
+             "LDAPS, certificate of an unknown authority: configuration, not network");
     ok(e.message && strstr(e.message, "caFile") && strstr(e.message, ldaps), "the message names server and caFile");
-    is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", other, NULL), &e, &ms), DIRECTORY_CONFIG, &e, "StartTLS, unknown authority: configuration");
-    is_class(find_eva(json_list(ldaps, NULL), ",\"caFile\":\"/nowhere/ca.pem\"", &e, &ms), DIRECTORY_CONFIG, &e, "caFile that is not there: configuration");
+    is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", other, NULL), &e, &ms), DIRECTORY_CONFIG,
+             &e, "StartTLS, unknown authority: configuration");
+    is_class(find_eva(json_list(ldaps, NULL), ",\"caFile\":\"/nowhere/ca.pem\"", &e, &ms), DIRECTORY_CONFIG, &e,
+             "caFile that is not there: configuration");
     char *by_name = ida_printf(pool, "ldaps://127.0.0.2%s", strrchr(ldaps, ':'));
-    is_class(find_eva(json_list(by_name, NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e, "nobody listens on another address: transient");
+    is_class(find_eva(json_list(by_name, NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+             "nobody listens on another address: transient");
 }
 
 static void wrong_host(void)
@@ -66,7 +77,8 @@ static void wrong_host(void)
     }
     int before = atomic_exchange(&w->listener, fd);
     usleep(100000); /* the wire's thread looks at its listener twenty times a second */
-    is_class(find_eva(json_list(ida_printf(pool, "ldaps://127.0.0.3:%d", w->port), NULL), "", &e, &ms), DIRECTORY_CONFIG, &e, "certificate of another host: configuration");
+    is_class(find_eva(json_list(ida_printf(pool, "ldaps://127.0.0.3:%d", w->port), NULL), "", &e, &ms), DIRECTORY_CONFIG, &e,
+             "certificate of another host: configuration");
     is_int(atomic_load(&w->connections), 1, "said by the true server");
     atomic_store(&w->listener, before);
     usleep(100000);
@@ -83,17 +95,20 @@ static void credentials(void)
     write_file(slapd_file("open"), "whatever\n", 0644);
     char *wrong = apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("wrong"));
     wire *second = wire_to(atoi(strrchr(ldaps, ':') + 1));
-    is_class(find_eva(json_list(ldaps, port_url("ldaps", second->port)), wrong, &e, &ms), DIRECTORY_CREDENTIALS, &e, "wrong password: credentials");
+    is_class(find_eva(json_list(ldaps, port_url("ldaps", second->port)), wrong, &e, &ms), DIRECTORY_CREDENTIALS, &e,
+             "wrong password: credentials");
     ok(e.message && !strstr(e.message, "not-the-password"), "the message holds no password");
     is_int(atomic_load(&second->connections), 0, "the second server is not tried with a refused password");
-    is_class(find_eva(json_list(port_url("ldaps", second->port), ldaps), "", &e, &ms), DIRECTORY_OK, &e, "with the right one the wire works");
+    is_class(find_eva(json_list(port_url("ldaps", second->port), ldaps), "", &e, &ms), DIRECTORY_OK, &e,
+             "with the right one the wire works");
     is_int(atomic_load(&second->connections), 1, "and is seen");
     wire_end(second);
-    is_class(find_eva(json_list(ldaps, NULL), apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("empty")), &e, &ms), DIRECTORY_CONFIG, &e,
-             "empty password: refused here, never sent");
-    is_class(find_eva(json_list(ldaps, NULL), apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("open")), &e, &ms), DIRECTORY_CONFIG, &e,
-             "password file that others can read: configuration");
-    is_class(find_eva(json_list(ldaps, NULL), ",\"userBase\":\"ou=nobody,dc=nordic,dc=example\"", &e, &ms), DIRECTORY_CONFIG, &e, "userBase that is not there: configuration");
+    is_class(find_eva(json_list(ldaps, NULL), apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("empty")), &e, &ms),
+             DIRECTORY_CONFIG, &e, "empty password: refused here, never sent");
+    is_class(find_eva(json_list(ldaps, NULL), apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("open")), &e, &ms),
+             DIRECTORY_CONFIG, &e, "password file that others can read: configuration");
+    is_class(find_eva(json_list(ldaps, NULL), ",\"userBase\":\"ou=nobody,dc=nordic,dc=example\"", &e, &ms), DIRECTORY_CONFIG, &e,
+             "userBase that is not there: configuration");
 }
 
 static void silence(void)
@@ -101,20 +116,25 @@ static void silence(void)
     directory_error e;
     int64_t ms;
     int fd, port = silent_port(&fd);
-    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e, "LDAPS peer that never speaks: transient");
+    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+             "LDAPS peer that never speaks: transient");
     ok(ms < 13000, "and bounded (%lld ms)", (long long)ms);
-    is_class(find_eva(json_list(port_url("ldap", port), NULL), ",\"startTls\":true", &e, &ms), DIRECTORY_TRANSIENT, &e, "StartTLS peer that never speaks: transient");
+    is_class(find_eva(json_list(port_url("ldap", port), NULL), ",\"startTls\":true", &e, &ms), DIRECTORY_TRANSIENT, &e,
+             "StartTLS peer that never speaks: transient");
     ok(ms < 13000, "and bounded (%lld ms)", (long long)ms);
-    is_class(find_eva(json_list(port_url("ldaps", port), ldaps), "", &e, &ms), DIRECTORY_OK, &e, "the next server answers instead");
+    is_class(find_eva(json_list(port_url("ldaps", port), ldaps), "", &e, &ms), DIRECTORY_OK, &e,
+             "the next server answers instead");
     close(fd);
     is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e, "closed port: transient");
     ok(ms < 2000 && e.message && strstr(e.message, "refused"), "at once, saying so");
-    is_class(find_eva("[\"ldaps://nobody.invalid:636\"]", "", &e, &ms), DIRECTORY_TRANSIENT, &e, "a name that does not resolve: transient");
+    is_class(find_eva("[\"ldaps://nobody.invalid:636\"]", "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+             "a name that does not resolve: transient");
     ok(ms < DIRECTORY_CALL_MS, "and bounded (%lld ms)", (long long)ms);
 
     wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
     atomic_store(&w->cut, -1);
-    is_class(find_eva(json_list(port_url("ldaps", w->port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e, "peer that hangs up inside the TLS handshake: transient, not configuration");
+    is_class(find_eva(json_list(port_url("ldaps", w->port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+             "peer that hangs up inside the TLS handshake: transient, not configuration");
     wire_end(w);
 }
 
@@ -128,17 +148,20 @@ static void session_life(void)
     is_class(ops->find(d, pool, user.id, NULL, &user, &e), DIRECTORY_OK, &e, "found by ID");
     is_int(atomic_load(&w->connections), 1, "one connection serves several calls");
     atomic_store(&w->cut, 1);
-    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e, "a read whose answer is lost is repeated on a new connection");
+    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e,
+             "a read whose answer is lost is repeated on a new connection");
     is_int(atomic_load(&w->connections), 2, "which is the second");
     perl("$s->restart; 'ok'");
-    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e, "a restarted server is met by a new connection");
+    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e,
+             "a restarted server is met by a new connection");
     perl("$s->stop; 'ok'");
     is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_TRANSIENT, &e, "server down: transient");
     perl("$s->start; 'ok'");
     is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e, "server back: found");
     perl("$s->freeze; 'ok'");
     int64_t start = ida_monotonic(&env);
-    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_TRANSIENT, &e, "black hole behind TLS: transient");
+    is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_TRANSIENT, &e,
+             "black hole behind TLS: transient");
     int64_t ms = ida_monotonic(&env) - start;
     ok(ms <= DIRECTORY_CALL_MS + 1500, "and bounded by the call limit (%lld ms)", (long long)ms);
     perl("$s->thaw; 'ok'");
@@ -166,8 +189,20 @@ static void doctor(void)
     json_t *report = ida_json_keep(pool, json_array());
     directory *d = open_with(tenant_with(json_list(ldaps, NULL), ""));
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_OK, &e, "probe: all well");
-    const char *const checks[] = {"connect", "userBase", "groupBase", "createIn", "users", "groups", "schema", "disabling accounts", "markerAttribute", "fields",
-                                  "content synchronisation", "placeholderMember", "sign-ins", "clock"};
+    const char *const checks[] = {"connect",
+                                  "userBase",
+                                  "groupBase",
+                                  "createIn",
+                                  "users",
+                                  "groups",
+                                  "schema",
+                                  "disabling accounts",
+                                  "markerAttribute",
+                                  "fields",
+                                  "content synchronisation",
+                                  "placeholderMember",
+                                  "sign-ins",
+                                  "clock"};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const json_t *one = report_line(report, checks[i]);
         ok(one && json_is_true(json_object_get(one, "ok")), "probe tells about: %s", checks[i]);
@@ -180,7 +215,8 @@ static void doctor(void)
     close(fd);
     d = open_with(tenant_with(json_list(port_url("ldaps", port), ldaps), ",\"groupBase\":\"ou=lost,dc=nordic,dc=example\""));
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_TRANSIENT, &e, "probe: the first failure is the result");
-    ok(json_is_false(json_object_get(report_line(report, "connect"), "ok")), "a server that is away is told, though another answers");
+    ok(json_is_false(json_object_get(report_line(report, "connect"), "ok")),
+       "a server that is away is told, though another answers");
     ok(json_is_false(json_object_get(report_line(report, "groupBase"), "ok")), "a lost groupBase is told");
     ok(json_is_true(json_object_get(report_line(report, "userBase"), "ok")), "the rest is still checked");
     ops->close(d);

@@ -1,5 +1,5 @@
-/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present phase, moves, lost and foreign tokens, the guard,
- * broken streams, and the way without syncprov. */
+/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present phase, moves, lost and
+ * foreign tokens, the guard, broken streams, and the way without syncprov. */
 #include <sqlite3.h>
 
 #include "core/store_sync.h"
@@ -81,7 +81,8 @@ static int64_t users_cached(void)
 static void meddle(const char *sql)
 {
     sqlite3 *file;
-    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
+    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK
+        || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
         printf("# meddle: %s\n", sqlite3_errmsg(file));
     }
     sqlite3_close(file);
@@ -95,11 +96,14 @@ static void whole(directory *d)
     is_str(phases, "users:present groups:present ", "reads everything");
     is_int(users_cached(), 20, "twenty users");
     ida_user *anna = user_of("anna.lind");
-    ok(anna && anna->enabled && anna->manager_upn && strcmp(anna->manager_upn, "eva.berg@nordic.example") == 0, "with managers, by DN");
-    ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title && anna->created_at > 0, "with their fields");
+    ok(anna && anna->enabled && anna->manager_upn && strcmp(anna->manager_upn, "eva.berg@nordic.example") == 0,
+       "with managers, by DN");
+    ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title && anna->created_at > 0,
+       "with their fields");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Everyone in sales|Sales team", "with groups, dynamic ones too");
     store_sync_state state = state_now();
-    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") && strstr(state.tokens, "groups"), "tokens for both streams");
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") && strstr(state.tokens, "groups"),
+       "tokens for both streams");
     is_int(state.sign_ins, 1, "sign-ins are recorded (our own bind is one)");
 
     const char *before = apr_pstrdup(pool, state.tokens);
@@ -116,20 +120,35 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
 {
     sync_summary summary;
     directory_error e;
-    char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL), *moved = apr_pstrcat(pool, "moved.", tag, NULL);
+    char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL),
+         *moved = apr_pstrcat(pool, "moved.", tag, NULL);
     is_str(perl("$s->add_user('%s'); $s->add_user('%s'); 'ok'", gone, moved), "ok", "two to begin with");
-    is_str(perl("$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: groupOfNames\\ncn: Group %s\\nmember: uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'", tag, groups, tag, gone,
-                people, moved, people), "ok", "and their group");
+    is_str(
+        perl(
+            "$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: groupOfNames\\ncn: Group %s\\nmember: "
+            "uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'",
+            tag, groups, tag, gone, people, moved, people),
+        "ok", "and their group");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "is a member");
     ida_user *before = user_of(moved);
 
-    is_str(perl("$s->add_user('%s', manager => 'uid=%s,%s', departmentNumber => 'Sales'); $s->delete_entry('uid=%s,%s'); 'ok'", added, moved, people, gone, people), "ok", "one in, one out");
-    is_str(perl("$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); "
-                "$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: ou=%s,%s\\n\"); 'ok'", tag, people, tag, moved, people, moved, tag, people), "ok",
-           "one moved and renamed");
-    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=%s,%s\\n-\\ndelete: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'", groups, added, people,
-                people), "ok", "memberships changed");
+    is_str(perl("$s->add_user('%s', manager => 'uid=%s,%s', departmentNumber => 'Sales'); $s->delete_entry('uid=%s,%s'); 'ok'",
+                added, moved, people, gone, people),
+           "ok", "one in, one out");
+    is_str(
+        perl(
+            "$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); "
+            "$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: "
+            "ou=%s,%s\\n\"); 'ok'",
+            tag, people, tag, moved, people, moved, tag, people),
+        "ok", "one moved and renamed");
+    is_str(
+        perl(
+            "$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=%s,%s\\n-\\ndelete: "
+            "member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
+            groups, added, people, people),
+        "ok", "memberships changed");
     if (restart) {
         perl("$s->restart; 'ok'");
     }
@@ -139,12 +158,16 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
     ok(!user_of(gone), "the deleted one is gone");
     is_int(summary.deleted_users, 1, "one deletion, no more");
     ida_user *after = user_of(moved);
-    ok(before && after && strcmp(before->id, after->id) == 0 && strstr(after->dn, tag) && strcmp(before->dn, after->dn) != 0, "the moved one keeps its ID and has its new DN");
+    ok(before && after && strcmp(before->id, after->id) == 0 && strstr(after->dn, tag) && strcmp(before->dn, after->dn) != 0,
+       "the moved one keeps its ID and has its new DN");
     is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "and its group");
-    ok((after = user_of(added)) && after->manager_id && before && strcmp(after->manager_id, before->id) == 0, "the manager is resolved at the new place");
+    ok((after = user_of(added)) && after->manager_id && before && strcmp(after->manager_id, before->id) == 0,
+       "the manager is resolved at the new place");
     is_str(groups_of(added), "All staff|Everyone in sales", "memberships came, by rule too");
     is_str(groups_of("tove.ahlgren"), "", "and went");
-    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'", groups, people), "ok", "as before");
+    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
+                groups, people),
+           "ok", "as before");
 }
 
 static void tokens(directory *d)
@@ -152,7 +175,10 @@ static void tokens(directory *d)
     sync_summary summary;
     directory_error e;
     /* "rid=000,csn=20990101000000.000000Z#000000#000#000000" and "nonsense" */
-    meddle("UPDATE sync_state SET tokens='{\"users\":\"cmlkPTAwMCxjc249MjA5OTAxMDEwMDAwMDAuMDAwMDAwWiMwMDAwMDAjMDAwIzAwMDAwMA==\",\"groups\":\"bm9uc2Vuc2U=\"}'");
+    meddle(
+        "UPDATE sync_state SET "
+        "tokens='{\"users\":\"cmlkPTAwMCxjc249MjA5OTAxMDEwMDAwMDAuMDAwMDAwWiMwMDAwMDAjMDAwIzAwMDAwMA==\","
+        "\"groups\":\"bm9uc2Vuc2U=\"}'");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token newer than the server: everything is read again");
     is_str(phases, "users:present groups:present ", "in full");
     meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.users','bm9uc2Vuc2U=')");
@@ -172,7 +198,9 @@ static void guard(void)
     sync_summary summary;
     directory_error e;
     int64_t before = users_cached();
-    directory *d = open_with(tenant_with(json_list(ldaps, NULL), ",\"userBase\":\"ou=services,dc=nordic,dc=example\",\"createIn\":\"ou=services,dc=nordic,dc=example\""));
+    directory *d = open_with(
+        tenant_with(json_list(ldaps, NULL),
+                    ",\"userBase\":\"ou=services,dc=nordic,dc=example\",\"createIn\":\"ou=services,dc=nordic,dc=example\""));
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "another base without users");
     ok(summary.guard_stopped && summary.reason, "stops at the deletion guard");
     is_int(users_cached(), before, "and the cache is as it was");
@@ -207,7 +235,8 @@ static void broken_streams(void)
     }
     ok(broken > 0, "some of the cuts hit a stream: transient");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and the next sync is well");
-    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e), DIRECTORY_LOCAL, &e, "a sync that is told to stop stops");
+    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e), DIRECTORY_LOCAL, &e,
+             "a sync that is told to stop stops");
     is_int(users_cached(), before, "with the cache as it was");
     ops->close(d);
     wire_end(w);
@@ -217,15 +246,27 @@ static void limits_and_no_syncprov(void)
 {
     sync_summary summary;
     directory_error e;
-    is_str(perl("$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => [qw(memberof ppolicy dynlist)]); 'ok'"), "ok", "a server without syncprov");
+    is_str(
+        perl(
+            "$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => [qw(memberof ppolicy dynlist)]); "
+            "'ok'"),
+        "ok", "a server without syncprov");
     directory *d = open_with(tenant_with(json_list(perl("$main::t->ldaps_url"), NULL), ""));
     is_class(run_sync(d, 0, 1, &summary, &e), DIRECTORY_OK, &e, "is read by pages");
     is_int(users_cached(), 1220, "all of it");
     is_str(phases, "", "without content synchronisation");
-    is_str(perl("$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited size.pr=70 time=unlimited'); 'ok'"), "ok", "pages of at most 70");
+    is_str(
+        perl(
+            "$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited "
+            "size.pr=70 time=unlimited'); 'ok'"),
+        "ok", "pages of at most 70");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the page is halved until it is taken");
     is_int(users_cached(), 1220, "all of it");
-    is_str(perl("$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=100 size.prtotal=100'); 'ok'"), "ok", "a hundred entries in all");
+    is_str(
+        perl(
+            "$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=100 "
+            "size.prtotal=100'); 'ok'"),
+        "ok", "a hundred entries in all");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_CONFIG, &e, "a cut answer is no whole directory");
     is_int(users_cached(), 1220, "nothing is deleted");
     ops->close(d);
