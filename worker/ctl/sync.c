@@ -145,6 +145,7 @@ static int sync_now(ctl_call *ctl)
 
 const ctl_command ctl_sync_commands[] = {
     {"sync", NULL, "ID", 1, 1, "Ask the worker to sync a tenant's directories now.",
+     "Also looks at once whether a directory that the workers hold is well again.\n"
      "A sync that the deletion guard stopped stays stopped until it is asked for with --accept-deletions.",
      {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
       {"timeout", "TIME", "how long to wait, default 10m"},

@@ -10,6 +10,7 @@
 #include "core/credentials.h"
 #include "core/json.h"
 #include "core/store_audit.h"
+#include "core/store_directory.h"
 #include "core/store_tenant.h"
 #include "core/text.h"
 #include "worker/ctl/ctl.h"
@@ -123,6 +124,13 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     kind = store_tenant_put(s, c, work->tenant, work->canonical, work->seal);
     if (kind) {
         return kind;
+    }
+    /* Whoever applies a document has looked: a directory that was held is tried again at once. */
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        int was_held;
+        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, &was_held)) != IDA_OK) {
+            return kind;
+        }
     }
     ida_audit *record = ctl_audit(work->ctl, work->tenant->id, "tenant.apply", work->tenant->id);
     json_t *members = json_array();
@@ -241,7 +249,8 @@ static int show(ctl_call *ctl)
 const ctl_command ctl_tenant_commands[] = {
     {"tenant", "apply", "FILE|-", 1, 1, "Create a tenant or change it by a tenant document; prints what changed.",
      "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an optional one, a list replaces the old one.\n"
-     "Secrets are named by absolute path of files that only their owner may read. A document with an error changes nothing.",
+     "Secrets are named by absolute path of files that only their owner may read. A document with an error changes nothing.\n"
+     "A directory that the workers hold is tried again at once.",
      {{NULL, NULL, NULL}}, apply},
     {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},
     {"tenant", "show", "ID", 1, 1, "Print a tenant's document as it is stored.", NULL, {{NULL, NULL, NULL}}, show},
