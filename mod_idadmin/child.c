@@ -143,6 +143,6 @@ void child_init(apr_pool_t *pool, server_rec *s)
     body_init(pool);
     pool_init(pool, s);
     start_keeper(pool);
-    /* Registered last, so it runs first: before the spool and the connections go. */
-    apr_pool_cleanup_register(pool, NULL, stop_keeper, apr_pool_cleanup_null);
+    /* Before anything else of the pool goes: the thread writes to the spool. */
+    apr_pool_pre_cleanup_register(pool, NULL, stop_keeper);
 }

@@ -64,7 +64,11 @@ int limit_access(request_rec *r)
         return HTTP_SERVICE_UNAVAILABLE; /* child_init said why */
     }
     request_state *state = request_state_of(r);
-    const char *methods = f == FACE_REST ? request_route(r)->allow : "GET, HEAD, OPTIONS";
+    if (f == FACE_OPENAPI) {
+        state->route.allow = "GET, HEAD, OPTIONS";
+        state->routed = 1;
+    }
+    const char *methods = request_route(r)->allow;
     int options = r->method_number == M_OPTIONS;
     int wrong = f == FACE_REST ? state->route.kind == IDA_ROUTE_WRONG_METHOD : r->method_number != M_GET && !options;
     if (wrong) {

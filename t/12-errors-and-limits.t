@@ -136,8 +136,11 @@ subtest 'many large bodies at once' => sub {
         my $body = '{"firstname":"' . 'x' x 6_000_000 . '"}';
         return $stack->call(POST => '/v1/api/user', body => $body, headers => { 'Content-Type' => 'application/json' }, client => $httpd->client)->{status};
     });
-    is scalar(grep { $_ == 400 } @answers), 12, "all are answered (@answers)";
+    is scalar(grep { $_ == 400 || $_ == 503 } @answers), 12, "all are answered (@answers)";
+    cmp_ok scalar(grep { $_ == 400 } @answers), '>=', 8, 'a slow machine may put off a few';
 };
+
+$httpd->expect_log(qr/IDA0230/);
 
 subtest 'Require and ErrorDocument' => sub {
     error_is($stack->get('/other/v1/api/tasks'), 403, 'FORBIDDEN', 'a company that is not named');
