@@ -1,5 +1,5 @@
-/* Owns the layout of the shared block and the way of one charge: own record, else the record that a full neighbourhood shares. Must not know where the
- * memory comes from nor who is limited. */
+/* Owns the layout of the shared block and the way of one charge: own record, else the record that a full neighbourhood shares.
+ * Must not know where the memory comes from nor who is limited. */
 #include "core/ratelimit.h"
 
 #include <apr_siphash.h>
@@ -132,8 +132,8 @@ static void charging_begin(charging *ch, ida_limiter *l, ida_limit_kind kind, co
     ch->limit = rate->limit;
 }
 
-/* Window of the shared record as a new owner of a record has to take it over: all of it, for nobody knows whose it was. Also of a claimed one: an
- * admission may just be saving it from being recycled. */
+/* Window of the shared record as a new owner of a record has to take it over: all of it, for nobody knows whose it was. Also of
+ * a claimed one: an admission may just be saving it from being recycled. */
 static uint32_t used_in_shared(void *baton)
 {
     const charging *ch = baton;

@@ -1,5 +1,5 @@
-/* The tick ledger: never more than the limit in any span of the period, over all processes and threads that share the memory block;
- * survives the death of any process at any instruction. Works on memory the caller owns; knows neither shm nor httpd. */
+/* The tick ledger: never more than the limit in any span of the period, over all processes and threads that share the memory
+ * block; survives the death of any process at any instruction. Works on memory the caller owns; knows neither shm nor httpd. */
 #ifndef IDA_RATELIMIT_H
 #define IDA_RATELIMIT_H
 
@@ -16,7 +16,8 @@ typedef enum ida_limit_kind { IDA_LIMIT_KEY, IDA_LIMIT_COMPANY, IDA_LIMIT_ADDRES
 typedef struct ida_charge {
     int admitted;
     unsigned remaining;     /* admissions left right now; UINT_MAX without a limit */
-    unsigned retry_after_s; /* refused: seconds until a place is free; admitted: seconds until the window is empty again ("t" of RateLimit) */
+    /* refused: seconds until a place is free; admitted: seconds until the window is empty again ("t" of RateLimit) */
+    unsigned retry_after_s;
     int shared;             /* 1: neighbourhood was full and the line's shared record was used */
 } ida_charge;
 

@@ -1,9 +1,11 @@
-/* Owns one record of the rate limiter: the admission without locks, and what happens to a record between two owners. Must not know tables.
+/* Owns one record of the rate limiter: the admission without locks, and what happens to a record between two owners. Must not
+ * know tables.
  *
- * Why it holds: totals only grow, so each proposal for a mark is at most the total at the real step into its tick, and the largest one is that total; a
- * mark is read only after `state` reached its tick; a process that dies leaves at most a proposal or one wasted charge behind. Marks are ordered by
- * (total, tick): the same order as (tick, total) while ticks are those of one owner, and still an order when the next owner's ticks are of another
- * length, because a reset raises the total above everything that a sleeping thread of the former owner can still propose. */
+ * Why it holds: totals only grow, so each proposal for a mark is at most the total at the real step into its tick, and the
+ * largest one is that total; a mark is read only after `state` reached its tick; a process that dies leaves at most a proposal
+ * or one wasted charge behind. Marks are ordered by (total, tick): the same order as (tick, total) while ticks are those of one
+ * owner, and still an order when the next owner's ticks are of another length, because a reset raises the total above
+ * everything that a sleeping thread of the former owner can still propose. */
 #include "core/ratelimit_table.h"
 
 #include <time.h>
@@ -77,7 +79,8 @@ static void view_set(ledger_view *view, const ledger_clock *clock, uint32_t used
     view->free_ns = until_tick(clock, tick, now);
 }
 
-ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit, ledger_view *view)
+ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
+                            ledger_view *view)
 {
     for (;;) {
         uint64_t s = atomic_load(&l->state);
@@ -114,7 +117,8 @@ ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t
     }
 }
 
-ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit, ledger_view *view)
+ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
+                          uint32_t limit, ledger_view *view)
 {
     uint64_t s = atomic_load(&l->state);
     if (atomic_load(id_word) != id) {
@@ -128,7 +132,8 @@ ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint
     return full ? LEDGER_REFUSED : LEDGER_ADMITTED;
 }
 
-/* Behind every total seen so far: nobody's compare-and-swap on an older state succeeds any more, nobody's older proposal is raised. */
+/* Behind every total seen so far: nobody's compare-and-swap on an older state succeeds any more, nobody's older proposal is
+ * raised. */
 static int reset_from(ledger *l, uint64_t s)
 {
     uint32_t total = word_total(s) + 1;

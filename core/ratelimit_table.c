@@ -1,8 +1,9 @@
-/* Owns the table of the rate limiter: open addressing over lines of eight id words, insertion and recycling under robust process-shared mutexes that the
- * admission path never takes. Must not know what an id stands for.
+/* Owns the table of the rate limiter: open addressing over lines of eight id words, insertion and recycling under robust
+ * process-shared mutexes that the admission path never takes. Must not know what an id stands for.
  *
- * An id may live in its home line or in one second line of the same stripe, so one mutex covers all places of an id. Only the holder of a stripe's
- * mutex writes its id words. Who dies holding it leaves at most one id word with the claim bit; the next holder (EOWNERDEAD) finishes that. */
+ * An id may live in its home line or in one second line of the same stripe, so one mutex covers all places of an id. Only the
+ * holder of a stripe's mutex writes its id words. Who dies holding it leaves at most one id word with the claim bit; the next
+ * holder (EOWNERDEAD) finishes that. */
 #include "core/ratelimit_table.h"
 
 #include <errno.h>
@@ -80,7 +81,8 @@ uint32_t table_find(const table *t, uint64_t id, int *claimed)
     return slot != TABLE_NONE ? slot : find_in_line(t, second_line(t, id), id, claimed);
 }
 
-/* What a dead holder left: a record being taken down (idle) goes, one being set up goes, one whose state was already begun stays. */
+/* What a dead holder left: a record being taken down (idle) goes, one being set up goes, one whose state was already begun
+ * stays. */
 static void finish_claims(table *t, uint32_t stripe, const ledger_clock *clock)
 {
     for (uint32_t line = stripe; line < t->lines; line += t->stripes) {
@@ -111,7 +113,8 @@ static int lock_stripe(table *t, uint32_t stripe, const ledger_clock *clock)
     return !failed;
 }
 
-/* Takes an idle record down; 1 when the slot is free. Those in use are left alone without showing a claim, which would send their callers here. */
+/* Takes an idle record down; 1 when the slot is free. Those in use are left alone without showing a claim, which would send
+ * their callers here. */
 static int recycle(table *t, uint32_t slot, const ledger_clock *clock)
 {
     if (!ledger_is_idle(&t->ledgers[slot], clock)) {
@@ -152,7 +155,8 @@ uint32_t table_insert(table *t, uint64_t id, const ledger_clock *clock, table_us
     if (slot == TABLE_NONE) {
         slot = free_slot(t, id, clock);
         if (slot != TABLE_NONE) {
-            /* First the claim, then the question what was used elsewhere: who charges elsewhere looks for the claim afterwards. */
+            /* First the claim, then the question what was used elsewhere: who charges elsewhere looks for the claim afterwards.
+             */
             atomic_store(&t->ids[slot], id | TABLE_CLAIM);
             IDA_LIMITER_STEP();
             ledger_begin(&t->ledgers[slot], clock, used ? used(baton) : 0);

@@ -1,5 +1,6 @@
-/* Inside of the rate limiter, shared by ratelimit.c (whom to charge), ratelimit_ledger.c (one record) and ratelimit_table.c (finding, inserting and
- * recycling records). Everything here lies in shared memory unless it says otherwise: indexes, never pointers. */
+/* Inside of the rate limiter, shared by ratelimit.c (whom to charge), ratelimit_ledger.c (one record) and ratelimit_table.c
+ * (finding, inserting and recycling records). Everything here lies in shared memory unless it says otherwise: indexes, never
+ * pointers. */
 #ifndef IDA_RATELIMIT_TABLE_H
 #define IDA_RATELIMIT_TABLE_H
 
@@ -21,8 +22,8 @@
 #define TABLE_LINE 8
 #define TABLE_STRIPES 64
 
-/* One 64-bit word {tick: 32, total: 32}. Totals only grow, over all owners of a record; comparisons are modulo 2^32. Ticks of 1/60 s (a period of 1 s)
- * last for 828 days after formatting, those of 1 s for 136 years. */
+/* One 64-bit word {tick: 32, total: 32}. Totals only grow, over all owners of a record; comparisons are modulo 2^32. Ticks of
+ * 1/60 s (a period of 1 s) last for 828 days after formatting, those of 1 s for 136 years. */
 static inline uint64_t word_make(uint32_t tick, uint32_t total)
 {
     return (uint64_t)tick << 32 | total;
@@ -42,7 +43,8 @@ static inline uint32_t word_total(uint64_t word)
 typedef struct ledger {
     _Atomic uint64_t state;               /* {tick of the last admission, admissions ever} */
     _Atomic uint64_t mark[LEDGER_MARKS];  /* mark[tick % 62]: {tick, total at the start of that tick} */
-    _Atomic uint64_t tick_ns;             /* unit of the present owner, for whoever asks if it is idle; written under the stripe's mutex */
+    /* unit of the present owner, for whoever asks if it is idle; written under the stripe's mutex */
+    _Atomic uint64_t tick_ns;
 } ledger;
 
 /* Private memory: the time base of one charge. */
@@ -62,16 +64,19 @@ typedef struct ledger_view {
 } ledger_view;
 
 /* One admission under `limit`, as long as *id_word is `id`; LEDGER_GONE when it is not: look the record up again. */
-ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit, ledger_view *view);
+ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
+                            ledger_view *view);
 /* What a charge would find. */
-ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit, ledger_view *view);
+ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
+                          uint32_t limit, ledger_view *view);
 
 int ledger_is_idle(const ledger *l, const ledger_clock *clock);
 
 /* These three under the stripe's mutex, while the id word has its claim bit set or is 0. */
 int ledger_retire(ledger *l, const ledger_clock *clock); /* 1: was idle and is reset; 0: still in use, untouched */
 void ledger_reset(ledger *l);                            /* whatever it holds becomes "never" */
-void ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used); /* first tick of a new owner, which has used so much already */
+/* first tick of a new owner, which has used so much already */
+void ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used);
 
 /* A table: stripes' mutexes, lines of eight ids, one ledger an id. */
 typedef struct table_place {
@@ -102,7 +107,8 @@ uint32_t table_find(const table *t, uint64_t id, int *claimed);
 /* How much an id that gets a record of its own has used elsewhere; asked while its claim is visible to all. */
 typedef uint32_t (*table_used)(void *baton);
 
-/* Slot of the id, inserted when needed; TABLE_NONE when all neighbours are active (or the mutex is unusable). `clock` is the new owner's. */
+/* Slot of the id, inserted when needed; TABLE_NONE when all neighbours are active (or the mutex is unusable). `clock` is the
+ * new owner's. */
 uint32_t table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton);
 
 #endif

@@ -1,7 +1,8 @@
 /* Owns the short memory of API users and tenants. Must not know who asks, nor judge credentials.
  *
- * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are counted by reference: the
- * table holds one, each caller one. What is about to expire is loaded again by one thread while the others go on with what is still young enough. */
+ * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are
+ * counted by reference: the table holds one, each caller one. What is about to expire is loaded again by one thread while the
+ * others go on with what is still young enough. */
 #include "core/snapshot.h"
 
 #include <apr_allocator.h>
@@ -269,7 +270,8 @@ static ida_kind load(store *s, ida_ctx *c, const char *company, const char *user
     return IDA_OK;
 }
 
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company,
+                          const char *username,
                           const ida_snapshot **out)
 {
     unsigned h = hash(company, username);
@@ -300,7 +302,8 @@ ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_sou
     if (!kind) {
         keep(all, sh, h, fresh);
         *out = &fresh->snapshot;
-    } else if (old && ida_monotonic(c->env) - old->loaded_at < life_of(old)) { /* still young enough; the next caller tries again */
+    /* still young enough; the next caller tries again */
+    } else if (old && ida_monotonic(c->env) - old->loaded_at < life_of(old)) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&sh->lock);
         old->renewing = 0;

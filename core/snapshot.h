@@ -1,5 +1,5 @@
-/* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within the last two seconds.
- * Kept per process, bounded, shared by all threads. Knows no server. */
+/* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within
+ * the last two seconds. Kept per process, bounded, shared by all threads. Knows no server. */
 #ifndef IDA_SNAPSHOT_H
 #define IDA_SNAPSHOT_H
 
@@ -22,7 +22,8 @@ typedef struct ida_snapshot {
     int synced;                /* every directory of the tenant has completed a full sync */
 } ida_snapshot;
 
-/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind other than IDA_OK with its message. */
+/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind other than IDA_OK with its
+ * message. */
 typedef struct ida_snapshot_source {
     ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
     void (*release)(void *baton, store *s);
@@ -32,8 +33,10 @@ typedef struct ida_snapshot_source {
 /* `max` users are kept; besides them at most an eighth of that as unknown ones, so that guessed names cannot push out users. */
 ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max);
 
-/* The state of a user, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist. Names must be valid (ida_name_valid). */
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+/* The state of a user, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist. Names must be valid
+ * (ida_name_valid). */
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company,
+                          const char *username,
                           const ida_snapshot **out);
 void ida_snapshot_release(const ida_snapshot *snapshot);
 

@@ -1,4 +1,5 @@
-/* Owns names and framing of the audit spool and the reader's locks: what reader and writer must agree on. Knows no audit record's inside. */
+/* Owns names and framing of the audit spool and the reader's locks: what reader and writer must agree on. Knows no audit
+ * record's inside. */
 #include "core/spool.h"
 
 #include <errno.h>

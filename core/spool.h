@@ -1,21 +1,26 @@
-/* The audit spool of a web node: what httpd's children append to and the worker reads (design 8 "Audit"). This header is the contract of both
- * sides. Knows neither httpd nor the store.
+/* The audit spool of a web node: what httpd's children append to and the worker reads (design 8 "Audit"). This header is the
+ * contract of both sides. Knows neither httpd nor the store.
  *
- * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and the worker must both be able to create and
- *           remove files in it: run the worker as httpd's user, or give the directory to a common group with mode 2770.
- * Segment   One file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the node. A name may come
- *           back after its removal (a writer that slept over the minute, a clock that was set back): the new file begins at position 0.
- * Record    RS (0x1E), JSON text of ida_audit_encode, LF: at most IDA_AUDIT_MAX bytes in one write(2) to a descriptor opened O_APPEND, so records
- *           never mix. JSON escapes control characters: RS begins a record wherever it stands. A record without its LF before the next RS, or
- *           before the end of a segment that nobody can write any more, is torn: skipped and counted.
- * Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no name left (fstat nlink 0): a reader removed it
- *           between open and lock. Holds the lock until the minute is over (ida_spool_close_old), its process ends, or is killed. Writes a record
- *           before the answer it tells of leaves; a failed or short write is an error of that request.
- * Reader    Holds ida_spool_reader_lock of the directory: one reader at a time. May read any segment at any time without a lock, whole records
- *           only (ida_spool_next with final 0), and keeps its position with the rows. May remove a segment when its minute has passed and
- *           ida_spool_seal got the exclusive lock, in this order: seal, read on to the end with final 1, commit, forget the stored position,
- *           unlink, close (gives the lock back). Forgetting before the unlink means that a crash between the two reads the segment again from 0, which
- *           the records' rid makes harmless; the other order could leave an old position to a new file of the same name, and lose records. */
+ * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and the worker must both be
+ *           able to create and remove files in it: run the worker as httpd's user, or give the directory to a common group with
+ *           mode 2770.
+ * Segment   One file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the
+ *           node. A name may come back after its removal (a writer that slept over the minute, a clock that was set back): the
+ *           new file begins at position 0.
+ * Record    RS (0x1E), JSON text of ida_audit_encode, LF: at most IDA_AUDIT_MAX bytes in one write(2) to a descriptor opened
+ *           O_APPEND, so records never mix. JSON escapes control characters: RS begins a record wherever it stands. A record
+ *           without its LF before the next RS, or before the end of a segment that nobody can write any more, is torn: skipped
+ *           and counted.
+ * Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no name left (fstat nlink 0): a
+ *           reader removed it between open and lock. Holds the lock until the minute is over (ida_spool_close_old), its process
+ *           ends, or is killed. Writes a record before the answer it tells of leaves; a failed or short write is an error of
+ *           that request.
+ * Reader    Holds ida_spool_reader_lock of the directory: one reader at a time. May read any segment at any time without a
+ *           lock, whole records only (ida_spool_next with final 0), and keeps its position with the rows. May remove a segment
+ *           when its minute has passed and ida_spool_seal got the exclusive lock, in this order: seal, read on to the end with
+ *           final 1, commit, forget the stored position, unlink, close (gives the lock back). Forgetting before the unlink
+ *           means that a crash between the two reads the segment again from 0, which the records' rid makes harmless; the other
+ *           order could leave an old position to a new file of the same name, and lose records. */
 #ifndef IDA_SPOOL_H
 #define IDA_SPOOL_H
 
@@ -48,13 +53,14 @@ size_t ida_spool_frame(const char *json, size_t len, char out[IDA_AUDIT_MAX]);
 typedef struct ida_spool_scan {
     const char *bytes;
     size_t len;
-    int final;      /* 1: no writer is left (sealed), an unended record at the end is torn; 0: it may still be on its way and stays unread */
+    /* 1: no writer is left (sealed), an unended record at the end is torn; 0: it may still be on its way and stays unread */
+    int final;
     size_t at;      /* out: everything before is done with; what to add to the stored position */
     int64_t torn;   /* out: torn records skipped so far */
 } ida_spool_scan;
 
-/* Next whole record (JSON text, not terminated, borrowed from the buffer). 0 at the end. With final 0, a buffer of at least 2 * IDA_AUDIT_MAX bytes always
- * makes progress, whatever the bytes. */
+/* Next whole record (JSON text, not terminated, borrowed from the buffer). 0 at the end. With final 0, a buffer of at least 2 *
+ * IDA_AUDIT_MAX bytes always makes progress, whatever the bytes. */
 int ida_spool_next(ida_spool_scan *scan, const char **json, size_t *json_len);
 
 /* --- writer: one a process, all threads --- */
@@ -64,19 +70,22 @@ typedef struct ida_spool_writer ida_spool_writer;
 /* Makes the handle; opens nothing. To be made after fork. `pool` closes it. NULL when a mutex could not be made. */
 ida_spool_writer *ida_spool_writer_make(apr_pool_t *pool, const char *directory);
 
-/* Appends one record to the segment of now_ms. 0, or an errno: EMSGSIZE (does not fit, or is not one line), EIO (short write), ENOSPC, EACCES ... */
+/* Appends one record to the segment of now_ms. 0, or an errno: EMSGSIZE (does not fit, or is not one line), EIO (short write),
+ * ENOSPC, EACCES ... */
 int ida_spool_append(ida_spool_writer *writer, int64_t now_ms, const char *json, size_t len);
 
-/* Lets go of a segment whose minute is over, so that the reader may remove it. Called now and then (once a second) besides appending. */
+/* Lets go of a segment whose minute is over, so that the reader may remove it. Called now and then (once a second) besides
+ * appending. */
 void ida_spool_close_old(ida_spool_writer *writer, int64_t now_ms);
 
 /* --- reader --- */
 
-/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK when another reader has it, else why not. */
+/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK when another reader has it,
+ * else why not. */
 int ida_spool_reader_lock(const char *directory);
 
-/* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come (the caller now reads to the end and unlinks before it
- * closes fd), 0 while a writer holds it, -1 with errno on failure. */
+/* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come (the caller now reads to the
+ * end and unlinks before it closes fd), 0 while a writer holds it, -1 with errno on failure. */
 int ida_spool_seal(int fd);
 
 #endif

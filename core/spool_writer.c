@@ -1,4 +1,5 @@
-/* Owns the writing end of the audit spool in one process: which segment is open, and its shared lock. Knows no audit record's inside. */
+/* Owns the writing end of the audit spool in one process: which segment is open, and its shared lock. Knows no audit record's
+ * inside. */
 #include "core/spool.h"
 
 #include <apr_strings.h>
@@ -12,7 +13,8 @@
 
 #define MINUTE_MS 60000
 
-/* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing the segment takes it exclusively. */
+/* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing the segment takes it
+ * exclusively. */
 struct ida_spool_writer {
     pthread_rwlock_t lock;
     char *directory;

@@ -1,6 +1,7 @@
 /* Owns AuthType IdAdmin: the three headers, judging them, the principal of the request. Must not know what a principal may do.
  *
- * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the same comparison. */
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the
+ * same comparison. */
 #include "mod_idadmin/module.h"
 
 #include <openssl/crypto.h>
@@ -20,10 +21,12 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
         request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
         apr_table_setn(r->err_headers_out, "WWW-Authenticate",
                        apr_psprintf(r->pool, AUTH_TYPE " realm=\"%s\"", realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                      "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
                       company ? company : "", username ? username : "", r->useragent_ip);
     } else {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason, r->useragent_ip);
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason,
+                      r->useragent_ip);
     }
     return status;
 }

@@ -56,6 +56,8 @@ static const char *parse_company(cmd_parms *cmd, const char *words, const void *
 void authz_register(apr_pool_t *pool)
 {
     static const authz_provider scope = {check_scope, parse_scope}, company = {check_company, parse_company};
-    ap_register_auth_provider(pool, AUTHZ_PROVIDER_GROUP, "idadmin-scope", AUTHZ_PROVIDER_VERSION, &scope, AP_AUTH_INTERNAL_PER_CONF);
-    ap_register_auth_provider(pool, AUTHZ_PROVIDER_GROUP, "idadmin-company", AUTHZ_PROVIDER_VERSION, &company, AP_AUTH_INTERNAL_PER_CONF);
+    ap_register_auth_provider(pool, AUTHZ_PROVIDER_GROUP, "idadmin-scope", AUTHZ_PROVIDER_VERSION, &scope,
+                              AP_AUTH_INTERNAL_PER_CONF);
+    ap_register_auth_provider(pool, AUTHZ_PROVIDER_GROUP, "idadmin-company", AUTHZ_PROVIDER_VERSION, &company,
+                              AP_AUTH_INTERNAL_PER_CONF);
 }

@@ -1,4 +1,5 @@
-/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once. Must not know what they say. */
+/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once. Must
+ * not know what they say. */
 #include "mod_idadmin/module.h"
 
 #include <apr_buckets.h>
@@ -90,7 +91,8 @@ static int no_place(request_rec *r, ida_ctx *c)
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                   "IDA0230: no place for a large request body within %d s: too many large ones at once in this child", WAIT_S);
     c->retry_after = WAIT_S;
-    return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Too many large requests at the same time. Try again in %d seconds.", WAIT_S));
+    return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                                    "Too many large requests at the same time. Try again in %d seconds.", WAIT_S));
 }
 
 /* Room for `more` bytes. OK or a status. */

@@ -1,5 +1,5 @@
-/* Owns what a serving child holds, and its one thread of housekeeping: letting go of old spool segments, writing counts of refused requests that are due,
- * telling of a full rate table. Must not know requests. */
+/* Owns what a serving child holds, and its one thread of housekeeping: letting go of old spool segments, writing counts of
+ * refused requests that are due, telling of a full rate table. Must not know requests. */
 #include "mod_idadmin/module.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ static struct {
 
 static void log_line(void *baton, ida_level level, const char *id, const char *message)
 {
-    static const int levels[] = {[IDA_LOG_ERROR] = APLOG_ERR, [IDA_LOG_WARN] = APLOG_WARNING, [IDA_LOG_INFO] = APLOG_INFO, [IDA_LOG_DEBUG] = APLOG_DEBUG};
+    static const int levels[] = {[IDA_LOG_ERROR] = APLOG_ERR, [IDA_LOG_WARN] = APLOG_WARNING, [IDA_LOG_INFO] = APLOG_INFO,
+                                 [IDA_LOG_DEBUG] = APLOG_DEBUG};
     ap_log_error(APLOG_MARK, levels[level], 0, baton, "%s%s%s", id ? id : "", id ? ": " : "", message);
 }
 
@@ -41,8 +42,8 @@ static void tell_overflows(void)
     }
     if (atomic_compare_exchange_strong(watch, &seen, (uint64_t)minute << 32 | count)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, child->server,
-                     "IDA0204: the rate table is full: %u requests since the last such line were counted in records that several callers share; "
-                     "raise IdAdminRateTable", (unsigned)(count - (uint32_t)seen));
+                     "IDA0204: the rate table is full: %u requests since the last such line were counted in "
+                     "records that several callers share; raise IdAdminRateTable", (unsigned)(count - (uint32_t)seen));
     }
 }
 

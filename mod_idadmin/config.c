@@ -104,7 +104,8 @@ static const char *set_rate_table(cmd_parms *cmd, void *unused, const char *valu
     char *end;
     apr_int64_t slots = apr_strtoi64(value, &end, 10);
     if (*end || end == value || slots < SLOTS_MIN || slots > SLOTS_MAX) {
-        return apr_psprintf(cmd->pool, "%s \"%s\": must be a number of records from %d to %d", cmd->cmd->name, value, SLOTS_MIN, SLOTS_MAX);
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a number of records from %d to %d", cmd->cmd->name, value, SLOTS_MIN,
+                            SLOTS_MAX);
     }
     config_of(cmd->server)->rate_table = (unsigned)slots;
     return server_wide(cmd);

@@ -1,5 +1,5 @@
-/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401 and the limits of key and company are behind it; it goes on
- * with 404, 403, 415, 413 and the operation. Must not know what operations do. */
+/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401 and the limits of key and
+ * company are behind it; it goes on with 404, 403, 415, 413 and the operation. Must not know what operations do. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
-/* Reads the body where the operation takes one, gets a connection, runs. OK with `answer` filled, or a status for httpd with call->audit set. */
+/* Reads the body where the operation takes one, gets a connection, runs. OK with `answer` filled, or a status for httpd with
+ * call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     request_body body = {0};
@@ -64,7 +65,8 @@ int rest_handler(request_rec *r)
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !state->principal) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0211: %s is served by idadmin-rest without authentication: its Location needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                      "IDA0211: %s is served by idadmin-rest without authentication: "
+                      "its Location needs \"AuthType IdAdmin\" and \"Require valid-user\"",
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -73,7 +75,8 @@ int rest_handler(request_rec *r)
         .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
     };
     ida_rest_request request = {
-        .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"), .has_body = body_announced(r),
+        .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"),
+        .has_body = body_announced(r),
     };
     ida_rest_answer answer;
     int status = OK;

@@ -1,8 +1,9 @@
-/* Owns keeping a connection open behind answers after which httpd would close it (400, 413, 500, 503): a client with many requests must not pay a new TLS
- * handshake for each mistake in one of them. Must not know what is answered.
+/* Owns keeping a connection open behind answers after which httpd would close it (400, 413, 500, 503): a client with many
+ * requests must not pay a new TLS handshake for each mistake in one of them. Must not know what is answered.
  *
- * httpd closes at these statuses because it does not trust what is left of the request. Here the rest of the body is read first; only when it has ended,
- * a filter behind httpd's header filter takes the decision back. Where anything else speaks for closing, it stays closed. */
+ * httpd closes at these statuses because it does not trust what is left of the request. Here the rest of the body is read
+ * first; only when it has ended, a filter behind httpd's header filter takes the decision back. Where anything else speaks for
+ * closing, it stays closed. */
 #include "mod_idadmin/module.h"
 
 #include <http_connection.h>
@@ -97,7 +98,8 @@ void keepalive_preserve(request_rec *r)
         }
         return;
     }
-    if (ap_status_drops_connection(r->status) && c->keepalive != AP_CONN_CLOSE && !c->aborted && r->proto_num >= HTTP_VERSION(1, 1) && read_rest(r)) {
+    if (ap_status_drops_connection(r->status) && c->keepalive != AP_CONN_CLOSE && !c->aborted &&
+        r->proto_num >= HTTP_VERSION(1, 1) && read_rest(r)) {
         ap_add_output_filter_handle(keep_filter, NULL, r, c);
     }
 }

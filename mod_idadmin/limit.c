@@ -1,4 +1,5 @@
-/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not know how charges are counted. */
+/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not know how charges are
+ * counted. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -23,7 +24,8 @@ static const char *address_name(request_rec *r)
 static int refuse(request_rec *r, unsigned seconds)
 {
     int wait = seconds ? (int)seconds : 1;
-    return request_refuse(r, IDA_RATE_LIMIT_EXCEEDED, apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
+    return request_refuse(r, IDA_RATE_LIMIT_EXCEEDED,
+                          apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
 }
 
 /* 1 when admitted. */
@@ -132,7 +134,8 @@ int limit_fixups(request_rec *r)
     return refuse(r, state->quotas[refused_by].charge.retry_after_s);
 }
 
-/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy. err_headers_out: errors carry them too. */
+/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy. err_headers_out: errors carry them
+ * too. */
 void limit_headers(request_rec *r)
 {
     static const struct { ida_limit_kind kind; const char *policy; } policies[] = {
@@ -146,8 +149,10 @@ void limit_headers(request_rec *r)
             continue;
         }
         const char *comma = *policy ? ", " : "";
-        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy, q->rate.limit, q->rate.period_s);
-        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy, q->charge.remaining, q->charge.retry_after_s);
+        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy, q->rate.limit,
+                              q->rate.period_s);
+        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy, q->charge.remaining,
+                            q->charge.retry_after_s);
     }
     if (*policy) {
         apr_table_setn(r->err_headers_out, "RateLimit-Policy", policy);

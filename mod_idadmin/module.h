@@ -21,7 +21,8 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
 #define LIMIT_KINDS (IDA_LIMIT_FAILURES + 1)
 
-/* Server-wide: directives are refused inside a virtual host, which sees its main server's values. Unset: NULL, 0, and for a rate limit 0 and off 0. */
+/* Server-wide: directives are refused inside a virtual host, which sees its main server's values. Unset: NULL, 0, and for a
+ * rate limit 0 and off 0. */
 typedef struct server_config {
     const char *store;
     const char *spool;
@@ -103,7 +104,8 @@ void pool_release(void *baton, store *s);
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
 ida_kind spool_write(ida_ctx *c, const ida_audit *record);
-/* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller is not known. */
+/* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller
+ * is not known. */
 ida_kind spool_refusal(request_rec *r, ida_kind kind);
 
 typedef struct refusals refusals;  /* in shared memory */
@@ -133,7 +135,8 @@ typedef struct request_body {
     apr_time_t deadline;
 } request_body;
 
-/* Reads the body, at most IDA_REST_BODY_MAX. OK; else a status, with c->kind set where the refusal is ours and unset where httpd's own is to be returned. */
+/* Reads the body, at most IDA_REST_BODY_MAX. OK; else a status, with c->kind set where the refusal is ours and unset where
+ * httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body);
 void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */

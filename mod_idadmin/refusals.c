@@ -1,9 +1,10 @@
-/* Owns the count of refused (429) requests of each key, in shared memory: the audit gets one record a minute and key instead of one each. Must not know
- * limits.
+/* Owns the count of refused (429) requests of each key, in shared memory: the audit gets one record a minute and key instead of
+ * one each. Must not know limits.
  *
- * Buckets under robust process-shared mutexes; only refused requests and the flush of each second take them. An entry is written first and gets its count
- * last, so a process that dies leaves an entry that is either free or whole. It is cleared only after its record is in the spool: a death between
- * the two writes the record twice with the same rid, which is one record to the reader. */
+ * Buckets under robust process-shared mutexes; only refused requests and the flush of each second take them. An entry is
+ * written first and gets its count last, so a process that dies leaves an entry that is either free or whole. It is cleared
+ * only after its record is in the spool: a death between the two writes the record twice with the same rid, which is one record
+ * to the reader. */
 #include "mod_idadmin/module.h"
 
 #include <errno.h>
@@ -75,7 +76,8 @@ static ida_audit *record_of(ida_ctx *c, const refusal *e)
     record->action = "rateLimit";
     record->parameters = ida_printf(c->pool, "{\"count\":%llu}", (unsigned long long)e->count);
     record->outcome = ida_kind_code(IDA_RATE_LIMIT_EXCEEDED);
-    record->detail = ida_printf(c->pool, "%llu requests refused from %s to %s", (unsigned long long)e->count, ida_utc_text(c->pool, e->first_at),
+    record->detail = ida_printf(c->pool, "%llu requests refused from %s to %s", (unsigned long long)e->count,
+                                ida_utc_text(c->pool, e->first_at),
                                 ida_utc_text(c->pool, e->last_at));
     return record;
 }

@@ -37,7 +37,8 @@ static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
     int ours = c->kind && ida_kind_status(c->kind) == r->status;
-    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), ours && c->kind != IDA_INTERNAL_ERROR ? c->message : NULL);
+    const char *message = ours && c->kind != IDA_INTERNAL_ERROR ? c->message : NULL;
+    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), message);
 }
 
 static void error_headers(request_rec *r, const request_state *state, size_t len)
@@ -53,7 +54,8 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     }
 }
 
-/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one request (after 413): then only drops. */
+/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one request (after 413): then
+ * only drops. */
 static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
 {
     request_rec *r = f->r;

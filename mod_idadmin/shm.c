@@ -1,8 +1,8 @@
-/* Owns the shared memory segment: one anonymous segment for the life of the server, found again after restarts through retained data. Must not know what
- * is counted in it.
+/* Owns the shared memory segment: one anonymous segment for the life of the server, found again after restarts through retained
+ * data. Must not know what is counted in it.
  *
- * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process pool: old and new children of a graceful restart use the
- * same one. Layout: a head, the table of refused requests, the rate limiter's block. */
+ * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process pool: old and new children of
+ * a graceful restart use the same one. Layout: a head, the table of refused requests, the rate limiter's block. */
 #include "mod_idadmin/module.h"
 
 #include <apr_shm.h>
@@ -72,7 +72,8 @@ int shm_prepare(apr_pool_t *pconf, server_rec *s)
     unsigned present = ida_limiter_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
     if (ida_limiter_size(wanted) != kept->limiter_size) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                     "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is stopped and started again", wanted, present);
+                     "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is stopped and started again", wanted,
+                         present);
     }
     return 1;
 }

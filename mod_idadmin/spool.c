@@ -13,10 +13,12 @@ ida_kind spool_write(ida_ctx *c, const ida_audit *record)
         return IDA_OK;
     }
     ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
-            "an audit record cannot be written to %s: %s; requests get 503 until it can (free space, owner and mode of the directory)",
+            "an audit record cannot be written to %s: %s; requests get 503 until it can "
+            "(free space, owner and mode of the directory)",
             config_spool(child->server), strerror(failed));
     c->retry_after = 5;
-    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The service cannot record this request at the moment and therefore does not answer it.");
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                    "The service cannot record this request at the moment and therefore does not answer it.");
 }
 
 ida_kind spool_refusal(request_rec *r, ida_kind kind)

@@ -1,6 +1,6 @@
-/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads charge keys on one shared block with short ticks and
- * random pauses between the atomic steps; processes are killed all the time; every admission is logged with the times before and after it. A checker then
- * looks for one admission too many inside one window. */
+/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads charge keys on one shared
+ * block with short ticks and random pauses between the atomic steps; processes are killed all the time; every admission is
+ * logged with the times before and after it. A checker then looks for one admission too many inside one window. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -88,12 +88,14 @@ static void edges(void)
     ida_charge a = peeked(l, "contoso:hr", 120, 60);
     ok(a.admitted && a.remaining == 120, "before the first request all 120 are left");
     a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
-    ok(a.admitted && a.remaining == 119 && a.retry_after_s >= 60 && a.retry_after_s <= 61, "the first leaves 119, the window is empty after a minute");
+    ok(a.admitted && a.remaining == 119 && a.retry_after_s >= 60 && a.retry_after_s <= 61,
+       "the first leaves 119, the window is empty after a minute");
     is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60, 118), 118, "119 are admitted");
     a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
     ok(a.admitted && a.remaining == 0, "the 120th is admitted and leaves none");
     a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
-    ok(!a.admitted && a.remaining == 0 && a.retry_after_s >= 58 && a.retry_after_s <= 61, "the 121st is refused, with the seconds to wait (%u)", a.retry_after_s);
+    ok(!a.admitted && a.remaining == 0 && a.retry_after_s >= 58 && a.retry_after_s <= 61,
+       "the 121st is refused, with the seconds to wait (%u)", a.retry_after_s);
     a = peeked(l, "contoso:hr", 120, 60);
     ok(!a.admitted && a.retry_after_s >= 58, "a look says the same");
     is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 121, 60, 10), 1, "a raised limit holds at once");
@@ -158,7 +160,8 @@ static void floods(void)
         shared += a.shared;
     }
     int soon = now_ns() - begin < WINDOW_NS / 2;
-    ok(shared > 2000 && ida_limiter_overflows(l) == (uint64_t)shared, "3000 addresses overflow a table of 64: %d shared, all counted", shared);
+    ok(shared > 2000 && ida_limiter_overflows(l) == (uint64_t)shared,
+       "3000 addresses overflow a table of 64: %d shared, all counted", shared);
     ok(refused > 0, "and the shared records have the same limit (%d refused)", refused);
     ok(!soon || !charged(l, IDA_LIMIT_KEY, "key", 5, 60).admitted, "but the key is still known, and refused");
     usleep(700000);
@@ -303,7 +306,8 @@ static int violations(event *log, uint32_t count, unsigned limit, unsigned *most
 }
 
 /* `kill_us`: mean time between two kills, 0 for none. */
-static void run_storm(const char *what, unsigned slots, int names, int processes, int threads, unsigned limit, int milliseconds, int kill_us,
+static void run_storm(const char *what, unsigned slots, int names, int processes, int threads, unsigned limit, int milliseconds,
+                      int kill_us,
                       int must_share)
 {
     storm s = {.names = names, .processes = processes, .threads = threads, .pauses = kill_us != 0, .limit = limit};
@@ -335,7 +339,8 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
     }
     uint32_t count = atomic_load(s.logged);
     unsigned most;
-    ok(count < LOG_MAX && failed == 0, "%s: every process ended well, the log was large enough (%u admissions, %d kills)", what, (unsigned)count, kills);
+    ok(count < LOG_MAX && failed == 0, "%s: every process ended well, the log was large enough (%u admissions, %d kills)", what,
+       (unsigned)count, kills);
     count = count < LOG_MAX ? count : LOG_MAX;
     is_int(violations(s.log, count, limit, &most), 0, "never more than the limit in any window");
     if (!kill_us) {

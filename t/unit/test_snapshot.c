@@ -1,4 +1,5 @@
-/* Snapshots of API users: how old they may be, what they cost, that guessed names cannot push out users, threads that share them. On both engines. */
+/* Snapshots of API users: how old they may be, what they cost, that guessed names cannot push out users, threads that share
+ * them. On both engines. */
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "t/unit/queue_setup.h"
@@ -43,7 +44,8 @@ static const ida_snapshot_source source = {acquire, release, NULL};
 static void add_key(const char *tenant, const char *username)
 {
     ok(script(DB_REQUEST, apr_psprintf(pool,
-                                       "INSERT INTO api_key (tenant_id, username, key_hash, access_level, label, rate_limit, created_at) VALUES "
+                                       "INSERT INTO api_key (tenant_id, username, key_hash, access_level, label, rate_limit, "
+                                       "created_at) VALUES "
                                        "('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)", tenant, username, 7)),
        "key %s", username);
 }
@@ -98,15 +100,22 @@ static void ages(void)
     is_str(look(all, "contoso", "new"), "on 1", "for half a second");
 }
 
+static int full_sync(const char *directory)
+{
+    return script(DB_SYNC, apr_psprintf(pool,
+                                        "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) "
+                                        "VALUES ('contoso', '%s', 5, 5)", directory));
+}
+
 static void synced(void)
 {
     ida_snapshots *all = ida_snapshots_make(pool, 1024);
     const ida_snapshot *snapshot;
-    ok(script(DB_SYNC, "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) VALUES ('contoso', 'cloud', 5, 5)"), "one directory");
+    ok(full_sync("cloud"), "one directory");
     ida_snapshot_get(all, fresh(), &source, "contoso", "hr", &snapshot);
     is_int(snapshot->synced, 0, "one of two directories is not enough");
     ida_snapshot_release(snapshot);
-    ok(script(DB_SYNC, "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) VALUES ('contoso', 'onPremises', 5, 5)"), "the other");
+    ok(full_sync("onPremises"), "the other");
     clock_ms += 2000;
     ida_snapshot_get(all, fresh(), &source, "contoso", "hr", &snapshot);
     is_int(snapshot->synced, 1, "both are");
@@ -150,7 +159,8 @@ static void *hammer(void *baton)
     for (int i = 0; i < 4000; i++) {
         const ida_snapshot *snapshot;
         const char *username = i % 3 ? "hr" : "new";
-        if (ida_snapshot_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, &snapshot) != IDA_OK || !snapshot->key_hash ||
+        if (ida_snapshot_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, &snapshot) != IDA_OK ||
+            !snapshot->key_hash ||
             strcmp(snapshot->principal.username, username) != 0 || strcmp(snapshot->tenant->id, "contoso") != 0) {
             atomic_fetch_add(&wrong, 1);
             continue;

@@ -1,4 +1,5 @@
-/* The audit spool: names, framing, torn records, and the races of several writing processes with a reader that removes segments. */
+/* The audit spool: names, framing, torn records, and the races of several writing processes with a reader that removes
+ * segments. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,8 @@ static void names(void)
     is_int(ida_spool_minute(name), test_now_ms, "and the name gives the minute back");
     ok(!ida_spool_is_over(name, test_now_ms + 59999), "not over in its last millisecond");
     ok(ida_spool_is_over(name, test_now_ms + 60000), "over with the next minute");
-    static const char *const strange[] = {"", ".audit", "202611210930", "202611210930.audit~", "2026112109300.audit", "202602310930.audit",
+    static const char *const strange[] = {"", ".audit", "202611210930", "202611210930.audit~", "2026112109300.audit",
+                                          "202602310930.audit",
                                           "202611210960.audit", "202611212430.audit", "20261121 930.audit", ".reader"};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
         ok(ida_spool_minute(strange[i]) == -1 && !ida_spool_is_over(strange[i], INT64_MAX), "\"%s\" is no segment", strange[i]);
@@ -124,7 +126,8 @@ static void writing(void)
     close(first);
 }
 
-/* --- races: writers in processes and threads on a clock of 10 ms "minutes", a reader that seals and removes; some writers are killed --- */
+/* --- races: writers in processes and threads on a clock of 10 ms "minutes", a reader that seals and removes; some writers are
+ * killed --- */
 
 #define WRITERS 4
 #define THREADS 3
