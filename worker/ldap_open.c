@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/json.h"
+#include "core/tenant_value.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
@@ -116,15 +117,6 @@ static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
     return *rest != '\0';
 }
 
-static void guard_parse(const char *text, sync_guard *guard)
-{
-    char *end;
-    long value = text ? strtol(text, &end, 10) : 0;
-    if (value > 0) {
-        *(*end == '%' ? &guard->percent : &guard->count) = value;
-    }
-}
-
 static apr_status_t closed(void *baton)
 {
     ld_drop(baton);
@@ -186,6 +178,12 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->ca_file = ida_json_string(doc, "caFile");
     d->certificate_file = ida_json_string(doc, "certificateFile");
     d->key_file = ida_json_string(doc, "keyFile");
+    for (int i = 0; d->bind == LD_BIND_EXTERNAL && !d->certificate_file && i < d->server_count; i++) {
+        if (d->servers[i].scheme != LD_LDAPI) {
+            return refuse(e, pool, "directories.onPremises.urls: %s: bind external needs ldapi:// or a certificateFile",
+                          d->servers[i].url);
+        }
+    }
     d->user_base = ida_json_string(doc, "userBase");
     d->group_base = ida_json_string(doc, "groupBase");
     d->create_in = ida_json_string(doc, "createIn");
@@ -210,7 +208,10 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
         return refuse(e, pool, "%s: is no DN", "directories.onPremises.placeholderMember");
     }
     d->protected_accounts = json_object_get(doc, "protectedAccounts");
-    guard_parse(ida_json_string(doc, "deletionGuard"), &d->guard);
+    int percent = 0;
+    if (ida_guard_parse(json_object_get(doc, "deletionGuard"), &percent, &d->guard.count)) {
+        d->guard.percent = percent;
+    }
     d->user_attributes = ld_user_attributes(d);
     d->group_attributes = ld_group_attributes(d);
     apr_pool_create(&d->connection, pool);

@@ -128,6 +128,9 @@ static void local_socket(void)
     ok(ops->open(&d, &env, tenant_with("[\"ldaps://127.0.0.1\"]", ",\"bind\":\"gssapi\""), IDA_DIR_ON_PREMISES, pool, &e)
            == DIRECTORY_CONFIG,
        "GSSAPI under TLS is refused");
+    ok(ops->open(&d, &env, tenant_with("[\"ldaps://127.0.0.1\"]", ",\"bind\":\"external\""), IDA_DIR_ON_PREMISES, pool, &e)
+           == DIRECTORY_CONFIG,
+       "EXTERNAL without a certificate is refused");
 }
 
 int main(void)
