@@ -99,6 +99,12 @@ ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
     return kind;
 }
 
+const char *ida_public_message(const ida_ctx *c)
+{
+    int inner = c->kind == IDA_INTERNAL_ERROR || (c->kind == IDA_SERVICE_UNAVAILABLE && !c->message_is_public);
+    return inner ? NULL : c->message;
+}
+
 void ida_ctx_clear(ida_ctx *c)
 {
     c->kind = IDA_OK;

@@ -77,11 +77,8 @@ const char *ida_rest_error(apr_pool_t *pool, ida_kind kind, const char *message)
 
 void ida_rest_error_answer(ida_ctx *c, ida_rest_answer *answer)
 {
-    /* What went wrong inside is the log's business. */
-    int inner = c->kind == IDA_INTERNAL_ERROR || (c->kind == IDA_SERVICE_UNAVAILABLE && !c->message_is_public);
-    const char *message = inner ? NULL : c->message;
     answer->status = ida_kind_status(c->kind);
-    answer->body = ida_rest_error(c->pool, c->kind, message);
+    answer->body = ida_rest_error(c->pool, c->kind, ida_public_message(c));
     answer->len = strlen(answer->body);
     answer->retry_after = c->retry_after ? c->retry_after : c->kind == IDA_SERVICE_UNAVAILABLE ? 1 : 0;
 }

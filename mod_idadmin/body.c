@@ -91,6 +91,7 @@ static int no_place(request_rec *r, ida_ctx *c)
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                   "IDA0230: no place for a large request body within %d s: too many large ones at once in this child", WAIT_S);
     c->retry_after = WAIT_S;
+    c->message_is_public = 1;
     return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                                     "Too many large requests at the same time. Try again in %d seconds.", WAIT_S));
 }

@@ -37,8 +37,7 @@ static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
     int ours = c->kind && ida_kind_status(c->kind) == r->status;
-    const char *message = ours && c->kind != IDA_INTERNAL_ERROR ? c->message : NULL;
-    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), message);
+    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), ours ? ida_public_message(c) : NULL);
 }
 
 static void error_headers(request_rec *r, const request_state *state, size_t len)

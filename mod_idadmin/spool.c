@@ -17,6 +17,7 @@ ida_kind spool_write(ida_ctx *c, const ida_audit *record)
             "(free space, owner and mode of the directory)",
             config_spool(child->server), strerror(failed));
     c->retry_after = 5;
+    c->message_is_public = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                     "The service cannot record this request at the moment and therefore does not answer it.");
 }
