@@ -243,6 +243,7 @@ int main(int argc, char **argv)
         fputs("idadmin-worker: APR cannot be initialised\n", stderr);
         return EXIT_FAILURE;
     }
+    atexit(apr_terminate);
     apr_pool_create(&pool, NULL);
     int status = parse(argc, argv, pool, &line);
     if (status >= 0) {
