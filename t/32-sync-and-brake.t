@@ -1,0 +1,65 @@
+# What stops by itself until somebody looks: a sync that would delete too much, and offboardings beyond the brake.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test::Stack ();
+
+my $domain = $Idadmin::Test::Slapd::domain;
+my $stack;
+
+sub users { my ($row) = grep { $_->{companyId} eq 'nordic' } @{ $stack->ctl_ok('status', '--json')->{directories} }; return $row->{users} }
+sub leave { my ($uid) = @_; return $stack->delete('/v1/api/user', { userPrincipalName => "$uid\@$domain", time => '00:00' }) }
+
+# Forty of sixty people vanish from the service account's sight.
+sub deletion_guard {
+    is(users(), 60, 'sixty people are known');
+    for my $n (1 .. 40) {
+        $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn(sprintf 'user%05d', $n));
+    }
+    my $stopped = $stack->ctl('sync', 'nordic', '--wait');
+    is($stopped->{exit}, 1, 'sync --wait: exit 1');
+    like($stopped->{err}, qr/onPremises: .*\d/, 'and the reason');
+    ok($stack->worker->log_has(qr/IDA0502.*--accept-deletions/, 5), 'the log names the way out');
+    cmp_ok(users(), '>', 20, 'the cache is as it was');
+    is($stack->ctl('sync', 'nordic', '--wait')->{exit}, 1, 'asking again does not help');
+    my $accepted = $stack->ctl('sync', 'nordic', '--wait', '--accept-deletions', '--json');
+    is($accepted->{exit}, 0, '--accept-deletions: exit 0') or diag($accepted->{err});
+    is($accepted->{json}{directories}[0]{users}, 20, 'the deletions are accepted');
+    is($stack->get_user("user00001\@$domain")->{status}, 404, 'a deleted person is unknown');
+    is($stack->ctl('sync', 'nordic', '--wait')->{exit}, 0, 'syncs go on');
+}
+
+sub brake {
+    $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 }));
+    $stack->worker->start;
+    my @answers = map { leave($_) } qw(anna.lind bo.ek carin.sjoberg david.holm);
+    my @ids = map { $_->{json}{data}{taskId} } @answers;
+    my $states = sub { return join ' ', sort map { $stack->task($_)->{state} } @ids };
+    ok(wait_until(15, sub { $states->() eq 'attention attention done done' }), 'two are carried out, two are held') or diag($states->());
+    my @held = grep { $stack->task($_)->{state} eq 'attention' } @ids;
+    like($stack->task($held[0])->{error}, qr/brake/, 'with the reason');
+    ok($stack->worker->log_has(qr/IDA0319.*nordic/, 5), 'and an alarm');
+    is($stack->ctl('task', 'release', 'nordic', $held[0])->{exit}, 0, 'one is released');
+    is($stack->wait_task($held[0])->{state}, 'done', 'and carried out');
+    is($stack->task($held[1])->{state}, 'attention', 'the other waits');
+    is_deeply($stack->ctl('task', 'release', 'nordic', '--all-braked', '--json')->{json}, { released => [$held[1]] }, 'all are released');
+    is($stack->wait_task($held[1])->{state}, 'done', 'and carried out');
+    is_deeply([$stack->slapd->members('CRM admins')], [$Idadmin::Test::Slapd::filler], 'only the placeholder is left in their group');
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 40 }, tenant => {});
+    $stack->worker->expect_log(qr/IDA0502/, qr/IDA0319/);
+    my $document = $stack->tenant_document;
+    $document->{directories}{onPremises}{syncInterval} = '1h';    # only when asked for
+    $stack->apply_tenant($document);
+    ok(wait_until(10, sub { $stack->ctl('sync', 'nordic', '--wait')->{exit} == 0 }), 'synced');
+    subtest deletion_guard => \&deletion_guard;
+    $stack->worker->stop;
+    subtest brake => \&brake;
+    $stack->stop;
+};
+
+done_testing();
