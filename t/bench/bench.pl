@@ -66,7 +66,7 @@ $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/60s');
 
 {
     my @pairs;
-    for my $round (1 .. $wanted{sync} ? $rounds : 1) {
+    for my $round (1 .. ($wanted{sync} ? $rounds : 1)) {
         if ($round > 1) { $stack->ctl_ok('cache', 'reset', 'nordic') }
         my $start = Time::HiRes::time();
         my $run = $stack->new_worker(start => 0)->run('--once');
@@ -82,6 +82,8 @@ $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/60s');
     }
     report("sync of $users users (s) beside a paged ldapsearch", \@pairs) if $wanted{sync};
 }
+
+$stack->{worker} = $stack->new_worker;    # as on a real server: it ingests the audit records and writes the log of the store back
 
 if ($wanted{get}) {
     my @pairs;
