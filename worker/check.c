@@ -52,7 +52,8 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
     ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, NULL);
     if (kind) {
         fprintf(stderr, "idadmin-worker: %s\n",
-                kind == IDA_NOT_FOUND ? ida_printf(pool, "There is no tenant %s; `idadminctl tenant list` names them.", id) : c->message);
+                kind == IDA_NOT_FOUND ? ida_printf(pool, "There is no tenant %s; `idadminctl tenant list` names them.", id)
+                                      : c->message);
         return 1;
     }
     printf("tenant %s (%s)\n", tenant->id, tenant->name);

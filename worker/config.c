@@ -118,7 +118,10 @@ const char *worker_config_default_file(void)
 
 int64_t worker_duration_parse(const char *text)
 {
-    static const struct { const char *unit; int64_t ms; } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     if (!isdigit((unsigned char)text[0])) {
         return -1;
     }
@@ -135,7 +138,8 @@ int64_t worker_duration_parse(const char *text)
 
 int worker_level_parse(const char *text)
 {
-    static const char *const names[] = {[IDA_LOG_ERROR] = "error", [IDA_LOG_WARN] = "warn", [IDA_LOG_INFO] = "info", [IDA_LOG_DEBUG] = "debug"};
+    static const char *const names[] = {
+        [IDA_LOG_ERROR] = "error", [IDA_LOG_WARN] = "warn", [IDA_LOG_INFO] = "info", [IDA_LOG_DEBUG] = "debug"};
     for (int i = 0; i <= IDA_LOG_DEBUG; i++) {
         if (strcmp(text, names[i]) == 0) {
             return i;

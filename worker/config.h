@@ -25,8 +25,8 @@ typedef struct worker_option {
 /* 1 when `name` ("seal-key" or "seal_key") is an option of the table. */
 int worker_config_known(const char *name);
 
-/* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then `options`. IDA_BAD_REQUEST names file, line and member.
- * Everything lives in `pool`. */
+/* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then `options`. IDA_BAD_REQUEST
+ * names file, line and member. Everything lives in `pool`. */
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config);
 
 /* "${sysconfdir}/idadmin/idadmin.conf". */

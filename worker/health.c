@@ -12,7 +12,8 @@
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, const directory_error *e)
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where,
+                        const directory_error *e)
 {
     ida_ctx *c = worker_ctx(w, pool);
     store_directory state;
@@ -28,13 +29,15 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
     if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0320", "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
+                "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant, (long long)(wait / 1000),
-                reason);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s",
+                tenant, (long long)(wait / 1000), reason);
     } else {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s", tenant, (long long)(wait / 1000), reason);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s", tenant,
+                (long long)(wait / 1000), reason);
     }
     return reason;
 }
@@ -76,8 +79,8 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
         if (store_directory_get(main, c, seen.tenant, seen.directory, &state) || state.hold_reason) {
             continue; /* held already: by its probe, most likely */
         }
-        const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.", ida_directory_name(seen.directory),
-                                        SLOW_CALL_MS / 1000);
+        const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
+                                        ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
         store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
     }
@@ -86,7 +89,8 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
 /* An offboarding of this directory that is due, and has waited that long since both its due time and the hold's begin. */
 static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool, const store_directory *held, int64_t now)
 {
-    store_task_filter filter = {.state = ida_task_state_text(IDA_QUEUED), .type = ida_task_type_text(IDA_USER_DELETE), .limit = 200};
+    store_task_filter filter = {
+        .state = ida_task_state_text(IDA_QUEUED), .type = ida_task_type_text(IDA_USER_DELETE), .limit = 200};
     int count = filter.limit;
     while (count == filter.limit) {
         ida_task *tasks;
@@ -119,8 +123,13 @@ void health_alarms(worker *w, store *main, apr_pool_t *pool)
         }
         const ida_task *task = waiting_offboarding(w, main, pool, &held[i], now);
         int raised = 0;
-        if (task && !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory, held[i].hold_alarm_at, &raised) && raised) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0322", "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for its directory; the person still has access: %s",
+        if (task &&
+            !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory, held[i].hold_alarm_at,
+                                   &raised) &&
+            raised) {
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0322",
+                    "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for its directory; the person still "
+                    "has access: %s",
                     held[i].tenant, task->id, task->upn, held[i].hold_reason);
         }
     }

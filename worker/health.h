@@ -5,13 +5,14 @@
 #include "worker/worker.h"
 
 /* Holds the directory after a failure that concerns it as a whole; returns the reason for people, in `pool`. */
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, const directory_error *e);
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where,
+                        const directory_error *e);
 
 /* The directory answered. */
 void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where);
 
-/* Calls that have been waiting for `after_ms` or longer (monotonic); those that a run waits for put a short hold on their directory, so that no further
- * task of it is claimed while other tenants go on. For the housekeeper. */
+/* Calls that have been waiting for `after_ms` or longer (monotonic); those that a run waits for put a short hold on their
+ * directory, so that no further task of it is claimed while other tenants go on. For the housekeeper. */
 void health_watch_calls(worker *w, store *main, apr_pool_t *pool);
 /* Run threads that are in a call for a while: as many reserve threads may work. */
 int health_stuck(worker *w);

@@ -22,8 +22,8 @@ int verdict_repeats(directory_class class);
 /* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
 int64_t backoff_ms(int64_t tries, uint32_t random);
 
-/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which may lock the service
- * account, and for configuration, which waits for a human. */
+/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which
+ * may lock the service account, and for configuration, which waits for a human. */
 int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint32_t random);
 
 /* 1 when the failure waits for a human: worth an alarm at once. */

@@ -34,7 +34,12 @@ struct housekeeping {
 
 static void beat(worker *w, store *main, apr_pool_t *pool)
 {
-    store_worker seen = {.id = w->id, .host = w->host, .version = IDA_VERSION, .pid = getpid(), .threads = w->config.threads, .started_at = w->started_at,
+    store_worker seen = {.id = w->id,
+                         .host = w->host,
+                         .version = IDA_VERSION,
+                         .pid = getpid(),
+                         .threads = w->config.threads,
+                         .started_at = w->started_at,
                          .seen_at = ida_now(&w->env)};
     lease_renew_all(w, main, pool);
     ida_ctx *c = worker_ctx(w, pool);
@@ -86,9 +91,11 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     ida_ctx *c = worker_ctx(w, pool);
     worker_settings(w, pool, &config);
     ida_kind kind = ingest_spool(audit, c, config.spool, 0, &summary);
-    int fine = kind == IDA_OK || kind == IDA_CONFLICT /* another worker of this node reads it */ || (kind == IDA_NOT_FOUND && !config.spool_given);
+    int fine = kind == IDA_OK || kind == IDA_CONFLICT /* another worker of this node reads it */ ||
+               (kind == IDA_NOT_FOUND && !config.spool_given);
     if (!fine && say_now(w, &said)) {
-        ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601", "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
+        ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601",
+                "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
     }
     return !fine;
 }
@@ -100,7 +107,8 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
     if (kind && say_now(w, &said)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0602", "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0602", "audit records cannot be taken from the outbox: %s",
+                c->message ? c->message : "");
     }
     return (kind != IDA_OK) | ingest_spool_once(w, audit, pool);
 }
@@ -168,8 +176,10 @@ static void walls(keeper *k, apr_pool_t *pool)
             int64_t due = ida_schedule_again(c, tasks[i].zone, tasks[i].wall_date, tasks[i].wall_time);
             after = tasks[i].id;
             if (due && due != tasks[i].due_at && !store_queue_set_due(k->main, c, tasks[i].id, tasks[i].due_at, due)) {
-                ida_log(&k->w->env, IDA_LOG_INFO, NULL, "task %s: %s %s in %s is another instant since the zone's rules changed; it was moved by %lld s", tasks[i].id,
-                        tasks[i].wall_date, tasks[i].wall_time, tasks[i].zone, (long long)((due - tasks[i].due_at) / 1000));
+                ida_log(&k->w->env, IDA_LOG_INFO, NULL,
+                        "task %s: %s %s in %s is another instant since the zone's rules changed; it was moved by %lld s",
+                        tasks[i].id, tasks[i].wall_date, tasks[i].wall_time, tasks[i].zone,
+                        (long long)((due - tasks[i].due_at) / 1000));
             }
         }
     }
@@ -192,7 +202,8 @@ static void retain_tenant(keeper *k, apr_pool_t *pool, const char *id)
         kind = store_audit_retain(k->audit, c, id, now - tenant->audit_days * DAY_MS, &records);
     }
     if (kind) {
-        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0603", "what is past its retention in tenant %s could not be removed; tried again in an hour: %s", id,
+        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0603",
+                "what is past its retention in tenant %s could not be removed; tried again in an hour: %s", id,
                 c->message ? c->message : ida_kind_text(kind));
     }
 }

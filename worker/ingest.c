@@ -1,5 +1,5 @@
-/* Owns the way of audit records from the node's spool and the store's outbox into the chained record. Knows the spool's contract (core/spool.h),
- * not what the records tell of. */
+/* Owns the way of audit records from the node's spool and the store's outbox into the chained record. Knows the spool's contract
+ * (core/spool.h), not what the records tell of. */
 #include "worker/ingest.h"
 
 #include <apr_strings.h>
@@ -28,7 +28,8 @@ typedef struct pass {
     ingest_summary *summary;
 } pass;
 
-/* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing whole was there. */
+/* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing
+ * whole was there. */
 static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t position, int final, int64_t *read_to)
 {
     ida_ctx *c = ida_ctx_make(p->c->env, p->pool);
@@ -68,7 +69,8 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
         return ida_fail(p->c, kind, "%s/%s: %s", p->directory, segment, c->message ? c->message : ida_kind_text(kind));
     }
     if (torn) {
-        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600", "%lld torn or unreadable audit records were skipped in %s/%s before byte %lld", (long long)torn, p->directory,
+        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600",
+                "%lld torn or unreadable audit records were skipped in %s/%s before byte %lld", (long long)torn, p->directory,
                 segment, (long long)(position + (int64_t)scan.at));
     }
     p->summary->records += count;
@@ -176,10 +178,12 @@ ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, 
     }
     int lock = ida_spool_reader_lock(directory);
     if (lock < 0) {
-        return errno == EWOULDBLOCK ? ida_fail(c, IDA_CONFLICT, "%s is being read by another process; nothing was done", directory)
-                                    : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, IDA_SPOOL_READER_LOCK, strerror(errno));
+        return errno == EWOULDBLOCK
+                   ? ida_fail(c, IDA_CONFLICT, "%s is being read by another process; nothing was done", directory)
+                   : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, IDA_SPOOL_READER_LOCK, strerror(errno));
     }
-    pass p = {.audit = audit, .c = c, .directory = directory, .spool = identity(c->pool, directory), .all = all, .summary = summary};
+    pass p = {
+        .audit = audit, .c = c, .directory = directory, .spool = identity(c->pool, directory), .all = all, .summary = summary};
     apr_pool_create(&p.pool, c->pool);
     const char **names;
     int count = 0;

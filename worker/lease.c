@@ -1,5 +1,5 @@
-/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last renewed by the monotonic clock. Knows not what
- * is done under a lease. */
+/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last renewed by the monotonic
+ * clock. Knows not what is done under a lease. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "core/store_queue.h"
 #include "worker/worker.h"
 
-lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence, int64_t claimed_at)
+lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
+                   int64_t claimed_at)
 {
     lease *found = NULL;
     pthread_mutex_lock(&w->lock);
@@ -58,8 +59,8 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
     ida_kind kind = seen->kind == LEASE_TASK ? store_queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
                                              : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
     pthread_mutex_lock(&w->lock);
-    int same = l->used && l->kind == seen->kind && l->fence == seen->fence && strcmp(l->task, seen->task) == 0 && strcmp(l->tenant, seen->tenant) == 0 &&
-               l->directory == seen->directory;
+    int same = l->used && l->kind == seen->kind && l->fence == seen->fence && strcmp(l->task, seen->task) == 0 &&
+               strcmp(l->tenant, seen->tenant) == 0 && l->directory == seen->directory;
     if (same && kind == IDA_OK) {
         l->renewed_at = sent;
     } else if (same && (kind == IDA_CONFLICT || kind == IDA_NOT_FOUND)) {

@@ -53,7 +53,8 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     *claimed_at = ida_monotonic(&w->env);
     kind = store_queue_claim(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, task, &braked);
     if (!kind && braked) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0319", "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
+                "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
                 (*task)->tenant, (*task)->upn, (*task)->id);
         *task = NULL;
     }
@@ -134,7 +135,10 @@ static void *thread_main(void *baton)
     apr_pool_t *own, *pool;
     apr_pool_create(&own, NULL);
     apr_pool_create(&pool, own);
-    runner rn = {.w = l->w, .slot = t->index, .main = store_make(own, l->w->config.store, DB_REQUEST), .cache = store_make(own, l->w->config.store, DB_SYNC),
+    runner rn = {.w = l->w,
+                 .slot = t->index,
+                 .main = store_make(own, l->w->config.store, DB_REQUEST),
+                 .cache = store_make(own, l->w->config.store, DB_SYNC),
                  .sessions = {.w = l->w}};
     work(l, &rn, pool, t->index - l->w->config.threads);
     session_close_all(&rn.sessions);

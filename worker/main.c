@@ -26,21 +26,26 @@ typedef struct command_line {
 static void help(void)
 {
     puts("Usage: idadmin-worker [OPTIONS]\n\n"
-         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory cache fresh and ingests audit records.\n"
+         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory cache fresh and ingests audit "
+         "records.\n"
          "Runs in the foreground; logs to standard error.\n\n"
          "Options:\n"
          "  --config FILE        configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf (name = value)\n"
-         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 when all of that could be done, else 1\n"
+         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 when all of that could be "
+         "done, else 1\n"
          "  --check ID           test the directories of a tenant and print a report; exit 0 when all is well, else 1\n"
-         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the configuration\n"
-         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
+         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
+         "configuration\n"
+         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite store, else " IDA_LOCALSTATEDIR
+         "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
          "  --threads N          tasks at a time, 1 to 64, default 4\n"
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
          "  --smtp-url URL, --smtp-from ADDRESS   for mail actions of workflows\n"
          "  --log-level LEVEL    error, warn, info (default) or debug\n"
          "  --version, --help\n\n"
-         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the stop time; HUP reads the configuration again\n"
+         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the stop time; HUP reads the "
+         "configuration again\n"
          "(all but store and threads).\n"
          "Exit status: 0 done, 1 failed, 2 wrong usage.");
 }
@@ -131,7 +136,8 @@ static int64_t end_by(worker *w)
 static int left_behind(worker *w, int threads)
 {
     if (threads) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0332", "%d threads had not ended within the stop time; their tasks will be taken up by a worker later", threads);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0332",
+                "%d threads had not ended within the stop time; their tasks will be taken up by a worker later", threads);
         fflush(NULL);
         _exit(0);
     }
@@ -148,7 +154,8 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0333", "threads cannot be started: %s", strerror(errno));
         return EXIT_FAILURE;
     }
-    ida_log(&w->env, IDA_LOG_INFO, NULL, "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id, w->config.threads, w->config.spool);
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id,
+            w->config.threads, w->config.spool);
     for (int number = 0; number != SIGTERM && number != SIGINT;) {
         number = sigwaitinfo(signals, NULL);
         if (number == SIGHUP) {

@@ -1,5 +1,5 @@
-/* Owns the run of one task: the order of effects, leases around every call, what a failure means for the task. Knows no directory protocol and no
- * single step's meaning. */
+/* Owns the run of one task: the order of effects, leases around every call, what a failure means for the task. Knows no directory
+ * protocol and no single step's meaning. */
 #include "worker/run.h"
 
 #include <apr_strings.h>
@@ -70,7 +70,8 @@ static uint32_t random_number(const worker *w)
 ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
 {
     ida_audit *record = ida_audit_make(c, r->task->tenant, "workflow");
-    json_t *parameters = ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
+    json_t *parameters =
+        ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
     if (r->step.name) {
         ida_json_put(parameters, "step", r->step.name);
         ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));
@@ -98,11 +99,13 @@ step_end run_store(run *r, run_write write, void *baton)
         }
         if (kind == IDA_CONFLICT) {
             lease_lose(w, r->lease);
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id, c->message);
+            ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id,
+                    c->message);
             return STEP_LOST;
         }
         if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0311", "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0311",
+                    "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
                     c->message ? c->message : ida_kind_text(kind));
             return STEP_LOST;
         }
@@ -120,8 +123,9 @@ step_end run_cache(run *r, cache_write write, void *baton)
             return STEP_ON;
         }
         if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0312", "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s", r->task->id,
-                    c->message ? c->message : ida_kind_text(kind));
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0312",
+                    "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s",
+                    r->task->id, c->message ? c->message : ida_kind_text(kind));
             return STEP_LOST;
         }
         worker_nap(w, STORE_NAP_MS);
@@ -159,7 +163,8 @@ static step_end may_call(run *r)
         return STEP_YIELD;
     }
     if (!lease_ready(w, r->lease, r->r->main, worker_ctx(w, r->pool))) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0313", "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0313",
+                "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
         return STEP_LOST;
     }
     return STEP_ON;
@@ -205,7 +210,8 @@ step_end run_fails(run *r, const directory_error *e)
     case VERDICT_NEVER:
         step_says(r, IDA_STEP_FAILED, "%s", message);
         if (e->class == DIRECTORY_FORBIDDEN) {
-            ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0316", "tenant %s: the service account lacks a right in the directory %s: %s", r->task->tenant,
+            ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0316",
+                    "tenant %s: the service account lacks a right in the directory %s: %s", r->task->tenant,
                     ida_directory_name(r->task->directory), message);
         }
         return STEP_FAILED;
@@ -219,7 +225,8 @@ step_end run_fails(run *r, const directory_error *e)
 
 static ida_kind write_step(run *r, ida_ctx *c, void *baton)
 {
-    const char *outcome = r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN ? ida_outcome_text(r->step.outcome) : "ok";
+    const char *outcome =
+        r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN ? ida_outcome_text(r->step.outcome) : "ok";
     (void)baton;
     return store_queue_step(r->r->main, c, r->task, &r->step, ida_json_text(c->pool, r->progress),
                             run_audit(r, c, "task.step", outcome, r->step.detail));
@@ -243,10 +250,12 @@ typedef struct ending {
 
 static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
 {
-    static const char *const actions[] = {[IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
+    static const char *const actions[] = {
+        [IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
     const ending *end = baton;
-    return store_queue_finish(r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
-                              run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
+    return store_queue_finish(
+        r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
+        run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
 }
 
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
@@ -264,13 +273,14 @@ static void finish(run *r, ida_task_state state, const char *error)
         return;
     }
     if (state == IDA_DONE) {
-        ida_log(&r->r->w->env, IDA_LOG_INFO, NULL, "task %s (%s %s of %s) is done", r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant);
+        ida_log(&r->r->w->env, IDA_LOG_INFO, NULL, "task %s (%s %s of %s) is done", r->task->id,
+                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant);
     } else if (state == IDA_FAILED) {
-        ida_log(&r->r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s", r->task->id, ida_task_type_text(r->task->type), r->task->upn,
-                r->task->tenant, error);
-    } else {
-        ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0318", "task %s (%s %s of %s) needs attention, its outcome is unknown: %s", r->task->id,
+        ida_log(&r->r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s", r->task->id,
                 ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
+    } else {
+        ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0318", "task %s (%s %s of %s) needs attention, its outcome is unknown: %s",
+                r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
     }
 }
 
@@ -278,7 +288,8 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
 {
     ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
     run_store(r, write_again, &end);
-    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait, reason ? reason : "the worker stops");
+    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait,
+            reason ? reason : "the worker stops");
 }
 
 /* A try that counted. The last one ends the task: `attention` when the step may have happened. */
@@ -378,7 +389,8 @@ static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void)
 static int is_held(run *r)
 {
     store_directory state;
-    return !store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) && state.hold_reason;
+    return !store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) &&
+           state.hold_reason;
 }
 
 void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)

@@ -53,8 +53,8 @@ step_function step_find(const char *name);
 /* Sets outcome and detail of the step in hand; returns STEP_ON. */
 step_end step_says(run *r, ida_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* One directory call: lease checked, time watched, repeated once on a new connection where that is worth its time. `call` gets the open session's parts.
- * STEP_ON: e->class tells the answer, be it good or bad; else how the step must end. */
+/* One directory call: lease checked, time watched, repeated once on a new connection where that is worth its time. `call` gets
+ * the open session's parts. STEP_ON: e->class tells the answer, be it good or bad; else how the step must end. */
 typedef directory_class (*directory_call)(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e);
 step_end run_call(run *r, directory_call call, void *baton, directory_error *e);
 

@@ -70,9 +70,12 @@ static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant 
     OPENSSL_cleanse(key, sizeof key);
     if (!valid) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0301",
-                "the directory settings of tenant %s carry no valid seal and are not used; check who changed them, then run idadminctl tenant apply", tenant->id);
+                "the directory settings of tenant %s carry no valid seal and are not used; check who changed them, then run "
+                "idadminctl tenant apply",
+                tenant->id);
         return refuse(e, DIRECTORY_CONFIG,
-                      "The tenant's directory settings are not sealed by idadminctl and are not used; check them and run idadminctl tenant apply.");
+                      "The tenant's directory settings are not sealed by idadminctl and are not used; check them and run "
+                      "idadminctl tenant apply.");
     }
     return DIRECTORY_OK;
 }
@@ -87,12 +90,15 @@ static session *known(session_cache *cache, const char *tenant, ida_directory_ki
     return NULL;
 }
 
-static directory_class load(session_cache *cache, store *main, session *s, const char *tenant, const char **seal, directory_error *e)
+static directory_class load(session_cache *cache, store *main, session *s, const char *tenant, const char **seal,
+                            directory_error *e)
 {
     ida_ctx *c = worker_ctx(cache->w, s->pool);
     ida_kind kind = store_tenant_get(main, c, tenant, &s->tenant, seal, &s->revision);
     if (kind) {
-        return refuse(e, DIRECTORY_LOCAL, ida_printf(s->pool, "The tenant's document cannot be read: %s", c->message ? c->message : ida_kind_text(kind)));
+        return refuse(
+            e, DIRECTORY_LOCAL,
+            ida_printf(s->pool, "The tenant's document cannot be read: %s", c->message ? c->message : ida_kind_text(kind)));
     }
     return DIRECTORY_OK;
 }
@@ -117,16 +123,20 @@ static directory_class open_session(session_cache *cache, session *s, const char
 {
     s->ops = directory_ops_for(s->kind);
     if (!s->tenant->has_directory[s->kind]) {
-        return refuse(e, DIRECTORY_CONFIG, ida_printf(s->pool, "The tenant document has no directory %s any more.", ida_directory_name(s->kind)));
+        return refuse(e, DIRECTORY_CONFIG,
+                      ida_printf(s->pool, "The tenant document has no directory %s any more.", ida_directory_name(s->kind)));
     }
     if (!s->ops) {
-        return refuse(e, DIRECTORY_CONFIG, ida_printf(s->pool, "This version of idadmin-worker has no connector for the directory %s.", ida_directory_name(s->kind)));
+        return refuse(e, DIRECTORY_CONFIG,
+                      ida_printf(s->pool, "This version of idadmin-worker has no connector for the directory %s.",
+                                 ida_directory_name(s->kind)));
     }
     directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, e);
     return class == DIRECTORY_OK ? session_renew(cache, s, e) : class;
 }
 
-directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind, session **out, directory_error *e)
+directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
+                            session **out, directory_error *e)
 {
     apr_pool_t *fresh;
     const char *seal;

@@ -4,7 +4,8 @@
 
 step_end step_workflow_action(run *r)
 {
-    return step_says(r, IDA_STEP_SKIPPED, "Workflow actions are not carried out by this version; the action was recorded and nothing was changed.");
+    return step_says(r, IDA_STEP_SKIPPED,
+                     "Workflow actions are not carried out by this version; the action was recorded and nothing was changed.");
 }
 
 static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)

@@ -1,5 +1,5 @@
-/* Owns the steps of a creation: the account with the first name that is free, its manager, its photo. What is on disk before the first call makes it happen
- * exactly once. Knows no directory protocol. */
+/* Owns the steps of a creation: the account with the first name that is free, its manager, its photo. What is on disk before the
+ * first call makes it happen exactly once. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct creation {
     const char *upn_local, *mail_local; /* base local parts by the tenant's formats */
     const char *taken;                  /* text about names that were found taken, or NULL */
     int next_upn, next_mail, next_display; /* which name the directory said is taken */
-    int display_number;                 /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
+    int display_number; /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
     int fresh;                          /* 1: nothing was sent before, so the cache's word counts */
 } creation;
 
@@ -30,7 +30,8 @@ static step_end read_payload(run *r, creation *cr)
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     const ida_tenant *t = r->session->tenant;
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
-    ida_kind kind = stored ? ida_create_from_json(c, stored, &cr->person) : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
+    ida_kind kind = stored ? ida_create_from_json(c, stored, &cr->person)
+                           : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
     ida_name_parts parts = {cr->person.firstname, cr->person.middle_name, cr->person.surname};
     char *upn = NULL, *mail = NULL;
     if (!kind) {
@@ -71,7 +72,8 @@ static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *dom
     return IDA_OK;
 }
 
-static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, int refused, const char **address)
+static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, int refused,
+                               const char **address)
 {
     int taken = refused;
     *address = present;
@@ -161,13 +163,15 @@ static step_end create_once(run *r, const creation *cr, create_call *call, direc
     const char *local = apr_pstrndup(r->pool, r->task->upn, at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
     const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name, NULL};
     password_make(&r->r->w->env, names, password);
-    call->create = (directory_create){.person = &cr->person,
-                                      .display_name = cr->display_number ? ida_printf(r->pool, "%s %d", r->task->display_name, cr->display_number + 1) : r->task->display_name,
-                                      .upn = r->task->upn,
-                                      .mail = r->task->mail ? r->task->mail : r->task->upn,
-                                      .local = local,
-                                      .marker = r->task->marker,
-                                      .password = password};
+    call->create = (directory_create){
+        .person = &cr->person,
+        .display_name = cr->display_number ? ida_printf(r->pool, "%s %d", r->task->display_name, cr->display_number + 1)
+                                           : r->task->display_name,
+        .upn = r->task->upn,
+        .mail = r->task->mail ? r->task->mail : r->task->upn,
+        .local = local,
+        .marker = r->task->marker,
+        .password = password};
     step_end end = run_call(r, call_create, call, e);
     OPENSSL_cleanse(password, sizeof password);
     return end;
@@ -220,7 +224,8 @@ static ida_kind write_made(run *r, ida_ctx *c, void *baton)
 {
     const create_call *call = baton;
     r->step.at = ida_now(c->env);
-    return store_queue_account_made(r->r->main, c, r->task, &r->step, call->user.id, run_audit(r, c, "task.step", "ok", r->step.detail));
+    return store_queue_account_made(r->r->main, c, r->task, &r->step, call->user.id,
+                                    run_audit(r, c, "task.step", "ok", r->step.detail));
 }
 
 /* The account stands: cache first, then seat, names and step in one transaction. */
@@ -233,8 +238,10 @@ static step_end made(run *r, const creation *cr, create_call *call, int adopted)
     for (const char *const *w = call->user.warnings; w && *w; w++) {
         run_warn(r, *w);
     }
-    step_says(r, adopted ? IDA_STEP_ALREADY : IDA_STEP_DONE, "%s as %s%s%s%s%s", adopted ? "made by an earlier try of this task" : "created", r->task->upn,
-              cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "", cr->taken ? ")" : "");
+    step_says(r, adopted ? IDA_STEP_ALREADY : IDA_STEP_DONE, "%s as %s%s%s%s%s",
+              adopted ? "made by an earlier try of this task" : "created", r->task->upn,
+              cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "",
+              cr->taken ? ")" : "");
     end = run_store(r, write_made, call);
     r->task->object_id = call->user.id;
     r->recorded = 1;
@@ -291,13 +298,18 @@ static step_end manager_missing(run *r, const manager_call *call)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     ida_task *queued;
-    ida_kind kind = store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
+    ida_kind kind =
+        store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
-        step_says(r, IDA_STEP_FAILED, "The account exists, but its manager %s was not found in the directory. Retry the task once the manager exists.", call->upn);
+        step_says(
+            r, IDA_STEP_FAILED,
+            "The account exists, but its manager %s was not found in the directory. Retry the task once the manager exists.",
+            call->upn);
         return STEP_FAILED;
     }
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s", call->upn, c->message);
+        step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s",
+                  call->upn, c->message);
     } else {
         step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.", call->upn, queued->id);
     }
@@ -379,5 +391,6 @@ step_end step_set_photo(run *r)
     if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
         return photo_fails(r, &e);
     }
-    return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%zu bytes, %s", cr.person.photo_len, cr.person.photo_type);
+    return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%zu bytes, %s", cr.person.photo_len,
+                     cr.person.photo_type);
 }

@@ -1,4 +1,5 @@
-/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look that nothing came back. Knows no directory protocol. */
+/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look that nothing came back. Knows no
+ * directory protocol. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -148,7 +149,8 @@ typedef struct sweep {
 static directory_class call_groups(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
 {
     groups_call *call = baton;
-    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates, call->candidate_count, &call->rows, &call->count, e);
+    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates, call->candidate_count, &call->rows, &call->count,
+                            e);
 }
 
 static directory_class call_remove(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
@@ -163,7 +165,8 @@ static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_member(cache, c, r->task->tenant, r->task->directory, row->group_id, r->task->object_id, 1);
 }
 
-/* Groups the cache knows of: a directory without a back-link is asked about them one by one. Without the cache the directory's own word has to do. */
+/* Groups the cache knows of: a directory without a back-link is asked about them one by one. Without the cache the directory's
+ * own word has to do. */
 static void cached_groups(run *r, groups_call *call)
 {
     const ida_group *groups;
@@ -211,7 +214,8 @@ static step_end sweep_groups(run *r, sweep *s)
 {
     groups_call call = {0};
     directory_error e;
-    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), 0};
+    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(char *)), 0};
     cached_groups(r, &call);
     step_end end = run_call(r, call_groups, &call, &e);
     if (end != STEP_ON) {
@@ -254,9 +258,10 @@ static void warn_kept(run *r, const sweep *s)
 static const char *summary(run *r, const sweep *s)
 {
     apr_pool_t *pool = r->pool;
-    const char *text = s->removed->nelts == 0   ? "member of no group that could be left"
-                       : s->removed->nelts == 1 ? apr_pstrcat(pool, "removed from ", listed(pool, s->removed), NULL)
-                                                : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts, listed(pool, s->removed));
+    const char *text = s->removed->nelts == 0 ? "member of no group that could be left"
+                       : s->removed->nelts == 1
+                           ? apr_pstrcat(pool, "removed from ", listed(pool, s->removed), NULL)
+                           : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts, listed(pool, s->removed));
     if (s->kept->nelts) {
         text = apr_pstrcat(pool, text, "; cannot be revoked: ", listed(pool, s->kept), NULL);
     }
@@ -309,17 +314,21 @@ step_end step_verify(run *r)
         }
         warn_kept(r, &s);
         if (!enabled && s.refused->nelts) {
-            r->failure = ida_printf(r->pool, "verify: the account is disabled, but these memberships could not be revoked: %s", listed(r->pool, s.refused));
+            r->failure = ida_printf(r->pool, "verify: the account is disabled, but these memberships could not be revoked: %s",
+                                    listed(r->pool, s.refused));
             return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
         }
         if (!enabled && !s.removed->nelts) {
-            const char *kept = s.kept->nelts ? apr_pstrcat(r->pool, "disabled; memberships that cannot be revoked: ", listed(r->pool, s.kept), NULL)
-                                             : "disabled, member of no group";
+            const char *kept =
+                s.kept->nelts
+                    ? apr_pstrcat(r->pool, "disabled; memberships that cannot be revoked: ", listed(r->pool, s.kept), NULL)
+                    : "disabled, member of no group";
             return step_says(r, IDA_STEP_DONE, "%s%s", kept, restored ? restored : "");
         }
-        restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s", restored ? restored : "", enabled ? "enabled" : "",
-                              enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
+        restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s", restored ? restored : "",
+                              enabled ? "enabled" : "", enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
     }
-    step_says(r, IDA_STEP_NONE, "The account keeps coming back: somebody or something enables it or adds it to groups%s.", restored ? restored : "");
+    step_says(r, IDA_STEP_NONE, "The account keeps coming back: somebody or something enables it or adds it to groups%s.",
+              restored ? restored : "");
     return STEP_LATER;
 }

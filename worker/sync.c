@@ -1,5 +1,5 @@
-/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed. What a sync reads and how is the connector's; what
- * the cache takes is the store's. */
+/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed. What a sync reads and how is
+ * the connector's; what the cache takes is the store's. */
 #include "worker/sync.h"
 
 #include <apr_strings.h>
@@ -86,7 +86,8 @@ static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
     return ms < INTERVAL_MIN_MS ? INTERVAL_DEFAULT_MS : ms;
 }
 
-/* A document that is new or was changed: its directories are synced at once, which also looks whether a held one is well again. */
+/* A document that is new or was changed: its directories are synced at once, which also looks whether a held one is well again.
+ */
 static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
 {
     ida_tenant *tenant;
@@ -159,7 +160,8 @@ ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
             ida_ctx *c = worker_ctx(plan->w, pool);
             /* One damaged document must not keep the others from being synced. */
             if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE) {
-                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500", "the document of tenant %s cannot be read: %s", ids[i].id, c->message ? c->message : "");
+                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500", "the document of tenant %s cannot be read: %s", ids[i].id,
+                        c->message ? c->message : "");
             }
         }
     }
@@ -185,8 +187,8 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     return *taken != NULL;
 }
 
-/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document) goes first. `answered`: what was asked for is done with,
- * its permission to delete included. */
+/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document) goes first. `answered`: what
+ * was asked for is done with, its permission to delete included. */
 static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait, int answered)
 {
     pthread_mutex_lock(&plan->lock);
@@ -294,7 +296,8 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
     ida_ctx *c = worker_ctx(w, job->pool);
     int64_t begun = ida_monotonic(&w->env);
     if (en->reset && store_cache_reset(job->cache, c, en->tenant, en->directory)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s", en->tenant, c->message ? c->message : "");
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s", en->tenant,
+                c->message ? c->message : "");
         return 1;
     }
     directory_class class = session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
@@ -310,16 +313,22 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
         health_answered(w, job->main, job->pool, en->tenant, en->directory);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0502", "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if that is right, run idadminctl sync %s --accept-deletions",
-                en->tenant, ida_directory_name(en->directory), summary.reason ? summary.reason : "too many deletions", en->tenant);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
+                "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if that is right, run idadminctl "
+                "sync %s --accept-deletions",
+                en->tenant, ida_directory_name(en->directory), summary.reason ? summary.reason : "too many deletions",
+                en->tenant);
         return 1;
     }
     if (class == DIRECTORY_OK) {
         /* A line for what people ask about later; the round that finds nothing new comes every interval. */
         int notable = first || en->requested_at || job->forced || summary.deleted_users || summary.deleted_groups;
-        ida_log(&w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL, "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved", en->tenant,
-                ida_directory_name(en->directory), (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users, (long long)summary.groups,
-                (long long)summary.deleted_users, (long long)summary.deleted_groups, (long long)summary.unresolved);
+        ida_log(
+            &w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
+            "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved",
+            en->tenant, ida_directory_name(en->directory), (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
+            (long long)summary.groups, (long long)summary.deleted_users, (long long)summary.deleted_groups,
+            (long long)summary.unresolved);
         return 0;
     }
     if (worker_stopping(w)) {
@@ -331,7 +340,8 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
         message = health_hold(w, job->main, job->pool, en->tenant, en->directory, &e);
         *wait = 0; /* the hold says when */
     } else {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant, ida_directory_name(en->directory), message);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,
+                ida_directory_name(en->directory), message);
     }
     note_error(job, message);
     return 1;
@@ -463,7 +473,8 @@ int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions
 {
     int failed = 0;
     for (entry *e = plan->first; e && !worker_stopping(plan->w); e = e->next) {
-        sync_job job = {.plan = plan, .w = plan->w, .main = main, .cache = cache, .sessions = sessions, .pool = pool, .e = *e, .forced = 1};
+        sync_job job = {
+            .plan = plan, .w = plan->w, .main = main, .cache = cache, .sessions = sessions, .pool = pool, .e = *e, .forced = 1};
         int64_t wait;
         failed += e->present ? sync_one(&job, &wait) : 0;
         apr_pool_clear(pool);

@@ -1,5 +1,5 @@
-/* Owns the watch over other holders' heartbeats. Trusts no clock but its own monotonic one: a taker waits a whole lease from the moment it saw the
- * heartbeat first, a holder acts at most a lease from before its last renewal. */
+/* Owns the watch over other holders' heartbeats. Trusts no clock but its own monotonic one: a taker waits a whole lease from the
+ * moment it saw the heartbeat first, a holder acts at most a lease from before its last renewal. */
 #include "worker/takeover.h"
 
 #include <apr_strings.h>
@@ -111,10 +111,12 @@ ida_kind takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task)
 {
     watched row;
     while (ripe(t, &row)) {
-        store_running seen = {.tenant = row.tenant, .task_id = row.task, .owner = row.owner, .fence = row.fence, .heartbeat = row.heartbeat};
+        store_running seen = {
+            .tenant = row.tenant, .task_id = row.task, .owner = row.owner, .fence = row.fence, .heartbeat = row.heartbeat};
         ida_kind kind = store_queue_take_over(main, c, &seen, t->w->id, ida_now(&t->w->env), LEASE_MS, task);
         if (kind == IDA_OK) {
-            ida_log(&t->w->env, IDA_LOG_WARN, "IDA0323", "task %s is taken over from worker %s, whose heartbeat has stood still for %d s", row.task, row.owner,
+            ida_log(&t->w->env, IDA_LOG_WARN, "IDA0323",
+                    "task %s is taken over from worker %s, whose heartbeat has stood still for %d s", row.task, row.owner,
                     LEASE_MS / 1000);
             return IDA_OK;
         }

@@ -9,9 +9,11 @@
 #include "worker/config.h"
 #include "worker/directory.h"
 
-#define LEASE_MS 60000           /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
+#define LEASE_MS 60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
 #define LEASE_RENEW_MS 10000
-#define PROBE_MS (2 * DIRECTORY_CALL_MS + 5000) /* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
+#define PROBE_MS                                                                                                                 \
+    (2 * DIRECTORY_CALL_MS +                                                                                                     \
+     5000)                       /* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
 #define POLL_MS 250              /* how often idle threads look for new work */
 #define LEASE_SLOTS 256
 
@@ -66,12 +68,15 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 
 /* --- leases (lease.c) --- */
 
-/* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was sent). NULL when all slots are taken. */
-lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence, int64_t claimed_at);
+/* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was sent). NULL when all slots are
+ * taken. */
+lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
+                   int64_t claimed_at);
 void lease_end(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t lease_left(worker *w, lease *l);
-/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be renewed. */
+/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be
+ * renewed. */
 int lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
 /* Somebody else has the fence: renewed no more. */
 void lease_lose(worker *w, lease *l);

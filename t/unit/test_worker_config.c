@@ -30,7 +30,8 @@ static ida_kind with_file(const char *text, const worker_option *options, worker
 static void good_files(void)
 {
     worker_config config;
-    is_int(with_file("# comment\n\n store = sqlite3:/srv/x/store.db \nthreads=7\nstop_timeout = 2m\nseal_key=/etc/seal\nsmtp_url = smtps://mail:465\n"
+    is_int(with_file("# comment\n\n store = sqlite3:/srv/x/store.db \nthreads=7\nstop_timeout = 2m\nseal_key=/etc/seal\nsmtp_url "
+                     "= smtps://mail:465\n"
                      "smtp_from = Idadmin <a@b.example>\nlog_level = debug\nspool = /srv/spool",
                      NULL, &config),
            IDA_OK, "a complete file");
@@ -74,20 +75,24 @@ static void precedence(void)
 
 static void bad_files(void)
 {
-    static const struct { const char *text, *says; } cases[] = {
-        {"threads = 0\n", "threads"},        {"threads = 65\n", "threads"},       {"threads = 4x\n", "threads"},   {"threads =\n", "must not be empty"},
-        {"stop_timeout = 0\n", "stop_timeout"}, {"stop_timeout = 2h\n", "stop_timeout"}, {"spool = relative\n", "spool"}, {"seal_key = x\n", "seal_key"},
-        {"smtp_url = http://x\n", "smtp_url"}, {"log_level = loud\n", "log_level"}, {"store = /plain/path\n", "store"}, {"thread = 4\n", "thread"},
-        {"threads 4\n", "name = value"},     {"threads = 4 \xff\n", "name = value"},
+    static const struct { const char *text, *says;
+    } cases[] = {
+        {"threads = 0\n", "threads"},         {"threads = 65\n", "threads"},          {"threads = 4x\n", "threads"},
+        {"threads =\n", "must not be empty"}, {"stop_timeout = 0\n", "stop_timeout"}, {"stop_timeout = 2h\n", "stop_timeout"},
+        {"spool = relative\n", "spool"},      {"seal_key = x\n", "seal_key"},         {"smtp_url = http://x\n", "smtp_url"},
+        {"log_level = loud\n", "log_level"},  {"store = /plain/path\n", "store"},     {"thread = 4\n", "thread"},
+        {"threads 4\n", "name = value"},      {"threads = 4 \xff\n", "name = value"},
     };
     worker_config config;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *text = apr_pstrcat(pool, "\n", cases[i].text, NULL);
-        ok(with_file(text, NULL, &config) == IDA_BAD_REQUEST, "refused: %.*s", (int)strcspn(cases[i].text, "\n\xff"), cases[i].text);
+        ok(with_file(text, NULL, &config) == IDA_BAD_REQUEST, "refused: %.*s", (int)strcspn(cases[i].text, "\n\xff"),
+           cases[i].text);
         says(last, "the message names line and setting", "line 2", cases[i].says, NULL);
     }
     last = fresh();
-    ok(worker_config_read(last, pool, "/nonexistent/idadmin.conf", NULL, &config) == IDA_BAD_REQUEST, "a named file that is missing is refused");
+    ok(worker_config_read(last, pool, "/nonexistent/idadmin.conf", NULL, &config) == IDA_BAD_REQUEST,
+       "a named file that is missing is refused");
     char *longest = apr_palloc(pool, 5002);
     memset(longest, 'x', 5001);
     longest[5001] = '\0';
@@ -96,9 +101,16 @@ static void bad_files(void)
 
 static void durations(void)
 {
-    static const struct { const char *text; int64_t ms; } cases[] = {
-        {"1", 1000}, {"1s", 1000}, {"250ms", 250}, {"2m", 120000}, {"1h", 3600000}, {"1d", 86400000}, {"0", 0}, {"", -1}, {"s", -1}, {"-1s", -1}, {" 1s", -1},
-        {"1x", -1}, {"1 s", -1}, {"99999999999999999999", -1}, {"400d", -1}, {"365d", 31536000000},
+    static const struct { const char *text; int64_t ms;
+    } cases[] = {
+        {"1", 1000},     {"1s", 1000},
+        {"250ms", 250},  {"2m", 120000},
+        {"1h", 3600000}, {"1d", 86400000},
+        {"0", 0},        {"", -1},
+        {"s", -1},       {"-1s", -1},
+        {" 1s", -1},     {"1x", -1},
+        {"1 s", -1},     {"99999999999999999999", -1},
+        {"400d", -1},    {"365d", 31536000000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         is_int(worker_duration_parse(cases[i].text), cases[i].ms, apr_pstrcat(pool, "duration '", cases[i].text, "'", NULL));

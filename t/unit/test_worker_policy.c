@@ -38,17 +38,21 @@ static void holds(void)
     ok(hold_ms(DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
     ok(hold_ms(DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
     for (int failures = 0; failures < 20; failures++) {
-        ok(hold_ms(DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000, "refused credentials: 5 minutes or more (failure %d)", failures + 1);
+        ok(hold_ms(DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000,
+           "refused credentials: 5 minutes or more (failure %d)", failures + 1);
     }
     ok(hold_ms(DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000, "and an hour at most");
     ok(within(hold_ms(DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
     for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class++) {
         int held = directory_holds((directory_class)class);
-        ok(held == (verdict_of((directory_class)class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding", directory_class_text((directory_class)class));
+        ok(held == (verdict_of((directory_class) class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding",
+           directory_class_text((directory_class) class));
     }
     ok(verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE, "a lost answer is never a failure for certain");
-    ok(verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER, "rights and guarded accounts are permanent");
-    ok(verdict_repeats(DIRECTORY_TRANSIENT) && verdict_repeats(DIRECTORY_UNSURE) && !verdict_repeats(DIRECTORY_CREDENTIALS) && !verdict_repeats(DIRECTORY_THROTTLED),
+    ok(verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER,
+       "rights and guarded accounts are permanent");
+    ok(verdict_repeats(DIRECTORY_TRANSIENT) && verdict_repeats(DIRECTORY_UNSURE) && !verdict_repeats(DIRECTORY_CREDENTIALS) &&
+           !verdict_repeats(DIRECTORY_THROTTLED),
        "only what may pass is repeated at once");
 }
 
@@ -84,7 +88,8 @@ static void passwords(void)
 
 static void step_table(void)
 {
-    static const char *const names[] = {"createAccount", "setManager", "setPhoto", "disableAccount", "revokeSessions", "revokeMemberships", "verify", "Joiner/1 addToGroup"};
+    static const char *const names[] = {"createAccount",  "setManager",        "setPhoto", "disableAccount",
+                                        "revokeSessions", "revokeMemberships", "verify",   "Joiner/1 addToGroup"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ok(step_find(names[i]) != NULL, "step %s is known", names[i]);
     }

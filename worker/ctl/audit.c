@@ -69,7 +69,8 @@ static int read_filter(ctl_call *ctl, store_audit_filter *filter)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"ID", "id"}, {"AT", "at"}, {"CATEGORY", "category"}, {"ACTOR", "actor"}, {"ACTION", "action"}, {"TARGET", "target"},
+    static const ctl_column columns[] = {{"ID", "id"},           {"AT", "at"},         {"CATEGORY", "category"},
+                                         {"ACTOR", "actor"},     {"ACTION", "action"}, {"TARGET", "target"},
                                          {"OUTCOME", "outcome"}, {"DETAIL", "detail"}, {NULL, NULL}};
     store_audit_filter filter;
     int usage = read_filter(ctl, &filter);
@@ -177,11 +178,12 @@ static int ingest(ctl_call *ctl)
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
     if (!kind) {
-        json_t *document = json_pack("{s:I, s:I, s:i, s:i}", "records", (json_int_t)summary.records, "torn", (json_int_t)summary.torn, "segmentsRemoved",
-                                     summary.removed, "segmentsHeld", summary.held);
+        json_t *document = json_pack("{s:I, s:I, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
+                                     (json_int_t)summary.torn, "segmentsRemoved", summary.removed, "segmentsHeld", summary.held);
         if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.", (long long)summary.records,
-                    (long long)summary.torn, summary.removed, summary.held);
+            ctl_say(ctl,
+                    "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.",
+                    (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
         }
         json_decref(document);
     }
@@ -195,13 +197,45 @@ static int ingest(ctl_call *ctl)
     {"to", "TIME", "the same, exclusive"}
 
 const ctl_command ctl_audit_commands[] = {
-    {"audit", "list", "ID", 1, 1, "List a tenant's audit records, newest first.", NULL,
-     {FILTER_OPTIONS, {"limit", "N", "1 to 200, default 50"}, {"before", "N", "go on after this id of an earlier list"}, {NULL, NULL, NULL}}, list},
-    {"audit", "verify", "ID", 1, 1, "Check that the chain of a tenant's audit records is whole.", NULL, {{NULL, NULL, NULL}}, verify},
-    {"audit", "export", "ID", 1, 1, "Print all audit records of a tenant, newest first, one JSON object a line.", NULL,
-     {FILTER_OPTIONS, {NULL, NULL, NULL}}, export},
-    {"audit", "ingest", "DIR", 1, 1, "Read the audit spool of a dead node into the store.",
-     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were read whole are removed. Repeatable: a record is taken once.",
-     {{NULL, NULL, NULL}}, ingest},
+    {"audit",
+     "list",
+     "ID",
+     1,
+     1,
+     "List a tenant's audit records, newest first.",
+     NULL,
+     {FILTER_OPTIONS,
+      {"limit", "N", "1 to 200, default 50"},
+      {"before", "N", "go on after this id of an earlier list"},
+      {NULL, NULL, NULL}},
+     list},
+    {"audit",
+     "verify",
+     "ID",
+     1,
+     1,
+     "Check that the chain of a tenant's audit records is whole.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     verify},
+    {"audit",
+     "export",
+     "ID",
+     1,
+     1,
+     "Print all audit records of a tenant, newest first, one JSON object a line.",
+     NULL,
+     {FILTER_OPTIONS, {NULL, NULL, NULL}},
+     export},
+    {"audit",
+     "ingest",
+     "DIR",
+     1,
+     1,
+     "Read the audit spool of a dead node into the store.",
+     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were read whole are removed. "
+     "Repeatable: a record is taken once.",
+     {{NULL, NULL, NULL}},
+     ingest},
     {0},
 };

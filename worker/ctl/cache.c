@@ -8,7 +8,10 @@ static int reset(ctl_call *ctl)
     if (!kind) {
         json_t *document = json_pack("{s:s, s:s}", "companyId", ctl->arguments[0], "result", "requested");
         if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "The worker will empty the cache of %s and sync it anew; until that is done the service answers 503 for this tenant.", ctl->arguments[0]);
+            ctl_say(ctl,
+                    "The worker will empty the cache of %s and sync it anew; until that is done the service answers 503 for this "
+                    "tenant.",
+                    ctl->arguments[0]);
         }
         json_decref(document);
     }
@@ -16,7 +19,14 @@ static int reset(ctl_call *ctl)
 }
 
 const ctl_command ctl_cache_commands[] = {
-    {"cache", "reset", "ID", 1, 1, "Ask the worker to empty the directory cache of a tenant and sync it anew.",
-     "Until the sync is done the tenant's users are unknown, and the service answers 503 for it. Nothing in a directory changes.", {{NULL, NULL, NULL}}, reset},
+    {"cache",
+     "reset",
+     "ID",
+     1,
+     1,
+     "Ask the worker to empty the directory cache of a tenant and sync it anew.",
+     "Until the sync is done the tenant's users are unknown, and the service answers 503 for it. Nothing in a directory changes.",
+     {{NULL, NULL, NULL}},
+     reset},
     {0},
 };

@@ -81,7 +81,7 @@ void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
 void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- the nouns --- */
-extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[], ctl_user_commands[], ctl_task_commands[],
-    ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[];
+extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[], ctl_user_commands[],
+    ctl_task_commands[], ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[];
 
 #endif

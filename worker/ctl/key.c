@@ -31,8 +31,10 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
     const key_work *work = baton;
     ida_kind kind = store_key_create(s, c, &work->principal, work->hash);
     if (kind == IDA_CONFLICT) {
-        return ida_fail(c, kind, "Tenant %s has an API user %s already; rotation is a key under a new username, then `key delete` of the old one.",
-                        work->principal.company, work->principal.username);
+        return ida_fail(
+            c, kind,
+            "Tenant %s has an API user %s already; rotation is a key under a new username, then `key delete` of the old one.",
+            work->principal.company, work->principal.username);
     }
     return kind ? kind : audited(s, c, work, "key.create");
 }
@@ -95,7 +97,8 @@ static ida_kind parse_label(ctl_call *ctl, const char *text, const char **label)
     if (!text) {
         return IDA_OK;
     }
-    if (!ida_utf8_valid(text, strlen(text)) || characters(text) > IDA_LABEL_MAX || strcmp(text, ida_clean(ctl->pool, text, strlen(text), 0)) != 0) {
+    if (!ida_utf8_valid(text, strlen(text)) || characters(text) > IDA_LABEL_MAX ||
+        strcmp(text, ida_clean(ctl->pool, text, strlen(text), 0)) != 0) {
         return ida_fail(ctl->c, IDA_BAD_REQUEST, "--label must be UTF-8 text of at most %d visible characters", IDA_LABEL_MAX);
     }
     *label = text;
@@ -145,13 +148,20 @@ static int create(ctl_call *ctl)
     kind = store_transaction(s, c, create_in, &work);
     if (!kind) {
         char *secret = ida_printf(ctl->pool, "%s:%s:%s", work.principal.company, work.principal.username, key);
-        json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId", work.principal.company, "username", work.principal.username, "accessLevel",
-                                     ida_access_text(work.principal.access), "label", work.principal.label, "apiKey", key, "mcpSecret", secret);
+        json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId", work.principal.company, "username",
+                                     work.principal.username, "accessLevel", ida_access_text(work.principal.access), "label",
+                                     work.principal.label, "apiKey", key, "mcpSecret", secret);
         if (!ctl_json(ctl, document)) {
-            static const ctl_column columns[] = {{"Company ID", "companyId"}, {"Username", "username"}, {"Access level", "accessLevel"},
-                                                 {"Label", "label"}, {"API key", "apiKey"}, {"MCP secret", "mcpSecret"}, {NULL, NULL}};
+            static const ctl_column columns[] = {{"Company ID", "companyId"},
+                                                 {"Username", "username"},
+                                                 {"Access level", "accessLevel"},
+                                                 {"Label", "label"},
+                                                 {"API key", "apiKey"},
+                                                 {"MCP secret", "mcpSecret"},
+                                                 {NULL, NULL}};
             ctl_fields(ctl, document, columns);
-            ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them now; a lost key is replaced by a new one.");
+            ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them now; a lost key is replaced by "
+                         "a new one.");
         }
         json_decref(document);
         OPENSSL_cleanse(secret, strlen(secret));
@@ -162,8 +172,9 @@ static int create(ctl_call *ctl)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"USERNAME", "username"}, {"ACCESS", "accessLevel"}, {"LABEL", "label"}, {"RATE LIMIT", "rateLimit"},
-                                         {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"}, {"CREATED", "createdAt"}, {NULL, NULL}};
+    static const ctl_column columns[] = {
+        {"USERNAME", "username"}, {"ACCESS", "accessLevel"}, {"LABEL", "label"},       {"RATE LIMIT", "rateLimit"},
+        {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},  {"CREATED", "createdAt"}, {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
     json_t *rows = NULL;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
@@ -179,18 +190,20 @@ static int list(ctl_call *ctl)
 /* disable, enable and delete differ in their transaction and their word alone. */
 static int change(ctl_call *ctl, store_work in, int disabled, const char *done)
 {
-    key_work work = {.ctl = ctl, .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}, .disabled = disabled};
+    key_work work = {
+        .ctl = ctl, .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}, .disabled = disabled};
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, work.principal.company);
     if (!kind) {
         kind = store_transaction(s, ctl->c, in, &work);
         if (kind == IDA_NOT_FOUND) {
-            ida_fail(ctl->c, kind, "Tenant %s has no API user %s; `idadminctl key list %s` names them.", work.principal.company, work.principal.username,
-                     work.principal.company);
+            ida_fail(ctl->c, kind, "Tenant %s has no API user %s; `idadminctl key list %s` names them.", work.principal.company,
+                     work.principal.username, work.principal.company);
         }
     }
     if (!kind) {
-        json_t *document = json_pack("{s:s, s:s, s:s}", "companyId", work.principal.company, "username", work.principal.username, "result", done);
+        json_t *document = json_pack("{s:s, s:s, s:s}", "companyId", work.principal.company, "username", work.principal.username,
+                                     "result", done);
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl, "API user %s of %s: %s.", work.principal.username, work.principal.company, done);
         }
@@ -215,15 +228,31 @@ static int delete(ctl_call *ctl)
 }
 
 const ctl_command ctl_key_commands[] = {
-    {"key", "create", "ID USERNAME", 2, 2, "Make an API user of tenant ID; the only moment that shows its API key and MCP secret.",
+    {"key",
+     "create",
+     "ID USERNAME",
+     2,
+     2,
+     "Make an API user of tenant ID; the only moment that shows its API key and MCP secret.",
      "Rotation: make a key under a new username, move the caller over, delete the old one.",
-     {{"access", "LEVEL", "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before access levels); fixed at creation"},
+     {{"access", "LEVEL",
+       "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before access levels); fixed at "
+       "creation"},
       {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
       {"expires", "DATE", "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},
       {"rate-limit", "RATE", "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
-      {NULL, NULL, NULL}}, create},
+      {NULL, NULL, NULL}},
+     create},
     {"key", "list", "ID", 1, 1, "List the API users of a tenant.", NULL, {{NULL, NULL, NULL}}, list},
-    {"key", "disable", "ID USERNAME", 2, 2, "Disable an API user; it stops within 2 seconds.", NULL, {{NULL, NULL, NULL}}, disable},
+    {"key",
+     "disable",
+     "ID USERNAME",
+     2,
+     2,
+     "Disable an API user; it stops within 2 seconds.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     disable},
     {"key", "enable", "ID USERNAME", 2, 2, "Enable a disabled API user.", NULL, {{NULL, NULL, NULL}}, enable},
     {"key", "delete", "ID USERNAME", 2, 2, "Delete an API user.", NULL, {{NULL, NULL, NULL}}, delete},
     {0},

@@ -1,4 +1,5 @@
-/* idadminctl: reads the command line against the command table, runs one command. Owns usage and exit statuses; knows no command's meaning. */
+/* idadminctl: reads the command line against the command table, runs one command. Owns usage and exit statuses; knows no
+ * command's meaning. */
 #include "worker/ctl/ctl.h"
 
 #include <apr_general.h>
@@ -14,15 +15,17 @@
 #include "core/store_tenant.h"
 #include "core/zone.h"
 
-static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands, ctl_user_commands, ctl_task_commands,
-                                           ctl_audit_commands, ctl_cache_commands, ctl_sync_commands, ctl_status_commands};
+static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,
+                                           ctl_user_commands,   ctl_task_commands,   ctl_audit_commands,
+                                           ctl_cache_commands,  ctl_sync_commands,   ctl_status_commands};
 #define NOUN_COUNT (sizeof nouns / sizeof nouns[0])
 
 static const ctl_option common_options[] = {
     {"json", NULL, "print one JSON document instead of tables"},
     {"store", "DSN", "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the configuration"},
     {"config", "FILE", "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf"},
-    {"seal-key", "FILE", "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR "/idadmin/seal.key for PostgreSQL"},
+    {"seal-key", "FILE",
+     "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR "/idadmin/seal.key for PostgreSQL"},
     {"help", NULL, "this help"},
     {"version", NULL, "the version"},
     {NULL, NULL, NULL},
@@ -84,16 +87,18 @@ ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
 {
     const char *document;
     ida_kind kind = store_tenant_document(s, ctl->c, tenant, &document);
-    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant) : kind;
+    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant)
+                                 : kind;
 }
 
-/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there is: warnings of a command that went on, details of an
- * internal error. */
+/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there is: warnings of a command that
+ * went on, details of an internal error. */
 static void keep_line(void *baton, ida_level level, const char *id, const char *message)
 {
     ctl_call *ctl = baton;
     if (level <= IDA_LOG_WARN) {
-        ctl->lines = apr_pstrcat(ctl->pool, ctl->lines ? ctl->lines : "", level == IDA_LOG_WARN ? "warn" : "error", ": ", id ? id : "", ": ", message, "\n", NULL);
+        ctl->lines = apr_pstrcat(ctl->pool, ctl->lines ? ctl->lines : "", level == IDA_LOG_WARN ? "warn" : "error", ": ",
+                                 id ? id : "", ": ", message, "\n", NULL);
     }
 }
 
@@ -107,22 +112,23 @@ static void print_lines(const ctl_call *ctl, int status)
 static void print_options(const ctl_option *options)
 {
     for (; options->name; options++) {
-        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "", options->value ? options->value : "", options->help);
+        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "", options->value ? options->value : "",
+               options->help);
     }
 }
 
 static void print_command(const ctl_command *command)
 {
-    printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "", command->arguments[0] ? " " : "",
-           command->arguments, command->summary);
+    printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "",
+           command->arguments[0] ? " " : "", command->arguments, command->summary);
 }
 
 /* Help of everything, of a noun, or of one command. */
 static int print_help(const char *noun, const ctl_command *command)
 {
     if (command) {
-        printf("Usage: idadminctl %s%s%s%s%s\n\n%s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "",
-               command->arguments[0] ? " " : "", command->arguments, command->summary);
+        printf("Usage: idadminctl %s%s%s%s%s\n\n%s\n", command->noun, command->verb ? " " : "",
+               command->verb ? command->verb : "", command->arguments[0] ? " " : "", command->arguments, command->summary);
         if (command->help) {
             printf("\n%s\n", command->help);
         }
@@ -178,7 +184,8 @@ typedef struct command_line {
     int option_count;
 } command_line;
 
-/* The first words decide the command, and the command which options take a value: hence one look ahead for words that are no option. */
+/* The first words decide the command, and the command which options take a value: hence one look ahead for words that are no
+ * option. */
 static const ctl_command *command_of(int argc, char *const *argv)
 {
     const char *words[2] = {NULL, NULL};
@@ -301,7 +308,8 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         return print_help(noun && noun_known(noun) ? noun : NULL, ctl->command);
     }
     if (!ctl->command) {
-        return noun ? ctl_usage(ctl, noun_known(noun) ? "%s wants one of its commands" : "there is no command %s", noun) : ctl_usage(ctl, "a command is wanted");
+        return noun ? ctl_usage(ctl, noun_known(noun) ? "%s wants one of its commands" : "there is no command %s", noun)
+                    : ctl_usage(ctl, "a command is wanted");
     }
     int skipped = ctl->command->verb ? 2 : 1;
     ctl->argument_count = line.word_count - skipped;
@@ -309,7 +317,8 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         ctl->arguments[i] = line.words[i + skipped];
     }
     if (ctl->argument_count < ctl->command->min || ctl->argument_count > ctl->command->max) {
-        return ctl_usage(ctl, ctl->command->arguments[0] ? "the arguments are: %s" : "there are no arguments%s", ctl->command->arguments);
+        return ctl_usage(ctl, ctl->command->arguments[0] ? "the arguments are: %s" : "there are no arguments%s",
+                         ctl->command->arguments);
     }
     ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides, &ctl->config);
     return kind ? ctl_result(ctl, kind) : ctl->command->run(ctl);

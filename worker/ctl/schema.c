@@ -14,7 +14,8 @@ static int upgrade(ctl_call *ctl)
         OPENSSL_cleanse(key, sizeof key);
     }
     if (!kind) {
-        json_t *document = json_pack("{s:i, s:s, s:O}", "version", store_schema_version(), "sealKey", ctl->config.seal_key, "steps", steps);
+        json_t *document =
+            json_pack("{s:i, s:s, s:O}", "version", store_schema_version(), "sealKey", ctl->config.seal_key, "steps", steps);
         if (!ctl_json(ctl, document)) {
             size_t i;
             json_t *step;
@@ -30,9 +31,16 @@ static int upgrade(ctl_call *ctl)
 }
 
 const ctl_command ctl_schema_commands[] = {
-    {"schema", "upgrade", "", 0, 0, "Create or migrate the store, and make its seal key when there is none.",
-     "Safe to repeat. Run it as the user that runs idadmin-worker: the seal key must be readable by the worker and by idadminctl alone.\n"
+    {"schema",
+     "upgrade",
+     "",
+     0,
+     0,
+     "Create or migrate the store, and make its seal key when there is none.",
+     "Safe to repeat. Run it as the user that runs idadmin-worker: the seal key must be readable by the worker and by idadminctl "
+     "alone.\n"
      "A store newer than this program is refused.",
-     {{NULL, NULL, NULL}}, upgrade},
+     {{NULL, NULL, NULL}},
+     upgrade},
     {0},
 };

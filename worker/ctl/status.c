@@ -14,8 +14,9 @@ static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
     int count;
     ida_kind kind = store_worker_list(s, ctl->c, &workers, &count);
     for (int i = 0; !kind && i < count; i++) {
-        json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host", workers[i].host, "pid", (json_int_t)workers[i].pid, "version",
-                                workers[i].version, "threads", (json_int_t)workers[i].threads);
+        json_t *row =
+            json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host", workers[i].host, "pid",
+                      (json_int_t)workers[i].pid, "version", workers[i].version, "threads", (json_int_t)workers[i].threads);
         ida_json_put_time(row, "startedAt", workers[i].started_at);
         ida_json_put_time(row, "seenAt", workers[i].seen_at);
         json_array_append_new(out, row);
@@ -32,8 +33,8 @@ static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_
         kind = store_directory_get(s, ctl->c, tenant, directory, &state);
     }
     if (!kind) {
-        json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "companyId", tenant, "directory", ida_directory_name(directory), "users", (json_int_t)info.users,
-                                "groups", (json_int_t)info.groups);
+        json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "companyId", tenant, "directory", ida_directory_name(directory), "users",
+                                (json_int_t)info.users, "groups", (json_int_t)info.groups);
         ida_json_put_time(row, "syncedAt", info.completed_at);
         ida_json_put_or_null(row, "syncStopped", info.stopped);
         ida_json_put_or_null(row, "syncError", info.error);
@@ -66,13 +67,22 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
 
 static int status(ctl_call *ctl)
 {
-    static const ctl_column worker_columns[] = {{"WORKER", "id"}, {"HOST", "host"}, {"PID", "pid"}, {"VERSION", "version"}, {"THREADS", "threads"}, {"SEEN", "seenAt"}, {NULL, NULL}};
-    static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"}, {"DIRECTORY", "directory"}, {"SYNCED", "syncedAt"}, {"USERS", "users"},
-                                                   {"GROUPS", "groups"}, {"PROBLEM", "problem"}, {NULL, NULL}};
-    static const ctl_column task_columns[] = {{"COMPANY ID", "companyId"}, {"QUEUED", "queued"}, {"RUNNING", "running"}, {"DONE", "done"}, {"FAILED", "failed"},
-                                              {"ATTENTION", "attention"}, {"CANCELLED", "cancelled"}, {NULL, NULL}};
+    static const ctl_column worker_columns[] = {
+        {"WORKER", "id"},       {"HOST", "host"},   {"PID", "pid"}, {"VERSION", "version"},
+        {"THREADS", "threads"}, {"SEEN", "seenAt"}, {NULL, NULL}};
+    static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
+                                                   {"DIRECTORY", "directory"},
+                                                   {"SYNCED", "syncedAt"},
+                                                   {"USERS", "users"},
+                                                   {"GROUPS", "groups"},
+                                                   {"PROBLEM", "problem"},
+                                                   {NULL, NULL}};
+    static const ctl_column task_columns[] = {
+        {"COMPANY ID", "companyId"}, {"QUEUED", "queued"},       {"RUNNING", "running"},     {"DONE", "done"},
+        {"FAILED", "failed"},        {"ATTENTION", "attention"}, {"CANCELLED", "cancelled"}, {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *workers = ida_json_keep(ctl->pool, json_array()), *directories = ida_json_keep(ctl->pool, json_array()), *tasks = ida_json_keep(ctl->pool, json_array());
+    json_t *workers = ida_json_keep(ctl->pool, json_array()), *directories = ida_json_keep(ctl->pool, json_array()),
+           *tasks = ida_json_keep(ctl->pool, json_array());
     const store_tenant_id *ids = NULL;
     int count = 0;
     ida_kind kind = workers_json(ctl, s, workers);
@@ -90,8 +100,9 @@ static int status(ctl_call *ctl)
         }
     }
     if (!kind) {
-        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O}", "version", IDA_VERSION, "schema", store_schema_version(), "workers", workers,
-                                                              "directories", directories, "tasks", tasks));
+        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
+                                                              store_schema_version(), "workers", workers, "directories",
+                                                              directories, "tasks", tasks));
         if (!ctl_json(ctl, document)) {
             ctl_table(ctl, workers, worker_columns, "No worker was seen.");
             ctl_say(ctl, "%s", "");

@@ -28,7 +28,8 @@ static ida_kind request_in(store *s, ida_ctx *c, void *baton)
         if (!request->asked[i]) {
             continue;
         }
-        ida_kind kind = store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i, request->accept_deletions, request->reset);
+        ida_kind kind =
+            store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i, request->accept_deletions, request->reset);
         if (!kind) {
             kind = store_directory_get(s, c, work->tenant->id, (ida_directory_kind)i, &state);
         }
@@ -70,7 +71,8 @@ static ida_kind worker_alive(ctl_call *ctl, store *s)
         }
     }
     return ida_fail(ctl->c, IDA_SERVICE_UNAVAILABLE,
-                    "The request is kept, but no idadmin-worker was seen in the last %d seconds to carry it out; start one.", WORKER_ALIVE_MS / 1000);
+                    "The request is kept, but no idadmin-worker was seen in the last %d seconds to carry it out; start one.",
+                    WORKER_ALIVE_MS / 1000);
 }
 
 /* The request is answered when the worker has taken its stamp away; what came of it stands in the sync's own state. */
@@ -88,7 +90,8 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
             break;
         }
         if (kind || ida_monotonic(&ctl->env) > until) {
-            return ida_fail(ctl->c, kind ? kind : IDA_SERVICE_UNAVAILABLE, "%s", kind ? c->message : "The worker has not answered in time; the request is kept.");
+            return ida_fail(ctl->c, kind ? kind : IDA_SERVICE_UNAVAILABLE, "%s",
+                            kind ? c->message : "The worker has not answered in time; the request is kept.");
         }
         apr_pool_clear(pool);
         apr_sleep(POLL_US);
@@ -107,7 +110,8 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
 
 static int sync_now(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"DIRECTORY", "directory"}, {"COMPLETED", "completedAt"}, {"USERS", "users"}, {"GROUPS", "groups"}, {NULL, NULL}};
+    static const ctl_column columns[] = {
+        {"DIRECTORY", "directory"}, {"COMPLETED", "completedAt"}, {"USERS", "users"}, {"GROUPS", "groups"}, {NULL, NULL}};
     int wait = ctl_value(ctl, "wait") != NULL;
     const char *timeout = ctl_value(ctl, "timeout");
     int64_t patience = timeout ? worker_duration_parse(timeout) : 600000;
@@ -131,7 +135,8 @@ static int sync_now(ctl_call *ctl)
         }
     }
     if (!kind) {
-        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:s, s:O}", "companyId", ctl->arguments[0], "result", wait ? "synced" : "requested", "directories", rows));
+        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:s, s:O}", "companyId", ctl->arguments[0], "result",
+                                                              wait ? "synced" : "requested", "directories", rows));
         if (!ctl_json(ctl, document)) {
             if (wait) {
                 ctl_table(ctl, rows, columns, "");

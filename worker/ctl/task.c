@@ -12,11 +12,13 @@
 
 #define PAGE 200
 
-static const ctl_column step_columns[] = {{"STEP", "name"}, {"OUTCOME", "outcome"}, {"AT", "at"}, {"DETAIL", "detail"}, {NULL, NULL}};
+static const ctl_column step_columns[] = {
+    {"STEP", "name"}, {"OUTCOME", "outcome"}, {"AT", "at"}, {"DETAIL", "detail"}, {NULL, NULL}};
 
 /* --- reading --- */
 
-static ida_kind page(ctl_call *ctl, store *s, const store_task_filter *filter, json_t **rows, const char **last, int *count, int64_t *total)
+static ida_kind page(ctl_call *ctl, store *s, const store_task_filter *filter, json_t **rows, const char **last, int *count,
+                     int64_t *total)
 {
     ida_task *tasks;
     ida_kind kind = store_task_list(s, ctl->c, ctl->arguments[0], filter, &tasks, count, total);
@@ -33,8 +35,14 @@ static ida_kind page(ctl_call *ctl, store *s, const store_task_filter *filter, j
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"TASK", "id"}, {"TYPE", "type"}, {"STATE", "state"}, {"USER", "userPrincipalName"}, {"SCHEDULED", "scheduledAt"},
-                                         {"TRIES", "attempts"}, {"REASON", "error"}, {NULL, NULL}};
+    static const ctl_column columns[] = {{"TASK", "id"},
+                                         {"TYPE", "type"},
+                                         {"STATE", "state"},
+                                         {"USER", "userPrincipalName"},
+                                         {"SCHEDULED", "scheduledAt"},
+                                         {"TRIES", "attempts"},
+                                         {"REASON", "error"},
+                                         {NULL, NULL}};
     const char *state = ctl_value(ctl, "state"), *limit = ctl_value(ctl, "limit"), *upn = ctl_value(ctl, "user");
     if (state && ida_task_state_parse(state) < 0) {
         return ctl_usage(ctl, "--state must be queued, running, done, failed, attention or cancelled");
@@ -44,7 +52,10 @@ static int list(ctl_call *ctl)
         return ctl_usage(ctl, "--limit must be 1 to %d", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
-    store_task_filter filter = {.state = state, .person = upn ? ida_fold_address(ctl->pool, upn) : NULL, .before_id = ctl_value(ctl, "before"), .limit = (int)wanted};
+    store_task_filter filter = {.state = state,
+                                .person = upn ? ida_fold_address(ctl->pool, upn) : NULL,
+                                .before_id = ctl_value(ctl, "before"),
+                                .limit = (int)wanted};
     json_t *rows = NULL;
     const char *last = NULL;
     int count = 0;
@@ -64,17 +75,28 @@ static int list(ctl_call *ctl)
 
 static ida_kind not_found(ctl_call *ctl, ida_kind kind)
 {
-    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "Tenant %s has no task %s; `idadminctl task list %s` names them.", ctl->arguments[0], ctl->arguments[1],
-                                            ctl->arguments[0])
+    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "Tenant %s has no task %s; `idadminctl task list %s` names them.",
+                                            ctl->arguments[0], ctl->arguments[1], ctl->arguments[0])
                                  : kind;
 }
 
 static void print_task(ctl_call *ctl, ida_task *task)
 {
-    static const ctl_column fields[] = {{"Task", "id"}, {"Type", "type"}, {"State", "state"}, {"User", "userPrincipalName"}, {"Scheduled", "scheduledAt"},
-                                        {"UTC", "scheduledAtUtc"}, {"Created", "createdAt"}, {"Started", "startedAt"}, {"Finished", "finishedAt"},
-                                        {"Tries", "attempts"}, {"Next try", "nextAttemptAt"}, {"Requested by", "requestedBy"},
-                                        {"Warnings", "warnings"}, {"Reason", "error"}, {NULL, NULL}};
+    static const ctl_column fields[] = {{"Task", "id"},
+                                        {"Type", "type"},
+                                        {"State", "state"},
+                                        {"User", "userPrincipalName"},
+                                        {"Scheduled", "scheduledAt"},
+                                        {"UTC", "scheduledAtUtc"},
+                                        {"Created", "createdAt"},
+                                        {"Started", "startedAt"},
+                                        {"Finished", "finishedAt"},
+                                        {"Tries", "attempts"},
+                                        {"Next try", "nextAttemptAt"},
+                                        {"Requested by", "requestedBy"},
+                                        {"Warnings", "warnings"},
+                                        {"Reason", "error"},
+                                        {NULL, NULL}};
     json_t *document = ida_json_keep(ctl->pool, ida_task_json(ctl->c, task));
     if (!ctl_json(ctl, document)) {
         ctl_fields(ctl, document, fields);
@@ -128,7 +150,8 @@ static ida_kind move_in(store *s, ida_ctx *c, void *baton)
         kind = store_task_get(s, c, tenant, work->id, 0, &task);
     }
     if (!kind) {
-        kind = ida_schedule(c, task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_CREATE, task->zone, work->date, work->time, &due);
+        kind = ida_schedule(c, task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_CREATE, task->zone, work->date,
+                            work->time, &due);
     }
     if (!kind) {
         kind = ida_faults_raise(c);
@@ -140,7 +163,8 @@ static ida_kind move_in(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     ida_audit *record = ctl_audit(work->ctl, tenant, "task.reschedule", work->id);
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "date", due.date, "time", due.time)));
+    record->parameters =
+        ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "date", due.date, "time", due.time)));
     return store_audit_add(s, c, record);
 }
 
@@ -222,19 +246,55 @@ static int release(ctl_call *ctl)
 }
 
 const ctl_command ctl_task_commands[] = {
-    {"task", "list", "ID", 1, 1, "List a tenant's tasks, newest first.", NULL,
+    {"task",
+     "list",
+     "ID",
+     1,
+     1,
+     "List a tenant's tasks, newest first.",
+     NULL,
      {{"state", "STATE", "queued, running, done, failed, attention or cancelled"},
       {"user", "UPN", "tasks of one person"},
       {"limit", "N", "1 to 200, default 50"},
       {"before", "TASK", "go on after this task of an earlier list"},
-      {NULL, NULL, NULL}}, list},
+      {NULL, NULL, NULL}},
+     list},
     {"task", "show", "ID TASK", 2, 2, "Show a task with the outcome of each step.", NULL, {{NULL, NULL, NULL}}, show},
-    {"task", "cancel", "ID TASK", 2, 2, "Cancel a task that is queued, failed or needs attention.",
-     "Seat and names go free unless the account was made or may have been.", {{NULL, NULL, NULL}}, cancel},
-    {"task", "retry", "ID TASK", 2, 2, "Queue a failed task, or one that needs attention, again at once.", NULL, {{NULL, NULL, NULL}}, retry},
-    {"task", "release", "ID [TASK]", 1, 2, "Release an offboarding that the brake holds.", NULL,
-     {{"all-braked", NULL, "every held offboarding of the tenant"}, {NULL, NULL, NULL}}, release},
-    {"task", "reschedule", "ID TASK DATE TIME", 4, 4, "Give a queued task another date and time of the tenant's zone (YYYY-MM-DD HH:mm).", NULL,
-     {{NULL, NULL, NULL}}, reschedule},
+    {"task",
+     "cancel",
+     "ID TASK",
+     2,
+     2,
+     "Cancel a task that is queued, failed or needs attention.",
+     "Seat and names go free unless the account was made or may have been.",
+     {{NULL, NULL, NULL}},
+     cancel},
+    {"task",
+     "retry",
+     "ID TASK",
+     2,
+     2,
+     "Queue a failed task, or one that needs attention, again at once.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     retry},
+    {"task",
+     "release",
+     "ID [TASK]",
+     1,
+     2,
+     "Release an offboarding that the brake holds.",
+     NULL,
+     {{"all-braked", NULL, "every held offboarding of the tenant"}, {NULL, NULL, NULL}},
+     release},
+    {"task",
+     "reschedule",
+     "ID TASK DATE TIME",
+     4,
+     4,
+     "Give a queued task another date and time of the tenant's zone (YYYY-MM-DD HH:mm).",
+     NULL,
+     {{NULL, NULL, NULL}},
+     reschedule},
     {0},
 };

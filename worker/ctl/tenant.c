@@ -34,8 +34,9 @@ static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size
             continue;
         }
         if (got < 0 || (used += (size_t)got) > DOCUMENT_MAX) {
-            ida_kind kind = got < 0 ? ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno))
-                                    : ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: a tenant document is at most %d bytes", name, DOCUMENT_MAX);
+            ida_kind kind =
+                got < 0 ? ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno))
+                        : ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: a tenant document is at most %d bytes", name, DOCUMENT_MAX);
             if (!from_stdin) {
                 close(fd);
             }
@@ -118,8 +119,10 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     if ((now == NULL) != (work->previous == NULL) || (now && strcmp(now, work->previous) != 0)) {
-        return ida_fail(c, IDA_CONFLICT, "The document of tenant %s was changed by somebody else at this moment; nothing was done, run the command again.",
-                        work->tenant->id);
+        return ida_fail(
+            c, IDA_CONFLICT,
+            "The document of tenant %s was changed by somebody else at this moment; nothing was done, run the command again.",
+            work->tenant->id);
     }
     kind = store_tenant_put(s, c, work->tenant, work->canonical, work->seal);
     if (kind) {
@@ -158,7 +161,10 @@ static void report(ctl_call *ctl, const ida_tenant *tenant, const json_t *change
 {
     json_t *document = json_pack("{s:s, s:b, s:O}", "companyId", tenant->id, "created", created, "changes", changes);
     if (!ctl_json(ctl, document)) {
-        ctl_say(ctl, created ? "Tenant %s was created." : json_array_size(changes) ? "Tenant %s was changed." : "Tenant %s is as it was; sealed anew.",
+        ctl_say(ctl,
+                created                    ? "Tenant %s was created."
+                : json_array_size(changes) ? "Tenant %s was changed."
+                                           : "Tenant %s is as it was; sealed anew.",
                 tenant->id);
         size_t i;
         json_t *change;
@@ -207,7 +213,8 @@ static int apply(ctl_call *ctl)
     OPENSSL_cleanse(key, sizeof key);
     json_t *changes = ida_json_keep(ctl->pool, json_array());
     json_t *empty = ida_json_keep(ctl->pool, json_object());
-    compare(ctl->pool, changes, "", work.previous ? ida_json_load(ctl->pool, work.previous) : empty, ida_json_load(ctl->pool, canonical));
+    compare(ctl->pool, changes, "", work.previous ? ida_json_load(ctl->pool, work.previous) : empty,
+            ida_json_load(ctl->pool, canonical));
     work.tenant = tenant;
     work.canonical = canonical;
     work.changes = changes;
@@ -220,8 +227,9 @@ static int apply(ctl_call *ctl)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"COMPANY ID", "companyId"}, {"NAME", "name"}, {"DIRECTORIES", "directories"}, {"SEATS", "seatLimit"},
-                                         {"ENABLED", "enabledMembers"}, {"HELD", "seatsHeld"}, {"CHANGED", "updatedAt"}, {NULL, NULL}};
+    static const ctl_column columns[] = {
+        {"COMPANY ID", "companyId"},   {"NAME", "name"},      {"DIRECTORIES", "directories"}, {"SEATS", "seatLimit"},
+        {"ENABLED", "enabledMembers"}, {"HELD", "seatsHeld"}, {"CHANGED", "updatedAt"},       {NULL, NULL}};
     json_t *rows = NULL;
     ida_kind kind = store_tenant_list(ctl_store(ctl, DB_REQUEST), ctl->c, &rows);
     if (!kind && !ctl_json(ctl, rows)) {
@@ -247,11 +255,18 @@ static int show(ctl_call *ctl)
 }
 
 const ctl_command ctl_tenant_commands[] = {
-    {"tenant", "apply", "FILE|-", 1, 1, "Create a tenant or change it by a tenant document; prints what changed.",
-     "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an optional one, a list replaces the old one.\n"
+    {"tenant",
+     "apply",
+     "FILE|-",
+     1,
+     1,
+     "Create a tenant or change it by a tenant document; prints what changed.",
+     "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an optional one, a list replaces "
+     "the old one.\n"
      "Secrets are named by absolute path of files that only their owner may read. A document with an error changes nothing.\n"
      "A directory that the workers hold is tried again at once.",
-     {{NULL, NULL, NULL}}, apply},
+     {{NULL, NULL, NULL}},
+     apply},
     {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},
     {"tenant", "show", "ID", 1, 1, "Print a tenant's document as it is stored.", NULL, {{NULL, NULL, NULL}}, show},
     {0},

@@ -53,12 +53,29 @@ static json_t *user_json(const ida_user *user, json_t *licenses)
 
 static int show(ctl_call *ctl)
 {
-    static const ctl_column fields[] = {{"User principal name", "userPrincipalName"}, {"ID", "id"}, {"Display name", "displayName"}, {"Given name", "givenName"},
-                                        {"Surname", "surname"}, {"Mail", "mail"}, {"Department", "department"}, {"Job title", "jobTitle"},
-                                        {"Company", "company"}, {"Office", "office"}, {"City", "city"}, {"Country", "country"},
-                                        {"Employee ID", "employeeId"}, {"Status", "status"}, {"Manager", "manager"}, {"Created", "createdAt"},
-                                        {"Last sign-in", "lastSignInAt"}, {"Directories", "directories"}, {"DN", "dn"}, {"Licenses", "licenses"}, {NULL, NULL}};
-    static const ctl_column columns[] = {{"GROUP", "name"}, {"KIND", "kind"}, {"DIRECTORY", "directory"}, {"ID", "id"}, {NULL, NULL}};
+    static const ctl_column fields[] = {{"User principal name", "userPrincipalName"},
+                                        {"ID", "id"},
+                                        {"Display name", "displayName"},
+                                        {"Given name", "givenName"},
+                                        {"Surname", "surname"},
+                                        {"Mail", "mail"},
+                                        {"Department", "department"},
+                                        {"Job title", "jobTitle"},
+                                        {"Company", "company"},
+                                        {"Office", "office"},
+                                        {"City", "city"},
+                                        {"Country", "country"},
+                                        {"Employee ID", "employeeId"},
+                                        {"Status", "status"},
+                                        {"Manager", "manager"},
+                                        {"Created", "createdAt"},
+                                        {"Last sign-in", "lastSignInAt"},
+                                        {"Directories", "directories"},
+                                        {"DN", "dn"},
+                                        {"Licenses", "licenses"},
+                                        {NULL, NULL}};
+    static const ctl_column columns[] = {
+        {"GROUP", "name"}, {"KIND", "kind"}, {"DIRECTORY", "directory"}, {"ID", "id"}, {NULL, NULL}};
     const char *tenant = ctl->arguments[0];
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_user *user;
@@ -69,7 +86,8 @@ static int show(ctl_call *ctl)
     if (!kind) {
         kind = store_user_details(s, ctl->c, tenant, ctl->arguments[1], &user, &licenses);
         if (kind == IDA_NOT_FOUND) {
-            ida_fail(ctl->c, kind, "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the directory again.", tenant, ctl->arguments[1], tenant);
+            ida_fail(ctl->c, kind, "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the directory again.",
+                     tenant, ctl->arguments[1], tenant);
         }
     }
     if (!kind) {
@@ -88,6 +106,14 @@ static int show(ctl_call *ctl)
 }
 
 const ctl_command ctl_user_commands[] = {
-    {"user", "show", "ID UPN", 2, 2, "Show a user (UPN or object ID) with direct groups, as of the last sync.", NULL, {{NULL, NULL, NULL}}, show},
+    {"user",
+     "show",
+     "ID UPN",
+     2,
+     2,
+     "Show a user (UPN or object ID) with direct groups, as of the last sync.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     show},
     {0},
 };
