@@ -51,7 +51,7 @@ static void unit_store_clean(void)
 
 static const char *unit_start_server(void)
 {
-    FILE *in = popen(apr_pstrcat(pool, unit_script(), " start", NULL), "r");
+    FILE *in = popen(apr_psprintf(pool, "%s start %d", unit_script(), (int)getpid()), "r");
     if (!in || !fgets(unit_store.server, sizeof unit_store.server, in)) {
         unit_store.server[0] = '\0';
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# usage: with-pg.sh start | with-pg.sh stop DIR
+# usage: with-pg.sh start PID | with-pg.sh stop DIR
 # A PostgreSQL server of its own for unit tests: a new cluster in a temporary directory, reached through a socket there and no network.
-# `start` prints the directory, which is also the value for libpq's host; exit 77 and a reason on standard error when there is no PostgreSQL.
+# `start` prints the directory, which is also the value for libpq's host; the server ends with process PID at the latest; exit 77 and a reason on standard error when there is no PostgreSQL.
 set -eu
 action=${1:-}
 
@@ -41,6 +41,8 @@ start)
         as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start
     } >"$dir.out" 2>&1 </dev/null || { cat "$dir.out" >&2; rm -rf "$dir" "$dir.out"; exit 1; }
     rm -f "$dir.out"
+    # A test that is killed cannot clean up.
+    (cd / && while kill -0 "$2" 2>/dev/null && [ -d "$dir" ]; do sleep 1; done; exec "$0" stop "$dir") </dev/null >/dev/null 2>&1 &
     echo "$dir"
     ;;
 stop)
@@ -48,7 +50,7 @@ stop)
     rm -rf "$2"
     ;;
 *)
-    echo 'usage: with-pg.sh start | with-pg.sh stop DIR' >&2
+    echo 'usage: with-pg.sh start PID | with-pg.sh stop DIR' >&2
     exit 2
     ;;
 esac
