@@ -2,6 +2,8 @@ CREATE SCHEMA IF NOT EXISTS cache;
 -- The cache schema: what the directories hold, as of the last sync and the worker's own writes. Another version is emptied and synced again,
 -- never migrated. Written by sync connections alone. Rows carry the run that was newest when they changed and the time of the worker's last own write.
 
+-- Indexes of one key begin with it: without statistics PostgreSQL takes tenant and directory for selective and any index that begins with them for
+-- as good as the right one.
 CREATE TABLE cache.directory_user (
     tenant_id                TEXT COLLATE "C"     NOT NULL,
     directory                TEXT COLLATE "C"     NOT NULL, -- cloud, onPremises
@@ -43,9 +45,9 @@ CREATE TABLE cache.directory_user (
 CREATE INDEX directory_user_upn ON cache.directory_user (tenant_id, upn_key);
 CREATE INDEX directory_user_mail ON cache.directory_user (tenant_id, mail_key);
 CREATE INDEX directory_user_name ON cache.directory_user (tenant_id, name_key, id);
-CREATE INDEX directory_user_dn ON cache.directory_user (tenant_id, directory, dn_key);
-CREATE INDEX directory_user_manager ON cache.directory_user (tenant_id, directory, manager_id);
-CREATE INDEX directory_user_waiting ON cache.directory_user (tenant_id, directory, manager_ref) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
+CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, directory);
+CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory);
+CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX directory_user_anchor ON cache.directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 
@@ -57,7 +59,7 @@ CREATE TABLE cache.address (
     owner_id  TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (tenant_id, address, directory, owner_id)
 );
-CREATE INDEX address_owner ON cache.address (tenant_id, directory, owner_id);
+CREATE INDEX address_owner ON cache.address (owner_id, tenant_id, directory);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT COLLATE "C"   NOT NULL,
@@ -79,7 +81,7 @@ CREATE TABLE cache.directory_group (
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX directory_group_name ON cache.directory_group (tenant_id, name_key, id);
-CREATE INDEX directory_group_dn ON cache.directory_group (tenant_id, directory, dn_key);
+CREATE INDEX directory_group_dn ON cache.directory_group (dn_key, tenant_id, directory);
 
 -- Direct memberships; member_kind user or group (nesting).
 CREATE TABLE cache.membership (
@@ -94,7 +96,7 @@ CREATE TABLE cache.membership (
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
-CREATE INDEX membership_member ON cache.membership (tenant_id, directory, member_id);
+CREATE INDEX membership_member ON cache.membership (member_id, tenant_id, directory);
 CREATE INDEX membership_written ON cache.membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
@@ -105,7 +107,7 @@ CREATE TABLE cache.unresolved_member (
     dn_key    TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (tenant_id, directory, group_id, dn_key)
 );
-CREATE INDEX unresolved_member_dn ON cache.unresolved_member (tenant_id, directory, dn_key);
+CREATE INDEX unresolved_member_dn ON cache.unresolved_member (dn_key, tenant_id, directory);
 
 CREATE TABLE cache.user_license (
     tenant_id TEXT COLLATE "C" NOT NULL,

@@ -1,6 +1,8 @@
 -- The cache file: what the directories hold, as of the last sync and the worker's own writes. Another version is emptied and synced again,
 -- never migrated. Written by sync connections alone. Rows carry the run that was newest when they changed and the time of the worker's last own write.
 
+-- Indexes of one key begin with it: without statistics PostgreSQL takes tenant and directory for selective and any index that begins with them for
+-- as good as the right one.
 CREATE TABLE cache.directory_user (
     tenant_id                TEXT     NOT NULL,
     directory                TEXT     NOT NULL, -- cloud, onPremises
@@ -42,9 +44,9 @@ CREATE TABLE cache.directory_user (
 CREATE INDEX cache.directory_user_upn ON directory_user (tenant_id, upn_key);
 CREATE INDEX cache.directory_user_mail ON directory_user (tenant_id, mail_key);
 CREATE INDEX cache.directory_user_name ON directory_user (tenant_id, name_key, id);
-CREATE INDEX cache.directory_user_dn ON directory_user (tenant_id, directory, dn_key);
-CREATE INDEX cache.directory_user_manager ON directory_user (tenant_id, directory, manager_id);
-CREATE INDEX cache.directory_user_waiting ON directory_user (tenant_id, directory, manager_ref) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
+CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory);
+CREATE INDEX cache.directory_user_manager ON directory_user (manager_id, tenant_id, directory);
+CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 
@@ -56,7 +58,7 @@ CREATE TABLE cache.address (
     owner_id  TEXT NOT NULL,
     PRIMARY KEY (tenant_id, address, directory, owner_id)
 );
-CREATE INDEX cache.address_owner ON address (tenant_id, directory, owner_id);
+CREATE INDEX cache.address_owner ON address (owner_id, tenant_id, directory);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT   NOT NULL,
@@ -78,7 +80,7 @@ CREATE TABLE cache.directory_group (
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX cache.directory_group_name ON directory_group (tenant_id, name_key, id);
-CREATE INDEX cache.directory_group_dn ON directory_group (tenant_id, directory, dn_key);
+CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
 
 -- Direct memberships; member_kind user or group (nesting).
 CREATE TABLE cache.membership (
@@ -93,7 +95,7 @@ CREATE TABLE cache.membership (
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
-CREATE INDEX cache.membership_member ON membership (tenant_id, directory, member_id);
+CREATE INDEX cache.membership_member ON membership (member_id, tenant_id, directory);
 CREATE INDEX cache.membership_written ON membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
@@ -104,7 +106,7 @@ CREATE TABLE cache.unresolved_member (
     dn_key    TEXT NOT NULL,
     PRIMARY KEY (tenant_id, directory, group_id, dn_key)
 );
-CREATE INDEX cache.unresolved_member_dn ON unresolved_member (tenant_id, directory, dn_key);
+CREATE INDEX cache.unresolved_member_dn ON unresolved_member (dn_key, tenant_id, directory);
 
 CREATE TABLE cache.user_license (
     tenant_id TEXT NOT NULL,
@@ -154,3 +156,29 @@ CREATE TABLE cache.staging (
     item      TEXT,
     PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
 );
+
+-- What the planner has to know from the first row on: tenant and directory select nothing, IDs and keys do. (rows, then rows for each prefix)
+ANALYZE cache;
+DELETE FROM cache.sqlite_stat1;
+INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
+    ('directory_user', 'sqlite_autoindex_directory_user_1', '100000 100000 50000 1'),
+    ('directory_user', 'directory_user_upn', '100000 100000 1'),
+    ('directory_user', 'directory_user_mail', '100000 100000 1'),
+    ('directory_user', 'directory_user_name', '100000 100000 2 1'),
+    ('directory_user', 'directory_user_dn', '100000 1 1 1'),
+    ('directory_user', 'directory_user_manager', '100000 1000 1000 1000'),
+    ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
+    ('directory_user', 'directory_user_anchor', '50000 50000 1'),
+    ('directory_user', 'directory_user_late', '1000 1000 500 1'),
+    ('address', 'sqlite_autoindex_address_1', '200000 200000 1 1 1'),
+    ('address', 'address_owner', '200000 2 2 2'),
+    ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
+    ('directory_group', 'directory_group_name', '5000 5000 1 1'),
+    ('directory_group', 'directory_group_dn', '5000 1 1 1'),
+    ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
+    ('membership', 'membership_member', '500000 5 5 5'),
+    ('membership', 'membership_written', '1000 1000 500 1'),
+    ('unresolved_member', 'sqlite_autoindex_unresolved_member_1', '100000 100000 50000 20 1'),
+    ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2'),
+    ('user_license', 'sqlite_autoindex_user_license_1', '100000 100000 50000 2 1'),
+    ('staging', 'sqlite_autoindex_staging_1', '100000 100000 50000 50000 30000 1 1');
