@@ -216,8 +216,8 @@ static const char *sanitised(ida_call *call)
         } else if (json_is_string(value)) {
             json_object_set_new(out, name, json_string(ida_clean(call->c->pool, json_string_value(value), json_string_length(value),
                                                                  AUDIT_TEXT_MAX)));
-        } else if (!json_is_object(value)) {
-            json_object_set(out, name, value);
+        } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
+            json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
         }
     }
     char *text = ida_json_text(call->c->pool, out);
@@ -237,7 +237,7 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->endpoint = call->endpoint;
     a->parameters = sanitised(call);
     a->outcome = ida_kind_code(kind);
-    a->detail = kind ? c->message : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL) : NULL;
+    a->detail = kind ? ida_public_message(c) : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL) : NULL;
     return a;
 }
 

@@ -92,6 +92,25 @@ static void add_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
     answer->headers = h;
 }
 
+/* What stands before /v1/api, decoded by the server, as it belongs into a URI: it may be anything that a caller wrote. */
+static const char *escape_path(apr_pool_t *pool, const char *path)
+{
+    static const char digits[] = "0123456789ABCDEF", plain[] = "/-._~!$&'()*+,;=:@";
+    char *out = apr_palloc(pool, 3 * strlen(path) + 1), *to = out;
+    for (; *path; path++) {
+        unsigned char ch = (unsigned char)*path;
+        if (ch < 0x80 && (isalnum(ch) || strchr(plain, ch))) {
+            *to++ = (char)ch;
+        } else {
+            *to++ = '%';
+            *to++ = digits[ch >> 4];
+            *to++ = digits[ch & 15];
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
 static void refuse(ida_call *call, ida_rest_answer *answer)
 {
     ida_rest_error_answer(call->c, answer);
@@ -237,6 +256,6 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     answer->len = strlen(answer->body);
     json_decref(body);
     if (call->location) {
-        add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, call->base, call->location, NULL));
+        add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));
     }
 }

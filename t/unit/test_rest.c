@@ -103,6 +103,11 @@ static void test_refusals(void)
     refusal(ask("GET", "/v1/api/user", "userPrincipalName=%00", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "percent", "a NUL");
     refusal(ask("GET", "/v1/api/tasks", "limit=201&state=gone", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit: must be a whole number from 1 to 200; state: must be one of",
             "two faults at once");
+    char many[4000] = "";
+    for (int i = 0; i < 600; i++) {
+        snprintf(many + strlen(many), sizeof many - strlen(many), "p%d&", i);
+    }
+    refusal(ask("GET", "/v1/api/tasks", many, NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "and 500 more faults", "hundreds of faults");
     refusal(ask("GET", "/v1/api/tasks", "limit=", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "an empty number");
     refusal(ask("GET", "/v1/api/tasks", "limit=99999999999999999999", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "a number beyond 64 bits");
     tenant.public_api = 0;
@@ -119,6 +124,9 @@ static void test_audit(void)
        "the audit learns known members, no photo and no unknown member");
     is_str(o->call.audit->endpoint, "POST /v1/api/user", "endpoint");
     is_str(o->call.audit->action, "user.create", "action");
+    free(o);
+    o = ask("POST", "/v1/api/user", NULL, "application/json", "{\"firstname\":[\"hidden\"],\"surname\":{\"a\":\"hidden\"}}", IDA_ACCESS_FULL);
+    ok(o->call.audit && !strstr(o->call.audit->parameters, "hidden"), "nor what stands inside of lists and objects that should be texts");
     free(o);
 }
 
