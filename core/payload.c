@@ -221,7 +221,9 @@ ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *
         read_text(c, body, &create_texts[i], "is required", out);
     }
     for (size_t i = 0; i < sizeof generated / sizeof *generated; i++) {
-        if (json_object_get(body, generated[i])) {
+        const json_t *given = json_object_get(body, generated[i]);
+        int absent = !given || json_is_null(given) || (json_is_string(given) && !ida_present(c->pool, json_string_value(given)));
+        if (!absent) {
             ida_fault_add(c, generated[i], "is not accepted: it is generated from the tenant's formats");
         }
     }

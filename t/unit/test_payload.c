@@ -134,7 +134,8 @@ static void texts(void)
     bad(&cloud, "\"manager\":\"@x\"", "manager", "user principal name");
     bad(&cloud, "\"date\":20270301", "date", "must be a string");
     bad(&cloud, "\"userPrincipalName\":\"a@x.example\"", "userPrincipalName", "not accepted");
-    bad(&cloud, "\"mail\":null", "mail", "not accepted");
+    bad(&cloud, "\"mail\":5", "mail", "not accepted");
+    good(&cloud, "\"mail\":null,\"userPrincipalName\":\" \"", "null and blank mean absent, of what is generated too");
     bad(&cloud, "\"preferredLanguage\":\"swedish language\"", "preferredLanguage", "BCP 47");
     good(&cloud, "\"preferredLanguage\":\"sv-SE\"", "a language tag");
     ida_ctx *c = fresh();
