@@ -13,11 +13,12 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
     return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over. */
+/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over, or
+ * another module of httpd's. */
 static int log_request(request_rec *r)
 {
-    if (child && r->status >= 400) {
-        spool_refusal(r, ida_kind_of_status(r->status));
+    if (child && (r->status >= 400 || !r->next)) { /* not what an internal redirect has handed on */
+        spool_refusal(r, r->status >= 400 ? ida_kind_of_status(r->status) : IDA_OK);
     }
     return DECLINED;
 }

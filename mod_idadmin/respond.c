@@ -86,6 +86,7 @@ void respond_insert_error_filter(request_rec *r)
         return;
     }
     request_state *state = request_state_of(r);
+    int raised = r->status;
     if (r->status == HTTP_UNAUTHORIZED && state->principal) {
         r->status = HTTP_FORBIDDEN; /* a Require refused somebody whose credentials are good */
         r->status_line = NULL;
@@ -100,7 +101,8 @@ void respond_insert_error_filter(request_rec *r)
         r->status = HTTP_SERVICE_UNAVAILABLE;
         r->status_line = NULL;
     }
-    if (ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
+    /* httpd has chosen its words by the status as it was raised: an ErrorDocument of a status given here would not come. */
+    if (r->status != raised || ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
     }
 }

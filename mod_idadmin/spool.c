@@ -33,12 +33,13 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         return refusals_count(state->c, state->principal);
     }
     const ida_route *route = request_route(r);
+    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
     ida_call call = {
         .c = state->c,
         .operation = route->operation,
         .principal = state->principal,
         .tenant = state->snapshot->tenant,
-        .endpoint = apr_pstrcat(r->pool, r->method, " ", *route->path ? route->path : r->uri, NULL),
+        .endpoint = apr_pstrcat(r->pool, r->method, " ", path, NULL),
     };
     return spool_write(state->c, ida_operation_refusal(&call, kind));
 }
