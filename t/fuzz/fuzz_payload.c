@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const ida_tenant tenants[] = {
         {.create_users_in = IDA_DIR_CLOUD},
-        {.create_users_in = IDA_DIR_ON_PREMISES, .openldap = "openLdap"},
+        {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "openLdap"},
     };
     ida_ctx *c = fuzz_context();
     json_t *body;
