@@ -179,7 +179,7 @@ ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directo
     if (kind) {
         return kind;
     }
-    sync_run run = {.at = w.at};
+    sync_run run = {.at = w.at, .budget = CACHE_BUDGET_MS};
     sync_cursor rows = {0}, entries = {0};
     apr_pool_create(&run.pool, c->pool);
     apr_pool_create(&run.batch_pool, run.pool);

@@ -11,6 +11,8 @@
 #define CACHE_KEY_MAX 1000        /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704 bytes) */
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
+#define CACHE_BUDGET_MS 100
+#define CACHE_FIRST_BUDGET_MS 2000 /* first load of an empty directory: pages that all batches touch are written less often */
 
 /* Where something is written, and on whose behalf. */
 typedef struct cache_at {
@@ -90,6 +92,7 @@ struct sync_run {
     cache_at at;
     apr_pool_t *pool, *buffer_pool, *batch_pool;
     int full, complete[2];       /* complete: user, group */
+    int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
     apr_hash_t *index;           /* kind, id, sub -> entry of the buffer */
     struct sync_entry *first, *last;
@@ -101,7 +104,7 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c);
 /* Empties the directory's staging, slice by slice. */
 ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
 
-/* Runs `step` in write transactions of about 100 ms until it sets *more to 0. The cursor survives; what a transaction that had to be repeated
+/* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that had to be repeated
  * did to it does not. */
 typedef struct sync_cursor {
     char id[CACHE_ID_MAX + 1], sub[CACHE_KEY_MAX + 100];

@@ -59,6 +59,8 @@ ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const cha
 /* This stream ended with "everything of this kind neither sent nor named present is gone" (full run or present phase). */
 ida_kind sync_run_complete(sync_run *run, ida_ctx *c, const char *kind);
 
+/* Default rule: more than max(20, min(500, percent of what is cached)) deletions of users or of groups, or no user left where there were some.
+ * `percent` replaces the 20, `count` the whole limit, `accept` both. */
 typedef struct sync_guard { int64_t percent, count; int accept; } sync_guard; /* deletionGuard of the document: percent or absolute count, 0 = default rule */
 
 typedef struct sync_summary { int64_t users, groups, deleted_users, deleted_groups, unresolved; int guard_stopped; const char *reason; } sync_summary;
@@ -71,6 +73,9 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
 ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
 
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
+
+/* Unknown users and groups are no failure: there is nothing to keep right, the next sync brings them. An item of a run that contradicts a
+ * write-through is kept beside it and holds when the 15 minutes are over, unless a later item came: nothing a directory said is lost. */
 
 ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user);
 ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id, int enabled, const char *stamp);

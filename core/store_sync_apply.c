@@ -61,6 +61,9 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
             return sync_run_failed(c, b, kind);
         }
         limit = guard_limit(guard, cached);
+        if (i == 0 && cached == 0 && run->full) {
+            run->budget = CACHE_FIRST_BUDGET_MS;
+        }
         int none_left = i == 0 && cached > 0 && !seen && *deleted[i] >= cached;
         if ((guard && guard->accept) || summary->guard_stopped || (*deleted[i] <= limit && !none_left)) {
             continue;

@@ -80,7 +80,7 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
             p->more = 0;
             kind = p->step(p->run, c, &p->to, &p->more);
         }
-    } while (!kind && p->more && ida_monotonic(c->env) - began < 100);
+    } while (!kind && p->more && ida_monotonic(c->env) - began < p->run->budget);
     return kind;
 }
 
@@ -300,6 +300,7 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
     *out = NULL;
     run->pool = pool;
     run->full = full;
+    run->budget = CACHE_BUDGET_MS;
     run->complete[0] = run->complete[1] = full;
     run->at = (cache_at){.s = s, .tenant = apr_pstrdup(pool, tenant), .directory = ida_directory_name(directory), .kind = directory,
                          .started_at = ida_now(c->env)};
