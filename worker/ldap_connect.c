@@ -44,6 +44,7 @@ void ld_drop(directory *d)
     d->schema = NULL;
     d->subschema = d->vendor = d->own_key = NULL;
     d->offers_sync = -1;
+    d->offers_password = 0;
     apr_pool_clear(d->connection);
 }
 
@@ -286,8 +287,9 @@ static int offers(const ld_entry *root, const char *name, const char *oid)
  * now. */
 static directory_class read_root(ld_call *k)
 {
-    static const char *const attributes[] = {"supportedControl", "supportedCapabilities", "subschemaSubentry",
-                                             "vendorName",       "vendorVersion",         NULL};
+    static const char *const attributes[] = {"supportedControl",  "supportedCapabilities", "supportedExtension",
+                                             "subschemaSubentry", "vendorName",            "vendorVersion",
+                                             NULL};
     directory *d = k->d;
     const ld_entry *root = NULL;
     LDAPMessage *message = NULL;
@@ -316,6 +318,7 @@ static directory_class read_root(ld_call *k)
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
     d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
+    d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
     d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
     d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
     return DIRECTORY_OK;

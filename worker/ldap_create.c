@@ -1,5 +1,4 @@
-/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer, password policy. Must not
- * know the queue. */
+/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer. Must not know the queue. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
@@ -9,11 +8,11 @@
 #include "core/text.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
+#include "worker/ldap_password.h"
 #include "worker/ldap_session.h"
 
 #define ATTEMPTS 4 /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
 #define LOOK_LIMIT 10
-#define PASSWORD_LEN 32
 
 typedef struct adding {
     ld_call *k;
@@ -21,6 +20,7 @@ typedef struct adding {
     const ld_schema *schema;
     apr_array_header_t *mods, *classes, *warnings;
     const char *dn;
+    int bare; /* added without a password: it is still to be set */
 } adding;
 
 static void add_value(adding *a, const char *attribute, const char *value)
@@ -138,28 +138,6 @@ static directory_class prepare(adding *a)
     return DIRECTORY_OK;
 }
 
-/* Four classes of characters, nothing that is misread, and none of the person's names in it. `out` has PASSWORD_LEN + 1 bytes. */
-static void make_password(const directory *d, const ida_create *person, char *out)
-{
-    static const char *const alphabets[] = {"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789", "-_.:+=!%/"};
-    const char *const names[] = {person->firstname, person->surname};
-    unsigned char random[PASSWORD_LEN * 2];
-    int good;
-    do {
-        ida_random(d->env, random, sizeof random);
-        for (int i = 0; i < PASSWORD_LEN; i++) {
-            const char *alphabet = alphabets[i < 4 ? i : random[PASSWORD_LEN + i] % 4];
-            out[i] = alphabet[random[i] % strlen(alphabet)];
-        }
-        out[PASSWORD_LEN] = '\0';
-        good = 1;
-        for (int i = 0; i < 2; i++) {
-            good = good && !(names[i] && strlen(names[i]) >= 3 && strcasestr(out, names[i]));
-        }
-    } while (!good);
-    OPENSSL_cleanse(random, sizeof random);
-}
-
 /* Who has the names already: *mine set when an entry carries our marker, CONFLICT with the field when it is somebody else's. */
 static directory_class look(ld_call *k, const directory_create *create, directory_user *user, int *mine)
 {
@@ -222,9 +200,17 @@ static directory_class name_conflict(ld_call *k)
 static directory_class add_once(adding *a, const char *password, ld_answer *answer)
 {
     int before = a->mods->nelts;
-    add_value(a, a->k->d->dialect->password, password);
+    directory_class class = ld_ready(a->k);
+    if (class) {
+        return class;
+    }
+    /* A server would store the value as it comes, in clear text unless it is told otherwise. */
+    a->bare = a->k->d->offers_password;
+    if (!a->bare) {
+        add_value(a, a->k->d->dialect->password, password);
+    }
     APR_ARRAY_PUSH(a->mods, LDAPMod *) = NULL;
-    directory_class class = ld_add(a->k, a->dn, (LDAPMod **)a->mods->elts, "create the account", answer);
+    class = ld_add(a->k, a->dn, (LDAPMod **)a->mods->elts, "create the account", answer);
     a->mods->nelts = before;
     return class;
 }
@@ -232,7 +218,7 @@ static directory_class add_once(adding *a, const char *password, ld_answer *answ
 static directory_class add_until_known(adding *a, directory_user *user)
 {
     ld_call *k = a->k;
-    char fresh[PASSWORD_LEN + 1] = "";
+    char fresh[PASSWORD_SIZE] = "";
     const char *password = a->create->password;
     int sent = 0, confirmed = 0, mine;
     directory_class class = DIRECTORY_OK;
@@ -262,7 +248,7 @@ static directory_class add_until_known(adding *a, directory_user *user)
             break;
         }
         if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) && password != fresh) {
-            make_password(k->d, a->create->person, fresh);
+            ld_password_make(k->d, a->create, fresh);
             password = fresh;
             continue;
         }
@@ -280,6 +266,7 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
                           directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
+    *user = (directory_user){0};
     adding a = {.k = &k, .create = create};
     a.mods = apr_array_make(pool, LD_MAX_ATTRIBUTES, sizeof(LDAPMod *));
     a.classes = apr_array_make(pool, 4, sizeof(const char *));
@@ -290,6 +277,10 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     }
     directory_class class = prepare(&a);
     class = class ? class : add_until_known(&a, user);
+    if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
+        directory_class set = ld_password_set(&k, create, a.bare, user);
+        class = set ? set : class;
+    }
     if ((class == DIRECTORY_OK || class == DIRECTORY_ALREADY) && a.warnings->nelts) {
         APR_ARRAY_PUSH(a.warnings, const char *) = NULL;
         user->warnings = (const char *const *)a.warnings->elts;

@@ -112,6 +112,11 @@ int ld_password_refused(int code, const char *text)
     return holds_text(text, "0000052D") || (code == LDAP_CONSTRAINT_VIOLATION && holds_text(text, "password"));
 }
 
+int ld_password_stands(int code, const char *text)
+{
+    return code == LDAP_CONSTRAINT_VIOLATION && holds_text(text, "too young");
+}
+
 /* slapd: "non-unique attributes found with (|(mail=x))", "title: value #0 invalid per syntax", "attribute 'x' not allowed". */
 static const char *attribute_of(apr_pool_t *pool, const char *text)
 {

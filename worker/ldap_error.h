@@ -20,6 +20,8 @@ directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const ch
 
 /* 1 when the refusal is one of the server's password policy. */
 int ld_password_refused(int code, const char *text);
+/* 1 when it is refused because the present password is too new: then there is one. */
+int ld_password_stands(int code, const char *text);
 
 /* "No such object (32): text", cleaned and cut. */
 const char *ld_code_text(apr_pool_t *pool, int code, const char *text);

@@ -223,6 +223,10 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
          d->offers_sync > 0    ? "offered (syncprov)"
          : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
                                : "unknown: the rootDSE is not readable by our account");
+    line(&r, "initial passwords", 1,
+         d->offers_password ? "set by the Password Modify operation: the server hashes them"
+                            : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
+                              "that it hashes clear text (ppolicy_hash_cleartext)");
     check_placeholder(&r);
     check_clock(&r, bound_at);
     *e = r.error;

@@ -421,3 +421,16 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *d
     int code = ldap_add_ext(k->d->ld, dn, mods, NULL, NULL, &id);
     return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
 }
+
+directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer)
+{
+    struct berval who = {.bv_val = (char *)(uintptr_t)dn, .bv_len = strlen(dn)},
+                  fresh = {.bv_val = (char *)(uintptr_t)password, .bv_len = strlen(password)};
+    int id;
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    int code = ldap_passwd(k->d->ld, &who, NULL, &fresh, NULL, NULL, &id);
+    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+}

@@ -39,6 +39,7 @@ struct directory {
     int64_t used_at;
     apr_pool_t *connection;  /* facts about the server: cleared with the connection */
     int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
+    int offers_password;     /* Password Modify (RFC 3062) */
     const char *subschema, *vendor;
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
@@ -136,6 +137,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
 directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing);
 directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *doing, ld_answer *answer);
+/* The extended operation of RFC 3062: the server hashes the password by its own setting. */
+directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer);
 
 /* --- users and groups as this service sees them (ldap_entry.c) --- */
 

@@ -189,6 +189,8 @@ typedef struct wire {
     int port, target;
     atomic_int cut; /* n > 0: the n-th piece from the server is thrown away and the connection closed; -1: close at once whatever
                        comes */
+    atomic_int ask;  /* n > 0: the answer to the n-th request from now on is lost (a request is one protected TLS record) */
+    atomic_int then; /* what `ask` is after that: counts on the next connection, where its handshake and bind are requests too */
     atomic_int connections;
     atomic_int stop;
     pthread_t thread;
@@ -207,7 +209,35 @@ static int wire_connect(const wire *w)
     return fd;
 }
 
-static int wire_pass(int from, int to)
+/* How far the reading of TLS records from the client has come. */
+typedef struct wire_records {
+    unsigned char head[5];
+    int have;    /* of the head */
+    size_t left; /* of the record */
+} wire_records;
+
+/* How many records of protected data end in these bytes. */
+static int wire_requests(wire_records *r, const unsigned char *bytes, size_t len)
+{
+    int requests = 0;
+    for (size_t at = 0; at < len;) {
+        if (r->have < 5) {
+            r->head[r->have++] = bytes[at++];
+            r->left = r->have == 5 ? (size_t)r->head[3] << 8 | r->head[4] : 0;
+            continue;
+        }
+        size_t part = r->left < len - at ? r->left : len - at;
+        r->left -= part;
+        at += part;
+        if (r->left == 0) {
+            requests += r->head[0] == 23;
+            r->have = 0;
+        }
+    }
+    return requests;
+}
+
+static int wire_pass(int from, int to, wire_records *records, int *requests)
 {
     char bytes[65536];
     ssize_t got = recv(from, bytes, sizeof bytes, 0), sent = 0;
@@ -217,6 +247,9 @@ static int wire_pass(int from, int to)
             return 0;
         }
         sent += now;
+    }
+    if (records && got > 0) {
+        *requests = wire_requests(records, (const unsigned char *)bytes, (size_t)got);
     }
     return got > 0;
 }
@@ -230,6 +263,8 @@ static void *wire_run(void *baton)
             continue;
         }
         int client = accept(atomic_load(&w->listener), NULL, NULL), server = wire_connect(w), open = client >= 0 && server >= 0;
+        wire_records records = {.have = 0};
+        int asked = 0;
         atomic_fetch_add(&w->connections, 1);
         while (open && !atomic_load(&w->stop)) {
             struct pollfd both[] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
@@ -239,15 +274,23 @@ static void *wire_run(void *baton)
             if (atomic_load(&w->cut) < 0) {
                 break;
             }
+            if (asked && both[1].revents) {
+                atomic_store(&w->ask, atomic_exchange(&w->then, 0));
+                break;
+            }
             if (both[0].revents) {
-                open = wire_pass(client, server);
+                int requests = 0;
+                open = wire_pass(client, server, &records, &requests);
+                for (; requests > 0 && !asked; requests--) {
+                    asked = atomic_load(&w->ask) > 0 && atomic_fetch_sub(&w->ask, 1) == 1;
+                }
             }
             if (open && both[1].revents) {
                 int cut = atomic_load(&w->cut);
                 if (cut > 0 && atomic_fetch_sub(&w->cut, 1) == 1) {
                     break;
                 }
-                open = wire_pass(server, client);
+                open = wire_pass(server, client, NULL, NULL);
             }
         }
         close(client);

@@ -111,10 +111,23 @@ static void schema(void)
     is_str(ld_schema_auxiliary(s, "c"), NULL, "none for country");
 }
 
+static void passwords(void)
+{
+    ok(ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy"), "a policy's refusal");
+    ok(!ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "title: too long") && !ld_password_refused(LDAP_CONSTRAINT_VIOLATION, NULL)
+           && !ld_password_refused(LDAP_INSUFFICIENT_ACCESS, "password"),
+       "others are none");
+    ok(ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password is too young to change"), "too young: there is a password");
+    ok(!ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy")
+           && !ld_password_stands(LDAP_CONSTRAINT_VIOLATION, NULL) && !ld_password_stands(LDAP_SUCCESS, "too young"),
+       "other answers say nothing of one");
+}
+
 int main(void)
 {
     setup();
     classes();
+    passwords();
     schema();
     return done();
 }

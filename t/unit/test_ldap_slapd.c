@@ -200,6 +200,7 @@ static void doctor(void)
                                   "markerAttribute",
                                   "fields",
                                   "content synchronisation",
+                                  "initial passwords",
                                   "placeholderMember",
                                   "sign-ins",
                                   "clock"};

@@ -33,6 +33,25 @@ static int warned(const directory_user *user, const char *text)
     return 0;
 }
 
+/* Changes the default policy: LDIF lines separated by "\\n" (perl reads them). */
+static void set_policy(const char *lines)
+{
+    const char *said = perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+                            "modify\\n%s\\n\"); 'ok'", lines);
+    is_str(said, "ok", lines);
+}
+
+static const char *bind_code(const directory_create *c)
+{
+    return perl("$s->bind_code('%s', '%s')", c->local, c->password);
+}
+
+static void hashed(const char *uid, const char *name)
+{
+    const char *stored = attribute(uid, "userPassword");
+    ok(stored[0] == '{', "%s", name);
+}
+
 static void create_and_adopt(directory *d)
 {
     directory_error e;
@@ -80,7 +99,8 @@ static void create_and_adopt(directory *d)
     }
     ok(warned(&user, "country: is not kept by this directory"), "country: a warning, as inetOrgPerson has no place for it");
     ok(warned(&user, "middleName"), "middle name: a warning that initials alone are kept");
-    is_str(perl("$s->bind_code('asa.oberg', '%s')", c.password), "0", "can sign in with the password given");
+    hashed("asa.oberg", "the password is stored hashed");
+    is_str(bind_code(&c), "0", "can sign in with the password given");
 
     is_class(ops->create(d, pool, &c, &again, &e), DIRECTORY_ALREADY, &e, "created again with the same marker: adopted");
     is_str(again.id, user.id, "the same entry");
@@ -97,7 +117,11 @@ static void create_and_adopt(directory *d)
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created disabled");
     ok(!user.enabled, "shown as disabled");
     ok(warned(&user, "two-letter codes only"), "a country that is no code: a warning");
-    is_str(perl("$s->bind_code('off.start', '%s')", c.password), "49", "cannot sign in");
+    is_str(bind_code(&c), "49", "cannot sign in");
+    is_str(attribute("off.start", "userPassword"), "", "has no password, as setting one would lift the lock");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "created again: adopted");
+    ok(!user.enabled, "still disabled");
+    is_str(bind_code(&c), "49", "cannot sign in");
 
     perl("$s->modify(\"dn: ou=hidden,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: hidden\\n\"); 'ok'", people);
     person = (ida_create){.firstname = "Odd", .surname = "Name", .account_enabled = 1};
@@ -112,29 +136,115 @@ static void create_and_adopt(directory *d)
 static void policy(directory *d)
 {
     directory_error e;
-    directory_user user;
+    directory_user user, again;
     ida_create person = {.firstname = "Pia", .surname = "Policy", .account_enabled = 1};
-    is_str(
-        perl(
-            "$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\nreplace: "
-            "pwdMinLength\\npwdMinLength: 30\\n-\\nreplace: pwdCheckQuality\\n"
-            "pwdCheckQuality: 2\\n\"); 'ok'"),
-        "ok", "policy: 30 characters at least");
+    set_policy("replace: pwdMinLength\\npwdMinLength: 30\\n-\\nreplace: pwdCheckQuality\\npwdCheckQuality: 2");
     directory_create c = creation(&person, "pia.policy", "idadmin:task-5");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
              "a password the policy refuses is replaced by a new one, once");
-    is_str(
-        perl(
-            "$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\nreplace: "
-            "pwdMinLength\\npwdMinLength: 200\\n\"); 'ok'"),
-        "ok", "policy: 200 characters at least");
+    hashed("pia.policy", "which is stored hashed");
+    is_str(bind_code(&c), "49", "the refused one is no password");
+    set_policy("replace: pwdMinLength\\npwdMinLength: 200");
     c = creation(&person, "pia.policy2", "idadmin:task-6");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_INVALID, &e, "and refused for good when that is refused too");
     is_str(e.field, "password", "field password");
     ok(e.message && !strstr(e.message, c.password), "no password in the message");
-    perl(
-        "$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\ndelete: "
-        "pwdMinLength\\n-\\ndelete: pwdCheckQuality\\n\"); 'ok'");
+    ok(e.message && strstr(e.message, "uid=pia.policy2,") && strstr(e.message, "exists"), "which says that the account exists");
+    ok(user.id && *user.id, "and so does the answer");
+    is_str(attribute("pia.policy2", "userPassword"), "", "it has no password");
+    is_str(bind_code(&c), "49", "so nobody can sign in to it");
+    set_policy("delete: pwdMinLength\\n-\\ndelete: pwdCheckQuality");
+    is_class(ops->create(d, pool, &c, &again, &e), DIRECTORY_ALREADY, &e, "the policy mended: adopted");
+    is_str(again.id, user.id, "the same entry");
+    hashed("pia.policy2", "with a password now");
+    is_str(bind_code(&c), "0", "that signs in");
+
+    set_policy("replace: pwdInHistory\\npwdInHistory: 3");
+    c = creation(&person, "pia.policy3", "idadmin:task-9");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created where old passwords are remembered");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "adopted with the same password: refused, another one");
+    is_str(bind_code(&c), "49", "the old one is gone");
+    set_policy("delete: pwdInHistory\\n-\\nreplace: pwdMinAge\\npwdMinAge: 3600");
+    c = creation(&person, "pia.policy4", "idadmin:task-10");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created where passwords have a least age");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "adopted: too young to change, so there is one");
+    is_str(bind_code(&c), "0", "it stays");
+    set_policy("delete: pwdMinAge");
+}
+
+/* Our account may add entries, but the server's rules keep userPassword from it. */
+static void forbidden(directory *d)
+{
+    static const char *const rule = "dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s: olcAccess\\nolcAccess: {0}%s\\n";
+    static const char *const as = "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]";
+    directory_error e;
+    directory_user user;
+    ida_create person = {.firstname = "Fia", .surname = "Forbidden", .account_enabled = 1};
+    directory_create c = creation(&person, "fia.forbidden", "idadmin:task-11");
+    char *add = apr_psprintf(pool, rule, "add", "to attrs=userPassword by self write by anonymous auth by * none"),
+         *delete = apr_psprintf(pool, rule, "delete", "");
+    is_str(perl("$s->modify(\"%s\", %s); 'ok'", add, as), "ok", "userPassword is kept from our account");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_FORBIDDEN, &e, "the password cannot be set: not allowed");
+    ok(user.id && strstr(e.message, "exists"), "the account stands, and the message says so");
+    is_str(bind_code(&c), "49", "nobody can sign in");
+    is_str(perl("$s->modify(\"%s\", %s); 'ok'", delete, as), "ok", "the right is granted");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "adopted");
+    is_str(bind_code(&c), "0", "with a password");
+}
+
+/* A new password would lift a lock: whoever was disabled before the adoption stays so. */
+static void adopted_without_password(directory *d)
+{
+    static const char *const entry =
+        "dn: uid=%s,%s\\nchangetype: add\\nobjectClass: inetOrgPerson\\nuid: %s\\ncn: Bare Entry\\nsn: Entry\\nmail: "
+        "%s\\@nordic.example\\ndescription: %s\\n%s";
+    directory_error e;
+    directory_user user;
+    ida_create person = {.firstname = "Bare", .surname = "Entry", .account_enabled = 1};
+    directory_create c = creation(&person, "bare.entry", "idadmin:task-12");
+    perl("$s->modify(\"%s\"); 'ok'", apr_psprintf(pool, entry, c.local, people, c.local, c.local, c.marker, ""));
+    is_str(attribute("bare.entry", "userPassword"), "", "ours, left without a password by an earlier try");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "adopted");
+    hashed("bare.entry", "given a password");
+    is_str(bind_code(&c), "0", "that signs in");
+    c = creation(&person, "bare.locked", "idadmin:task-13");
+    perl("$s->modify(\"%s\"); 'ok'", apr_psprintf(pool, entry, c.local, people, c.local, c.local, c.marker,
+                                                  "pwdAccountLockedTime: 000001010000Z\\n"));
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "one that was disabled meanwhile: adopted");
+    ok(!user.enabled, "shown as disabled");
+    is_str(attribute("bare.locked", "pwdAccountLockedTime"), "000001010000Z", "and still locked");
+    is_str(bind_code(&c), "49", "cannot sign in");
+}
+
+/* The rootDSE does not name the extension: for the connector, a server that lacks it. */
+static void without_extension(const char *ldaps)
+{
+    directory_error e;
+    directory_user user;
+    ida_create person = {.firstname = "Old", .surname = "Server", .account_enabled = 1};
+    directory_create c = creation(&person, "old.server", "idadmin:task-14"),
+                     off = creation(&person, "old.off", "idadmin:task-15");
+    is_str(perl("$s->modify(\"dn: olcDatabase={-1}frontend,cn=config\\nchangetype: modify\\nreplace: olcAccess\\n"
+                "olcAccess: {0}to dn.base=\\\"\\\" attrs=supportedExtension by * none\\nolcAccess: {1}to * by * read\\n\", "
+                "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'"),
+           "ok", "supportedExtension is hidden");
+    directory *d = open_with(tenant_with(json_list(ldaps, NULL), ""));
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created with the password in the add");
+    is_str(attribute("old.server", "userPassword"), c.password, "stored as the server does with clear text");
+    is_str(bind_code(&c), "0", "signs in");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "adopted");
+    set_policy("replace: pwdMinLength\\npwdMinLength: 30\\n-\\nreplace: pwdCheckQuality\\npwdCheckQuality: 2");
+    is_class(ops->create(d, pool, &off, &user, &e), DIRECTORY_OK, &e, "a refused password is replaced in the add too");
+    is_int((long)strlen(attribute("old.off", "userPassword")), 32, "by a random one");
+    set_policy("replace: pwdMinLength\\npwdMinLength: 200");
+    off = creation(&person, "old.off2", "idadmin:task-16");
+    is_class(ops->create(d, pool, &off, &user, &e), DIRECTORY_INVALID, &e, "once");
+    ok(!user.id, "then no account was made");
+    is_str(attribute("old.off2", "cn"), "no entry", "indeed");
+    set_policy("delete: pwdMinLength\\n-\\ndelete: pwdCheckQuality");
+    ops->close(d);
+    perl("$s->modify(\"dn: olcDatabase={-1}frontend,cn=config\\nchangetype: modify\\ndelete: olcAccess\\n\", "
+         "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'");
 }
 
 static void changes(directory *d)
@@ -224,6 +334,45 @@ static void groups(directory *d)
     is_str(perl("$s->configure('olcReadOnly', 'FALSE'); 'ok'"), "ok", "writable again");
 }
 
+/* Requests of a creation on a warm connection: look, add, look, password. */
+static void lost_password(directory *d, wire *w)
+{
+    directory_error e;
+    directory_user user;
+    ida_create person = {.firstname = "Lost", .surname = "Password", .account_enabled = 1};
+    directory_create c = creation(&person, "lost.password", "idadmin:task-17");
+    const directory_create known = creation(&person, "known.one", "idadmin:task-18");
+    ops->create(d, pool, &known, &user, &e); /* warms: a new connection reads the schema first */
+    int before = atomic_load(&w->connections), unsure = 0;
+    atomic_store(&w->ask, 4);
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "create, answer to the password lost: looked, and set again");
+    is_int(atomic_load(&w->ask), 0, "the answer was cut");
+    is_int(atomic_load(&w->connections), before + 1, "one new connection");
+    hashed("lost.password", "stored hashed");
+    is_str(bind_code(&c), "0", "signs in with the password given");
+    /* The second answer is lost as well, whichever request of the new connection it is. */
+    for (int request = 1; request <= 8; request++) {
+        c = creation(&person, apr_psprintf(pool, "lost.twice%d", request), apr_psprintf(pool, "idadmin:twice-%d", request));
+        ops->create(d, pool, &known, &user, &e);
+        atomic_store(&w->then, request);
+        atomic_store(&w->ask, 4);
+        directory_class class = ops->create(d, pool, &c, &user, &e);
+        atomic_store(&w->then, 0);
+        atomic_store(&w->ask, 0);
+        if (class == DIRECTORY_UNSURE) {
+            unsure++;
+            ok(user.id && strstr(e.message, "exists"), "request %d: lost twice: unsure, and the account stands", request);
+        } else {
+            ok(class == DIRECTORY_OK || class == DIRECTORY_TRANSIENT, "request %d: %s %s", request,
+               directory_class_text(class), class ? e.message : "");
+        }
+        class = ops->create(d, pool, &c, &user, &e);
+        ok(class == DIRECTORY_ALREADY, "again: adopted (%s)", directory_class_text(class));
+        is_str(bind_code(&c), "0", "signs in");
+    }
+    is_int(unsure, 1, "one of the requests was the second for the password");
+}
+
 static void lost_answers(const char *ldaps)
 {
     directory_error e;
@@ -244,7 +393,12 @@ static void lost_answers(const char *ldaps)
     is_int(atomic_load(&w->connections), 2, "and a new connection made");
     is_str(perl("scalar(my @e = $s->search('(sn=Answer)'))"), "2", "no entry twice");
 
+    is_str(bind_code(&c), "0", "with the password given");
+    const char *lost_id = user.id;
+    lost_password(d, w);
+
     ops->find(d, pool, NULL, "elin.strand@nordic.example", &elin, &e);
+    user.id = lost_id;
     atomic_store(&w->cut, 3);
     is_class(ops->set_manager(d, pool, user.id, "eva.berg@nordic.example", &manager, &e), DIRECTORY_OK, &e,
              "manager, answer lost");
@@ -280,9 +434,12 @@ int main(void)
     directory *d = open_with(tenant_with(json_list(ldaps, NULL), ",\"protectedAccounts\":[\"bo.ek\"]"));
     create_and_adopt(d);
     policy(d);
+    forbidden(d);
+    adopted_without_password(d);
     changes(d);
     groups(d);
     lost_answers(ldaps);
+    without_extension(ldaps);
     ops->close(d);
     return done();
 }
