@@ -9,6 +9,7 @@
 #define HEAD 32           /* due tasks looked at before asking directory by directory */
 #define CANDIDATES_MAX 16 /* tried before looking again */
 #define ROUNDS 8
+#define SOON_MAX 64
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
@@ -183,5 +184,22 @@ ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), &r);
     *next_at = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}
+
+ida_kind store_queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const store_soon **rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_queue_soon, DB_ARGS(DB_I(now), DB_I(until), DB_I(SOON_MAX)), &r);
+    store_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
+    int found = 0;
+    for (int i = 0; !kind && i < r.rows; i++) {
+        int directory = ida_directory_parse(db_text(&r, i, 1));
+        if (directory >= 0) {
+            list[found++] = (store_soon){db_text(&r, i, 0), db_text(&r, i, 2), (ida_directory_kind)directory, (int)db_int(&r, i, 3)};
+        }
+    }
+    *rows = list;
+    *count = found;
     return kind;
 }

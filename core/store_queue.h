@@ -24,6 +24,14 @@ ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now,
  * already and was not claimed waits for something else; the 250 ms poll finds it. */
 ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at);
 
+/* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the first 64 in all). */
+typedef struct store_soon {
+    const char *tenant, *upn;
+    ida_directory_kind directory;
+    int tasks;
+} store_soon;
+ida_kind store_queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const store_soon **rows, int *count);
+
 /* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours any more. Uses a connection of
  * its own. */
 ida_kind store_queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms);

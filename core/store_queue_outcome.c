@@ -147,13 +147,22 @@ static ida_kind free_person(store *s, ida_ctx *c, const ida_task *task)
                 : store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
 }
 
+/* All creations of a tenant would wait for each other's commits here: its row is locked only while the task still holds a seat,
+ * which nobody but its run changes. */
+static ida_kind lock_for_seat(store *s, ida_ctx *c, const ida_task *task)
+{
+    ida_task *now;
+    ida_kind kind = store_task_get(s, c, task->tenant, task->id, 0, &now);
+    return kind || !now->seat ? kind : store_tenant_lock(s, c, task->tenant);
+}
+
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const ida_task *t = o->task;
     int creation = t->type == IDA_USER_CREATE;
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
-    ida_kind kind = creation ? store_tenant_lock(s, c, t->tenant) : IDA_OK;
+    ida_kind kind = creation ? lock_for_seat(s, c, t) : IDA_OK;
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),

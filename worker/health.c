@@ -1,6 +1,7 @@
 /* Owns holds and their log lines and alarms. Knows failure classes, not what was tried. */
 #include "worker/health.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/store_directory.h"
@@ -48,6 +49,26 @@ void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenan
     if (!store_directory_clear(main, worker_ctx(w, pool), tenant, where, &was_held) && was_held) {
         ida_log(&w->env, IDA_LOG_INFO, NULL, "the directory %s of tenant %s answers again", ida_directory_name(where), tenant);
     }
+}
+
+void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
+{
+    pthread_mutex_lock(&w->lock);
+    call_slot *call = &w->calls[slot];
+    snprintf(call->tenant, sizeof call->tenant, "%s", tenant);
+    call->directory = where;
+    call->since = ida_monotonic(&w->env);
+    call->held = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+int health_call_ends(worker *w, int slot)
+{
+    pthread_mutex_lock(&w->lock);
+    int held = w->calls[slot].held;
+    w->calls[slot].since = 0;
+    pthread_mutex_unlock(&w->lock);
+    return held;
 }
 
 int health_stuck(worker *w)

@@ -11,6 +11,9 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
 /* The directory answered. */
 void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where);
 
+/* A directory call of the run thread `slot` begins and ends; 1 at its end when the watch held the directory because of it. */
+void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
+int health_call_ends(worker *w, int slot);
 /* Calls that have been waiting for `after_ms` or longer (monotonic); those that a run waits for put a short hold on their
  * directory, so that no further task of it is claimed while other tenants go on. For the housekeeper. */
 void health_watch_calls(worker *w, store *main, apr_pool_t *pool);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "worker/health.h"
+#include "worker/warm.h"
 
 #define STORE_AWAY_NAP_MS 1000
 
@@ -67,6 +68,10 @@ static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
     int64_t next_at = 0, ms = POLL_MS;
     if (store_queue_next_at(rn->main, c, &next_at)) {
         return;
+    }
+    if (next_at && next_at != rn->warmed_for && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
+        rn->warmed_for = next_at;
+        warm_up(rn, c->pool, next_at);
     }
     int64_t left = next_at - ida_now(&l->w->env);
     if (next_at && left < ms) {
@@ -140,6 +145,7 @@ static void *thread_main(void *baton)
                  .main = store_make(own, l->w->config.store, DB_REQUEST),
                  .cache = store_make(own, l->w->config.store, DB_SYNC),
                  .sessions = {.w = l->w}};
+    store_connect(rn.cache, worker_ctx(l->w, pool)); /* before the first step needs it; a failure is its to tell */
     work(l, &rn, pool, t->index - l->w->config.threads);
     session_close_all(&rn.sessions);
     store_disconnect(rn.main);

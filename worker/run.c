@@ -118,6 +118,13 @@ step_end run_cache(run *r, cache_write write, void *baton)
     worker *w = r->r->w;
     while (1) {
         ida_ctx *c = worker_ctx(w, r->pool);
+        /* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has passed. */
+        if (!lease_left(w, r->lease)) {
+            ida_log(&w->env, IDA_LOG_WARN, "IDA0325",
+                    "task %s: this worker stood still for longer than its lease; the run stops and a worker will look again",
+                    r->task->id);
+            return STEP_LOST;
+        }
         ida_kind kind = write(r, r->r->cache, c, baton);
         if (!kind) {
             return STEP_ON;
@@ -133,27 +140,6 @@ step_end run_cache(run *r, cache_write write, void *baton)
 }
 
 /* --- directory calls --- */
-
-static void call_begins(run *r)
-{
-    worker *w = r->r->w;
-    pthread_mutex_lock(&w->lock);
-    call_slot *slot = &w->calls[r->r->slot];
-    snprintf(slot->tenant, sizeof slot->tenant, "%s", r->task->tenant);
-    slot->directory = r->task->directory;
-    slot->since = ida_monotonic(&w->env);
-    slot->held = 0;
-    pthread_mutex_unlock(&w->lock);
-}
-
-static void call_ends(run *r)
-{
-    worker *w = r->r->w;
-    pthread_mutex_lock(&w->lock);
-    r->known_held |= w->calls[r->r->slot].held;
-    w->calls[r->r->slot].since = 0;
-    pthread_mutex_unlock(&w->lock);
-}
 
 static step_end may_call(run *r)
 {
@@ -178,13 +164,13 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             return end;
         }
         *e = (directory_error){.class = DIRECTORY_OK};
-        call_begins(r);
+        health_call_begins(r->r->w, r->r->slot, r->task->tenant, r->task->directory);
         directory_class class = r->session->dir && try == 1 ? DIRECTORY_OK : session_renew(&r->r->sessions, r->session, e);
         if (class == DIRECTORY_OK) {
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
         e->class = class;
-        call_ends(r);
+        r->known_held |= health_call_ends(r->r->w, r->r->slot);
         if (!verdict_repeats(class) || try == 2) {
             break;
         }

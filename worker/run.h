@@ -13,6 +13,7 @@ typedef struct runner {
     int slot;              /* its entry of w->calls */
     store *main, *cache;   /* DB_REQUEST, DB_SYNC */
     session_cache sessions;
+    int64_t warmed_for;    /* due instant that directories were connected for last */
 } runner;
 
 /* How a step ended, for the task. */

@@ -114,10 +114,35 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     return store_queue_change(s, c, r->task, &work->change);
 }
 
+/* 1 when the names the task has are still its own, so far as this side can know. */
+static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
+{
+    int taken = cr->next_upn || cr->next_mail;
+    ida_kind kind = IDA_OK;
+    if (!taken && cr->fresh) {
+        kind = store_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id, &taken);
+    }
+    if (!kind && !taken && cr->fresh && r->task->mail) {
+        kind = store_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id, &taken);
+    }
+    *stand = !taken;
+    return kind;
+}
+
+/* The tenant is locked only where a new name must be chosen: else all its creations would wait for each other's commits. */
 static ida_kind settle(run *r, ida_ctx *c, void *baton)
 {
     naming_work *work = baton;
-    ida_kind kind = store_transaction(r->r->main, c, settle_in, work);
+    int stand;
+    ida_kind kind = names_stand(r, c, work->cr, &stand);
+    if (kind) {
+        return kind;
+    }
+    if (stand) {
+        work->change = (store_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+        return store_queue_change(r->r->main, c, r->task, &work->change);
+    }
+    kind = store_transaction(r->r->main, c, settle_in, work);
     /* The name went to somebody else between the look and the reservation: once more under the lock. */
     return kind == IDA_UNPROCESSABLE ? store_transaction(r->r->main, c, settle_in, work) : kind;
 }

@@ -1,0 +1,43 @@
+/* Owns what is made ready before the due instant: connection, TLS and bind take longer than a step. Knows no task's meaning. */
+#include "worker/warm.h"
+
+#include "core/store_directory.h"
+#include "worker/health.h"
+#include "worker/holds.h"
+
+static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
+{
+    worker *w = rn->w;
+    store_directory state;
+    session *s;
+    directory_user user;
+    directory_error e = {.class = DIRECTORY_OK};
+    if (store_directory_get(rn->main, worker_ctx(w, pool), soon->tenant, soon->directory, &state) || state.hold_reason) {
+        return; /* a held directory is probed by one task at a time */
+    }
+    directory_class class = session_get(&rn->sessions, rn->main, pool, soon->tenant, soon->directory, &s, &e);
+    if (class == DIRECTORY_OK) {
+        health_call_begins(w, rn->slot, soon->tenant, soon->directory);
+        class = s->dir ? DIRECTORY_OK : session_renew(&rn->sessions, s, &e);
+        class = class == DIRECTORY_OK ? s->ops->find(s->dir, pool, NULL, soon->upn, &user, &e) : class;
+        health_call_ends(w, rn->slot);
+    }
+    if (hold_alarms(class)) {
+        e.class = class;
+        health_hold(w, rn->main, pool, soon->tenant, soon->directory, &e);
+    }
+}
+
+void warm_up(runner *rn, apr_pool_t *pool, int64_t until)
+{
+    const store_soon *soon;
+    int count = 0;
+    if (store_queue_soon(rn->main, worker_ctx(rn->w, pool), ida_now(&rn->w->env), until, &soon, &count)) {
+        return;
+    }
+    for (int i = 0; i < count && !worker_stopping(rn->w); i++) {
+        if (soon[i].tasks > rn->slot) {
+            open_one(rn, pool, &soon[i]);
+        }
+    }
+}
