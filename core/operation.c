@@ -237,7 +237,8 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->endpoint = call->endpoint;
     a->parameters = sanitised(call);
     a->outcome = ida_kind_code(kind);
-    a->detail = kind ? ida_public_message(c) : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL) : NULL;
+    const char *reason = kind ? ida_public_message(c) : NULL;
+    a->detail = reason ? reason : kind ? ida_kind_text(kind) : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL) : NULL;
     return a;
 }
 

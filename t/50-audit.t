@@ -1,0 +1,222 @@
+# The system log: each authenticated request is exactly one record and says who, what, with which arguments and how it ended; refusals of a limit are
+# one record a minute; a spool of a dead node; a chain that shows every change made behind its back.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Photo ();
+use Idadmin::Test::Stack;
+
+my $limit = 6291456;
+my $stack;
+
+sub audit_list {
+    my (%filter) = @_;
+    return reverse @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json', '--limit', 200, map { ("--$_", $filter{$_}) } sort keys %filter) };
+}
+
+# Waits until as many records of an actor are there as were expected, and a moment longer for one too many.
+sub records_of {
+    my ($actor, $count) = @_;
+    my @records;
+    wait_until(5, sub { @records = audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
+    return @records;
+}
+
+sub requests {
+    my $upn   = 'eva.berg@nordic.example';
+    my $photo = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000));
+    my $key   = 'counted';
+    my @expected;
+    my $did = sub {
+        my ($answer, $status, $endpoint, $action, $parameters, $target) = @_;
+        is $answer->{status}, $status, "$endpoint: $status" or diag $answer->{body};
+        push @expected, { endpoint => $endpoint, action => $action, parameters => $parameters, target => $target, outcome => $answer->{json}{error}{code} // 'ok',
+            task => $answer->{json}{data}{taskId} };
+        return $answer;
+    };
+    my %json = (headers => { 'Content-Type' => 'application/json' });
+    $did->($stack->get_user($upn, key => $key), 200, 'GET /v1/api/user', 'user.get', { userPrincipalName => $upn }, $upn);
+    $did->($stack->get_user('no.one@nordic.example', key => $key), 404, 'GET /v1/api/user', 'user.get', { userPrincipalName => 'no.one@nordic.example' }, 'no.one@nordic.example');
+    $did->($stack->call(HEAD => '/v1/api/tasks?limit=2', key => $key), 200, 'HEAD /v1/api/tasks', 'task.list', { limit => 2 });
+    $did->($stack->get('/v1/api/tasks?limit=0&colour=red', key => $key), 400, 'GET /v1/api/tasks', 'task.list', { limit => '0' });
+    $did->($stack->get('/v1/api/nothing', key => $key), 404, 'GET /v1/api/nothing', 'request', undef);
+    my $created = $did->($stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', date => '2027-03-01', profilePhoto => $photo, password => 'hunter2' }, key => $key), 200,
+        'POST /v1/api/user', 'user.create', { firstname => 'Åsa', surname => 'Öberg', date => '2027-03-01', profilePhoto => '(left out)' }, 'asa.oberg@nordic.example');
+    $did->($stack->post('/v1/api/user', { firstname => 'Åsa', profilePhoto => $photo }, key => $key), 400, 'POST /v1/api/user', 'user.create', { firstname => 'Åsa', profilePhoto => '(left out)' });
+    $did->($stack->call(POST => '/v1/api/user', key => $key, body => '{', %json), 400, 'POST /v1/api/user', 'user.create', undef);
+    $did->($stack->call(POST => '/v1/api/user', key => $key, body => '{}', headers => { 'Content-Type' => 'text/plain' }), 415, 'POST /v1/api/user', 'user.create', undef);
+    $did->($stack->call(POST => '/v1/api/user', key => $key, body => 'x' x ($limit + 1), %json), 413, 'POST /v1/api/user', 'user.create', undef);
+    $did->($stack->delete('/v1/api/user', { userPrincipalName => 'bo.ek@nordic.example', date => '2027-05-31' }, key => $key), 200, 'DELETE /v1/api/user', 'user.delete',
+        { userPrincipalName => 'bo.ek@nordic.example', date => '2027-05-31' }, 'bo.ek@nordic.example');
+    $did->($stack->post('/v1/api/user/offboard', { userPrincipalName => 'bo.ek@nordic.example' }, key => $key), 200, 'POST /v1/api/user/offboard', 'user.delete',
+        { userPrincipalName => 'bo.ek@nordic.example' }, 'bo.ek@nordic.example');
+    my $id = $created->{json}{data}{taskId};
+    $did->($stack->get("/v1/api/task?id=$id", key => $key), 200, 'GET /v1/api/task', 'task.get', { id => $id }, 'asa.oberg@nordic.example');
+    $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 200, 'DELETE /v1/api/task', 'task.cancel', { id => $id }, 'asa.oberg@nordic.example');
+    $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 409, 'DELETE /v1/api/task', 'task.cancel', { id => $id });
+    $did->($stack->get('/other/v1/api/tasks', key => $key), 403, 'GET /v1/api/tasks', 'task.list', undef);
+    # No record: nobody is known to have asked.
+    is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405, 'a wrong method is told before anybody is known';
+    is $stack->get('/v1/api/tasks', key => { %{ $stack->key($key) }, apiKey => $stack->key('read')->{apiKey} })->{status}, 401, 'a wrong key';
+    is $stack->httpd->client->request(OPTIONS => '/v1/api/user')->{status}, 204, 'OPTIONS';
+
+    my @records = records_of('hr-counted', scalar @expected);
+    is scalar @records, scalar @expected, 'exactly one record a request';
+    # Writes come by the outbox, reads by the spool: what is told is compared, not the order of the two ways.
+    my %found;
+    push @{ $found{"$_->{endpoint} $_->{outcome}"} }, $_ for @records;
+    for my $want (@expected) {
+        my $name = "$want->{endpoint} $want->{outcome}";
+        my ($at) = grep { json_text($found{$name}[$_]{parameters}) eq json_text($want->{parameters}) } 0 .. $#{ $found{$name} // [] };
+        ok defined $at, "$name with its parameters" or do { diag json_text($want), json_text($found{$name}); next };
+        my $got = splice @{ $found{$name} }, $at, 1;
+        is $got->{action}, $want->{action}, "$name: action";
+        is $got->{target}, $want->{target}, "$name: target" if defined $want->{target};
+        is "$got->{category} $got->{actor} $got->{label}", 'api hr-counted Counted ones', "$name: category, actor, label";
+        is $got->{detail}, "task $want->{task}", "$name: the task" if $want->{task};
+        ok length $got->{detail}, "$name: why" if $want->{outcome} ne 'ok';
+        like $got->{at}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/, "$name: when";
+    }
+    my $refused = $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, key => 'reader');
+    is $refused->{status}, 403, 'a read-only key';
+    my ($record) = records_of('hr-reader', 1);
+    is $record->{outcome}, 'FORBIDDEN', 'its refusal';
+    like $record->{detail}, qr/read-only/, 'with the reason';
+}
+
+sub freshness {
+    for my $write (0, 1) {
+        my $count = scalar(my @before = audit_list(actor => 'hr-counted', category => 'api'));
+        $write ? $stack->post('/v1/api/user', { firstname => 'Fresh', surname => 'One', date => '2027-01-01' }, key => 'counted') : $stack->get('/v1/api/tasks', key => 'counted');
+        ok wait_until(5, sub { scalar(my @now = audit_list(actor => 'hr-counted', category => 'api')) > $count }), ($write ? 'a write' : 'a read') . ' can be read within five seconds';
+    }
+}
+
+sub limited {
+    my @status = map { $stack->get('/v1/api/tasks', key => 'small')->{status} } 1 .. 8;
+    is "@status", '200 200 200 429 429 429 429 429', 'three of eight';
+    my $other = join ' ', map { $stack->get('/v1/api/tasks', key => 'small2')->{status} } 1 .. 4;
+    is $other, '200 200 200 429', 'and of another key';
+}
+
+sub after_limited {
+    # The children leave, and with them what they have counted.
+    $stack->httpd->stop;
+    my @records = records_of('hr-small', 4);
+    my @refused = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } @records;
+    is scalar(grep { $_->{outcome} eq 'ok' } @records), 3, 'three answers, three records';
+    my $count = 0;
+    $count += $_->{parameters}{count} for @refused;
+    is $count, 5, 'five refusals are counted';
+    cmp_ok scalar @refused, '<=', 2, 'in one record a minute';
+    is "$refused[0]{action} $refused[0]{label}", 'rateLimit Small ones', 'under their name';
+    my ($twin) = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } records_of('hr-small2', 4);
+    is $twin->{parameters}{count}, 1, 'the other key has its own';
+}
+
+sub others {
+    my @portal = audit_list(category => 'portal');
+    ok scalar(grep { $_->{action} eq 'tenant.apply' && $_->{actor} } @portal), 'what administrators do';
+    my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
+    $stack->wait_task($done->{json}{data}{taskId});
+    my @steps;
+    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ } audit_list(category => 'workflow'); scalar @steps });
+    ok scalar @steps, 'what the worker does';
+    is scalar(grep { $_->{actor} ne 'worker' } @steps), 0, 'by its name';
+    my $all = $stack->ctl_ok('audit', 'export', 'nordic', '--json');
+    my $text = json_text($all);
+    unlike $text, qr/\Q$stack->{keys}{$_}{apiKey}\E/, "no key of $_" for sort keys %{ $stack->{keys} };
+    unlike $text, qr/hunter2|\/9j\/4/, 'no password, no photo';
+    my $sequence = join ' ', map { $_->{id} } reverse @$all;
+    is $sequence, join(' ', 1 .. @$all), 'the sequence has no gap';
+}
+
+# Run with worker and httpd stopped: the spool of a node that died.
+sub dead_node {
+    my $before = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
+    my $httpd  = $stack->httpd;
+    $httpd->start;
+    # Segments that the worker had read and not yet removed.
+    my $known = () = join('', map { slurp($_) } glob $stack->spool . '/*.audit') =~ /\x1e/g;
+    $stack->get('/v1/api/tasks', key => 'counted', client => $httpd->client, close => 1) for 1 .. 20;
+    $httpd->stop('KILL');
+    my $dir = tempdir() . '/dead' . ++our $dead;
+    mkdir $dir or die $!;
+    system('cp', '-a', '--', $stack->spool . '/.', $dir) == 0 or die;
+    my @segments = sort glob "$dir/*.audit";
+    my $bytes = join '', map { slurp($_) } @segments;
+    my @lines = $bytes =~ /(\x1e[^\n]*\n)/g;
+    is scalar @lines, $known + 20, 'twenty records wait in the spool';
+    # Torn by a machine that lost its power: a beginning without its end before a whole one, rubbish, text that is no record, an end cut off.
+    my $extra = $lines[0] =~ s/"rid":"[^"]*"/"rid":"0000000000000000000000extra"/r;
+    open my $out, '>>:raw', $segments[-1] or die $!;
+    print $out substr($lines[0], 0, 40), $extra, "rubbish\n", "\x1e{\"rid\":1}\n", substr($lines[1], 0, 60);
+    close $out;
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, glob "$dir/*");
+    my $result = $stack->ctl_ok('audit', 'ingest', $dir, '--json');
+    is $result->{records}, @lines + 1, 'every whole record is read';
+    is $result->{torn}, 4, 'the four torn ones are counted';
+    is join(' ', glob "$dir/*.audit"), '', 'and the segments removed';
+    is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'they are in the log';
+    $stack->ctl_ok('audit', 'ingest', $stack->spool, '--json');
+    is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'the same records from another copy are the same records';
+    my $nothing = $stack->ctl('audit', 'ingest', "$dir/none", '--json');
+    is $nothing->{exit}, 1, 'a directory that is not there is a failure';
+}
+
+# Everything that somebody with a database client may do, taken back each time.
+sub tampering {
+    my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
+    my ($row) = $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint, parameters, detail, salt, personal_hash, hash"
+            . " FROM audit.record WHERE seq = $seq");
+    my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
+    my $restore = "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
+        . ' parameters, detail, salt, personal_hash, hash) VALUES (' . join(', ', map { $quote->($_) } @$row) . ')';
+    my ($last) = $stack->sql('SELECT seq FROM audit.chain');
+    my @cases = (
+        ['another outcome', "UPDATE audit.record SET outcome = 'changed' WHERE seq = $seq", $seq],
+        ['another actor', "UPDATE audit.record SET actor = 'somebody' WHERE seq = $seq", $seq],
+        ['another time', "UPDATE audit.record SET at = at + 1 WHERE seq = $seq", $seq],
+        ['other parameters', "UPDATE audit.record SET parameters = '{}', detail = 'x' WHERE seq = $seq", $seq],
+        ['another hash of the personal part', "UPDATE audit.record SET actor = 'x', personal_hash = 'aa' WHERE seq = $seq", $seq],
+        ['another hash', "UPDATE audit.record SET hash = 'aa' WHERE seq = $seq", $seq],
+        ['a record taken out', "DELETE FROM audit.record WHERE seq = $seq", qr/^(?:$seq|@{[ $seq + 1 ]})$/],
+    );
+    for my $case (@cases) {
+        my ($name, $statement, $where) = @$case;
+        $stack->sql($statement);
+        my $result = $stack->ctl('audit', 'verify', 'nordic', '--json');
+        is $result->{exit}, 1, "$name is seen";
+        ok !$result->{json}{whole}, 'the chain is not whole';
+        like $result->{json}{brokenAt}, ref $where ? $where : qr/^$where$/, 'and where';
+        ok length $result->{json}{reason}, 'and why';
+        $stack->sql($restore);
+        is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'taken back, it is whole';
+    }
+    $stack->sql("DELETE FROM audit.record WHERE seq = $last->[0]");
+    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 1, 'the last record taken off is seen';
+}
+
+my $rest = "    SetHandler idadmin-rest\n    AuthType IdAdmin\n";
+for_each_engine {
+    my ($engine) = @_;
+    $stack = Idadmin::Test::Stack->new(
+        engine => $engine,
+        httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n" },
+        keys   => {
+            counted => ['hr-counted', 'full', '--label', 'Counted ones'], reader => ['hr-reader', 'read-only'],
+            small => ['hr-small', 'read-only', '--rate-limit', '3/60s', '--label', 'Small ones'], small2 => ['hr-small2', 'read-only', '--rate-limit', '3/60s'],
+        });
+    $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045/);
+    subtest requests  => \&requests;
+    subtest freshness => \&freshness;
+    subtest others    => \&others;
+    subtest limited   => sub { limited(); after_limited() };
+    is $stack->worker->stop, 0, 'the worker stops';
+    subtest 'dead node' => \&dead_node;
+    subtest tampering   => \&tampering;
+    $stack->stop;
+};
+done_testing();
