@@ -17,18 +17,6 @@ static char *part(const uint8_t **data, size_t *size)
     return text;
 }
 
-static store *away(void)
-{
-    static store *s;
-    if (!s) {
-        apr_pool_t *pool;
-        apr_pool_create(&pool, NULL);
-        ida_zone_init(pool);
-        s = store_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST);
-    }
-    return s;
-}
-
 static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer *answer)
 {
     const json_t *body = ida_json_load(c->pool, answer->body);
@@ -48,14 +36,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const ida_tenant tenant = {.id = "nordic", .time_zone = "Europe/Stockholm", .public_api = 1, .username_format = "{firstname}",
                                       .email_format = "{surname}", .display_name_format = "{firstname}", .seat_limit = -1};
     static const ida_principal who = {.company = "nordic", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
-    store *s = away();
     ida_ctx *c = fuzz_context();
+    store *s = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST);
     char *method = part(&data, &size), *uri = part(&data, &size), *query = part(&data, &size), *type = part(&data, &size);
     char *body = malloc(size ? size : 1);
     FUZZ_HOLDS(body);
     if (size) {
         memcpy(body, data, size);
     }
+    ida_zone_init(c->pool);
     ida_route route;
     ida_rest_answer answer;
     ida_rest_route(c->pool, method, uri, &route);
