@@ -8,6 +8,7 @@
 #include "core/text.h"
 
 #define DEPTH_MAX 32
+#define VALUES_MAX 100000 /* in one text: 6 MB of "{}," would take half a gigabyte when parsed */
 
 static apr_status_t drop(void *value)
 {
@@ -23,10 +24,12 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value)
     return value;
 }
 
-/* Offset of the bracket that opens level DEPTH_MAX + 1, or len. Looked for before the parser, which recurses once per level. */
-static size_t too_deep_at(const char *bytes, size_t len)
+/* Offset at which the text gets deeper than DEPTH_MAX or has more than VALUES_MAX values, or len. Looked for before the parser,
+ * which recurses once per level and allocates for each value. */
+static size_t too_much_at(const char *bytes, size_t len, int *too_deep)
 {
-    int depth = 0, in_string = 0;
+    int depth = 0, in_string = 0, values = 0;
+    *too_deep = 0;
     for (size_t i = 0; i < len; i++) {
         char ch = bytes[i];
         if (in_string) {
@@ -38,7 +41,12 @@ static size_t too_deep_at(const char *bytes, size_t len)
         } else if (ch == '"') {
             in_string = 1;
         } else if (ch == '{' || ch == '[') {
-            if (++depth > DEPTH_MAX) {
+            if (++depth > DEPTH_MAX || ++values > VALUES_MAX) {
+                *too_deep = depth > DEPTH_MAX;
+                return i;
+            }
+        } else if (ch == ',') {
+            if (++values > VALUES_MAX) {
                 return i;
             }
         } else if (ch == '}' || ch == ']') {
@@ -78,10 +86,14 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
     if (is_blank(bytes, len)) {
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is empty; one JSON object is expected.");
     }
-    size_t deep = too_deep_at(bytes, len);
-    if (deep < len) {
+    int too_deep;
+    size_t much = too_much_at(bytes, len, &too_deep);
+    if (much < len && !too_deep) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text holds more than %d values.", VALUES_MAX);
+    }
+    if (much < len) {
         int line, column;
-        position(bytes, deep, &line, &column);
+        position(bytes, much, &line, &column);
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is nested more than %d levels deep at line %d, column %d.", DEPTH_MAX,
                         line, column);
     }

@@ -93,6 +93,28 @@ static void depth(void)
     is_int(parse(fresh(), quoted, sizeof quoted - 1, &out), IDA_OK, "brackets inside a string do not count");
 }
 
+/* One object with an array of `count` numbers: count + 2 values as they are counted. */
+static char *many(int count)
+{
+    char *text = apr_palloc(pool, (apr_size_t)count * 2 + 16), *to = stpcpy(text, "{\"a\":[1");
+    for (int i = 1; i < count; i++) {
+        to = stpcpy(to, ",1");
+    }
+    strcpy(to, "]}");
+    return text;
+}
+
+static void count(void)
+{
+    json_t *out;
+    ida_ctx *c = fresh();
+    char *text = many(99999);
+    is_int(parse(c, text, strlen(text), &out), IDA_OK, "a hundred thousand values pass");
+    text = many(100000);
+    is_int(parse(c, text, strlen(text), &out), IDA_BAD_REQUEST, "one more does not");
+    says(c, "and says so", "more than 100000 values", NULL);
+}
+
 static void values(void)
 {
     json_t *out;
@@ -122,6 +144,7 @@ int main(void)
     setup();
     refusals();
     depth();
+    count();
     values();
     return done();
 }
