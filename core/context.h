@@ -39,7 +39,8 @@ typedef struct ida_ctx {
     ida_kind kind;
     const char *message;
     int retry_after;
-    int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files and hosts and is for the log alone */
+    int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files and hosts and is for the log
+                              alone */
     ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise */
 } ida_ctx;
 
@@ -51,7 +52,8 @@ ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
 /* Records the failure and returns `kind`. `format` is for vsnprintf's C11 conversions (%lld allowed), unlike APR's. */
 ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone: inner errors, and 503s that may name files and hosts. */
+/* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone: inner errors, and 503s that
+ * may name files and hosts. */
 const char *ida_public_message(const ida_ctx *c);
 
 /* Forgets an earlier failure, so that the context can be used for a second try. */

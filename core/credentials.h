@@ -20,7 +20,8 @@ int ida_key_well_formed(const char *key);
 /* Lower-case hex SHA-256 (IDA_KEY_HASH_LEN characters) into out[65]. */
 void ida_key_hash(const char *key, char out[IDA_KEY_HASH_LEN + 1]);
 
-/* Constant-time comparison of two hashes of IDA_KEY_HASH_LEN characters; b may be NULL (unknown user): takes the same time, answers 0. */
+/* Constant-time comparison of two hashes of IDA_KEY_HASH_LEN characters; b may be NULL (unknown user): takes the same time,
+ * answers 0. */
 int ida_key_hash_equal(const char *a, const char *b);
 
 /* Splits `companyId:username:apiKey` in place-free copies. 0 when it is not of that shape. */

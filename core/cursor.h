@@ -11,6 +11,7 @@
 char *ida_cursor_make(apr_pool_t *pool, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *position);
 
 /* Position of a cursor; IDA_BAD_REQUEST naming `cursor` when it is foreign, altered or made for other filters. */
-ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *cursor, char **position);
+ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *cursor,
+                         char **position);
 
 #endif

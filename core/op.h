@@ -16,12 +16,12 @@ extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel
 extern const ida_param ida_create_params[], ida_delete_params[];
 
 /* The common arguments `limit` and `cursor` of a list. */
-#define IDA_LIST_PARAMS                                                                                                                    \
-    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Items on one page, 1 to 200; 50 when left out."},                              \
+#define IDA_LIST_PARAMS                                                                                      \
+    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Items on one page, 1 to 200; 50 when left out."}, \
     {"cursor", IDA_PARAM_STRING, 0, 0, 4096, NULL, "nextCursor of the page before; left out for the first page."}
 
-/* Position a cursor argument points to (*position NULL without one) and the binding it is made for: tenant, operation and every argument but the
- * paging ones. Refuses foreign and altered cursors. */
+/* Position a cursor argument points to (*position NULL without one) and the binding it is made for: tenant, operation and every
+ * argument but the paging ones. Refuses foreign and altered cursors. */
 ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit);
 
 /* Sets call->result to {items, totalCount, nextCursor, asOf}. Takes over `items`. next_position NULL: last page. */

@@ -1,4 +1,5 @@
-/* Owns the queueing of a creation: checks, name, mail, seat and task in one transaction (design 4, 5). The directory is the worker's. */
+/* Owns the queueing of a creation: checks, name, mail, seat and task in one transaction (design 4, 5). The directory is the
+ * worker's. */
 #include <apr_strings.h>
 
 #include "core/json.h"
@@ -83,7 +84,8 @@ static ida_kind manager_known(ida_call *call, store *s, ida_ctx *c, const char *
         kind = store_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &task);
     }
     if (kind == IDA_NOT_FOUND) {
-        return ida_fail(c, IDA_BAD_REQUEST, "manager: no user with the userPrincipalName \"%s\" exists in this tenant or is queued for creation",
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "manager: no user with the userPrincipalName \"%s\" exists in this tenant or is queued for creation",
                         ida_clean(c->pool, upn, strlen(upn), 128));
     }
     return kind;
@@ -98,7 +100,8 @@ static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c)
     ida_kind kind = store_seats_used(s, c, call->principal->company, &used);
     if (!kind && used >= call->tenant->seat_limit) {
         kind = ida_fail(c, IDA_FORBIDDEN,
-                        "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included. Offboard a user or raise "
+                        "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included. "
+                        "Offboard a user or raise "
                         "seatLimit in the tenant document.",
                         (long long)used, (long long)call->tenant->seat_limit);
     }
@@ -125,7 +128,7 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
     return kind;
 }
 
-/* After the task's row, to which reservations point. The person's own UPN and mail are often the same address: one reservation. */
+/* After the task's row, to which reservations point. UPN and mail of a person are often one address: one reservation. */
 static ida_kind reserve_names(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_kind kind = store_address_reserve(s, c, task->tenant, task->upn, task->id);
@@ -155,9 +158,10 @@ static ida_task *make_task(ida_call *call, ida_ctx *c)
 static void answer(ida_call *call, ida_ctx *c, const ida_task *task)
 {
     const create_input *in = call->input;
-    const char *when = in->due.past   ? "the asked time has passed, so it is carried out now"
-                       : in->due.given ? apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL)
-                                       : "it is carried out now";
+    const char *when = in->due.past ? "the asked time has passed, so it is carried out now"
+                       : in->due.given
+                           ? apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL)
+                           : "it is carried out now";
     call->task_id = task->id;
     call->target = task->upn;
     call->location = apr_pstrcat(c->pool, "/v1/api/task?id=", task->id, NULL);

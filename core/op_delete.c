@@ -16,7 +16,10 @@ typedef struct delete_input {
     ida_due due;
 } delete_input;
 
-#define OVERRIDE(name, about) {name, IDA_PARAM_STRING, 0, 0, 128, NULL, about " Replaces the cached value in task and workflow texts."}
+#define OVERRIDE(name, about)                                                                                   \
+    {                                                                                                           \
+        name, IDA_PARAM_STRING, 0, 0, 128, NULL, about " Replaces the cached value in task and workflow texts." \
+    }
 
 const ida_param ida_delete_params[] = {
     {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "The user to offboard."},
@@ -51,8 +54,10 @@ static ida_kind no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
     ida_kind kind = store_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
-        return ida_fail(c, IDA_NOT_FOUND, "The user \"%s\" does not exist yet: the creation is still queued. Cancel it with DELETE /v1/api/task?id=%s.",
-                        shown, creation->id);
+        return ida_fail(
+            c, IDA_NOT_FOUND,
+            "The user \"%s\" does not exist yet: the creation is still queued. Cancel it with DELETE /v1/api/task?id=%s.", shown,
+            creation->id);
     }
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
         return kind;
@@ -88,9 +93,12 @@ static ida_kind warn_of_brake(ida_call *call, store *s, ida_ctx *c, json_t *warn
     }
     ida_kind kind = store_task_offboardings_started(s, c, call->principal->company, ida_now(c->env), &started);
     if (!kind && started >= limit) {
-        json_array_append_new(warnings, json_string(apr_psprintf(c->pool,
-            "The brake on mass offboarding (%" APR_INT64_T_FMT " an hour) is reached: this task will likely be held for attention until an "
-            "administrator releases it.", limit)));
+        json_array_append_new(
+            warnings, json_string(apr_psprintf(c->pool,
+                                               "The brake on mass offboarding (%" APR_INT64_T_FMT
+                                               " an hour) is reached: this task will likely be held for attention until an "
+                                               "administrator releases it.",
+                                               limit)));
     }
     return kind;
 }
@@ -98,15 +106,17 @@ static ida_kind warn_of_brake(ida_call *call, store *s, ida_ctx *c, json_t *warn
 static void answer(ida_call *call, ida_ctx *c, const ida_task *task, int moved, json_t *warnings)
 {
     const delete_input *in = call->input;
-    const char *when = in->due.past ? apr_pstrcat(c->pool, "the time ", ida_schedule_people(c, task->zone, task->due_at),
-                                                  " has passed, so it is carried out now", NULL)
-                                    : apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL);
+    const char *when =
+        in->due.past ? apr_pstrcat(c->pool, "the time ", ida_schedule_people(c, task->zone, task->due_at),
+                                   " has passed, so it is carried out now", NULL)
+                     : apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL);
     const char *what = moved ? "was queued already and has been moved" : "is queued";
     call->task_id = task->id;
     call->target = task->upn;
     call->location = apr_pstrcat(c->pool, "/v1/api/task?id=", task->id, NULL);
     call->result = ida_json_keep(c->pool, json_object());
-    ida_json_put(call->result, "message", apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what, when));
+    ida_json_put(call->result, "message",
+                 apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what, when));
     ida_op_queued(call, c, task, warnings);
 }
 
@@ -126,7 +136,8 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, int *moved)
     }
     *moved = 1;
     task->id = open->id;
-    return store_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at, task->payload);
+    return store_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at,
+                           task->payload);
 }
 
 static ida_kind work(store *s, ida_ctx *c, void *baton)
@@ -168,7 +179,17 @@ static ida_kind run(ida_call *call)
 }
 
 const ida_operation ida_op_user_delete = {
-    .name = "user.delete", .method = "DELETE", .path = "/v1/api/user", .alias_method = "POST", .alias_path = "/v1/api/user/offboard",
-    .scope = IDA_SCOPE_WRITE, .body = 1, .needs_sync = 1, .params = ida_delete_params, .check = check, .run = run,
-    .summary = "Queues the offboarding of a user.", .schema = "QueuedOffboarding",
+    .name = "user.delete",
+    .method = "DELETE",
+    .path = "/v1/api/user",
+    .alias_method = "POST",
+    .alias_path = "/v1/api/user/offboard",
+    .scope = IDA_SCOPE_WRITE,
+    .body = 1,
+    .needs_sync = 1,
+    .params = ida_delete_params,
+    .check = check,
+    .run = run,
+    .summary = "Queues the offboarding of a user.",
+    .schema = "QueuedOffboarding",
 };

@@ -11,14 +11,18 @@
 static const char *const states[] = {"queued", "running", "done", "failed", "attention", "cancelled", NULL};
 static const char *const types[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke", NULL};
 
-#define ID_PARAM {"id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 64, NULL, "The task's ID, as taskId of the answer that queued it."}
+#define ID_PARAM                                                                                                          \
+    {                                                                                                                     \
+        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 64, NULL, "The task's ID, as taskId of the answer that queued it." \
+    }
 
 static ida_kind load(ida_call *call, ida_task **task)
 {
     const char *id = ida_json_string(call->arguments, "id");
     ida_kind kind = store_task_get(call->store, call->c, call->principal->company, id, 0, task);
     if (kind == IDA_NOT_FOUND) {
-        return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.", ida_clean(call->c->pool, id, strlen(id), 64));
+        return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
+                        ida_clean(call->c->pool, id, strlen(id), 64));
     }
     return kind;
 }
@@ -86,8 +90,14 @@ static const ida_param list_params[] = {
 };
 
 const ida_operation ida_op_task_list = {
-    .name = "task.list", .method = "GET", .path = "/v1/api/tasks", .scope = IDA_SCOPE_READ, .params = list_params, .run = run_list,
-    .summary = "Tasks of the tenant, newest first.", .schema = "TaskList",
+    .name = "task.list",
+    .method = "GET",
+    .path = "/v1/api/tasks",
+    .scope = IDA_SCOPE_READ,
+    .params = list_params,
+    .run = run_list,
+    .summary = "Tasks of the tenant, newest first.",
+    .schema = "TaskList",
 };
 
 static ida_kind cancel_work(store *s, ida_ctx *c, void *baton)
@@ -108,8 +118,8 @@ static ida_kind cancel_work(store *s, ida_ctx *c, void *baton)
     if (!kind) {
         answer(call, task);
         ida_json_put(call->result, "message",
-                     apr_psprintf(c->pool, "The %s task of %s is cancelled; nothing more will be carried out.", ida_task_type_text(task->type),
-                                  task->upn));
+                     apr_psprintf(c->pool, "The %s task of %s is cancelled; nothing more will be carried out.",
+                                  ida_task_type_text(task->type), task->upn));
         kind = ida_operation_audit(call, s, c);
     }
     return kind;
@@ -121,6 +131,12 @@ static ida_kind run_cancel(ida_call *call)
 }
 
 const ida_operation ida_op_task_cancel = {
-    .name = "task.cancel", .method = "DELETE", .path = "/v1/api/task", .scope = IDA_SCOPE_WRITE, .params = get_params, .run = run_cancel,
-    .summary = "Cancels a task that is not running yet.", .schema = "CancelledTask",
+    .name = "task.cancel",
+    .method = "DELETE",
+    .path = "/v1/api/task",
+    .scope = IDA_SCOPE_WRITE,
+    .params = get_params,
+    .run = run_cancel,
+    .summary = "Cancels a task that is not running yet.",
+    .schema = "CancelledTask",
 };

@@ -8,8 +8,9 @@
 
 /* Members that `fields=` may add, beside those always given; the names are those of the detailed user. */
 static const char *const extra_fields[] = {
-    "id", "status", "userType", "lastSignInAt", "mail", "company", "office", "city", "country", "accountEnabled", "createdAt", "manager",
-    "signInActivity", "licenses", "directories", "userPrincipalName", "displayName", "givenName", "surname", "department", "jobTitle", NULL,
+    "id", "status", "userType", "lastSignInAt", "mail", "company", "office", "city", "country", "accountEnabled", "createdAt",
+    "manager", "signInActivity", "licenses", "directories", "userPrincipalName", "displayName", "givenName", "surname",
+    "department", "jobTitle", NULL,
 };
 
 static const char *status_of(const ida_user *u)
@@ -96,7 +97,8 @@ static ida_kind run_get(ida_call *call)
         kind = store_user_details(call->store, c, tenant, user->id, &user, &licenses);
     }
     if (kind == IDA_NOT_FOUND) {
-        return ida_fail(c, kind, "No user with the userPrincipalName \"%s\" exists in this tenant.", ida_clean(c->pool, upn, strlen(upn), 128));
+        return ida_fail(c, kind, "No user with the userPrincipalName \"%s\" exists in this tenant.",
+                        ida_clean(c->pool, upn, strlen(upn), 128));
     }
     if (kind) {
         return kind;

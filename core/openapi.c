@@ -48,8 +48,8 @@ static json_t *query_parameters(const ida_operation *op)
 {
     json_t *list = json_array();
     for (const ida_param *p = op->params; p->name; p++) {
-        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query", "required", (p->flags & IDA_PARAM_REQUIRED) != 0,
-                                  "description", p->description, "schema", schema_of(p));
+        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query", "required",
+                                  (p->flags & IDA_PARAM_REQUIRED) != 0, "description", p->description, "schema", schema_of(p));
         if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
@@ -73,14 +73,16 @@ static json_t *request_body(const ida_operation *op)
             json_array_append_new(required, json_string(p->name));
         }
     }
-    return json_pack("{s:b, s:{s:{s:{s:s, s:o, s:o}}}}", "required", 1, "content", "application/json", "schema", "type", "object", "required", required,
-                     "properties", properties);
+    return json_pack("{s:b, s:{s:{s:{s:s, s:o, s:o}}}}", "required", 1, "content", "application/json", "schema", "type", "object",
+                     "required", required, "properties", properties);
 }
 
 static json_t *json_content(const char *schema, int wrapped)
 {
     json_t *reference = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", schema));
-    json_t *body = wrapped ? json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data", "properties", "data", reference) : reference;
+    json_t *body = wrapped
+                       ? json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data", "properties", "data", reference)
+                       : reference;
     return json_pack("{s:{s:o}}", "application/json", "schema", body);
 }
 
@@ -89,8 +91,8 @@ static json_t *responses(const ida_operation *op)
     /* Which refusals an operation knows: every one the usual, writes more. */
     static const struct { ida_kind kind; int writes, bodies; } refusals[] = {
         {IDA_BAD_REQUEST, 0, 0}, {IDA_UNAUTHORIZED, 0, 0}, {IDA_FORBIDDEN, 0, 0}, {IDA_NOT_FOUND, 0, 0}, {IDA_CONFLICT, 1, 0},
-        {IDA_PAYLOAD_TOO_LARGE, 0, 1}, {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1}, {IDA_RATE_LIMIT_EXCEEDED, 0, 0}, {IDA_INTERNAL_ERROR, 0, 0},
-        {IDA_SERVICE_UNAVAILABLE, 0, 0},
+        {IDA_PAYLOAD_TOO_LARGE, 0, 1}, {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1}, {IDA_RATE_LIMIT_EXCEEDED, 0, 0},
+        {IDA_INTERNAL_ERROR, 0, 0}, {IDA_SERVICE_UNAVAILABLE, 0, 0},
     };
     json_t *out = json_object();
     json_object_set_new(out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", json_content(op->schema, 1)));
@@ -98,7 +100,9 @@ static json_t *responses(const ida_operation *op)
         if ((!refusals[i].writes || op->scope == IDA_SCOPE_WRITE) && (!refusals[i].bodies || op->body)) {
             char status[16];
             apr_snprintf(status, sizeof status, "%d", ida_kind_status(refusals[i].kind));
-            json_object_set_new(out, status, json_pack("{s:s, s:o}", "description", ida_kind_code(refusals[i].kind), "content", json_content("Error", 0)));
+            json_object_set_new(
+                out, status,
+                json_pack("{s:s, s:o}", "description", ida_kind_code(refusals[i].kind), "content", json_content("Error", 0)));
         }
     }
     return out;
@@ -111,7 +115,8 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
         item = json_object();
         json_object_set_new(paths, path, item);
     }
-    json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId", json_sprintf("%s%s", op->name, suffix), "summary", op->summary, "responses", responses(op));
+    json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId", json_sprintf("%s%s", op->name, suffix), "summary", op->summary,
+                              "responses", responses(op));
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
     } else {
@@ -132,7 +137,8 @@ static json_t *security_schemes(void)
     };
     json_t *schemes = json_object();
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-        json_object_set_new(schemes, headers[i].name, json_pack("{s:s, s:s, s:s}", "type", "apiKey", "in", "header", "name", headers[i].header));
+        json_object_set_new(schemes, headers[i].name,
+                            json_pack("{s:s, s:s, s:s}", "type", "apiKey", "in", "header", "name", headers[i].header));
     }
     return schemes;
 }
@@ -152,11 +158,11 @@ char *ida_openapi(apr_pool_t *pool)
     for (size_t i = 0; i < sizeof openapi_schemas / sizeof *openapi_schemas; i++) {
         json_object_set_new(schemas, openapi_schemas[i].name, json_loads(openapi_schemas[i].json, 0, NULL));
     }
-    json_t *document = json_pack("{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0", "info", "title",
-                                 "Identity administration", "version", "v1", "description",
-                                 "Looks up, creates and offboards directory users. Writes are queued and carried out at the asked minute.", "paths",
-                                 paths, "components", "schemas", schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser",
-                                 "apiKey");
+    json_t *document = json_pack(
+        "{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0", "info", "title",
+        "Identity administration", "version", "v1", "description",
+        "Looks up, creates and offboards directory users. Writes are queued and carried out at the asked minute.", "paths", paths,
+        "components", "schemas", schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser", "apiKey");
     char *text = ida_json_text(pool, document);
     json_decref(document);
     return text;

@@ -1,5 +1,5 @@
-/* Owns the operation table's pipeline: who may call what, which arguments are good, what the audit learns. Must not know how a request arrived
- * (HTTP, MCP) nor how the store works. */
+/* Owns the operation table's pipeline: who may call what, which arguments are good, what the audit learns. Must not know how a
+ * request arrived (HTTP, MCP) nor how the store works. */
 #include "core/operation.h"
 
 #include <apr_strings.h>
@@ -34,7 +34,8 @@ static ida_kind admit_module(ida_call *call, ida_module module)
         return IDA_OK;
     }
     return ida_fail(call->c, IDA_FORBIDDEN,
-                    "The %s module is not enabled for this tenant. An administrator enables it with \"modules\":{\"%s\":true} in the tenant document.",
+                    "The %s module is not enabled for this tenant. An administrator enables it with \"modules\":{\"%s\":true} in "
+                    "the tenant document.",
                     modules[module].name, modules[module].member);
 }
 
@@ -46,7 +47,8 @@ ida_kind ida_operation_admit(ida_call *call)
         kind = admit_module(call, op->module);
     }
     if (!kind && op->scope == IDA_SCOPE_WRITE && call->principal->access == IDA_ACCESS_READ_ONLY) {
-        kind = ida_fail(call->c, IDA_FORBIDDEN, "The API key of \"%s\" is read-only and may not change anything. Use a key with full access.",
+        kind = ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key of \"%s\" is read-only and may not change anything. Use a key with full access.",
                         call->principal->username);
     }
     return kind;
@@ -197,7 +199,7 @@ static ida_kind check_arguments(ida_call *call)
 
 /* --- audit --- */
 
-/* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and are left out. */
+/* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */
 static const char *sanitised(ida_call *call)
 {
     if (!call->operation || !json_is_object(call->arguments) || !json_object_size(call->arguments)) {
@@ -214,8 +216,9 @@ static const char *sanitised(ida_call *call)
         if (p->flags & IDA_PARAM_OMIT) {
             json_object_set_new(out, name, json_string("(left out)"));
         } else if (json_is_string(value)) {
-            json_object_set_new(out, name, json_string(ida_clean(call->c->pool, json_string_value(value), json_string_length(value),
-                                                                 AUDIT_TEXT_MAX)));
+            json_object_set_new(
+                out, name,
+                json_string(ida_clean(call->c->pool, json_string_value(value), json_string_length(value), AUDIT_TEXT_MAX)));
         } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
             json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
         }
@@ -238,7 +241,10 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->parameters = sanitised(call);
     a->outcome = ida_kind_code(kind);
     const char *reason = kind ? ida_public_message(c) : NULL;
-    a->detail = reason ? reason : kind ? ida_kind_text(kind) : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL) : NULL;
+    a->detail = reason          ? reason
+                : kind          ? ida_kind_text(kind)
+                : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+                                : NULL;
     return a;
 }
 
@@ -264,9 +270,10 @@ static ida_kind check_synced(ida_call *call)
     if (!kind && !call->synced) {
         c->retry_after = 30;
         c->message_is_public = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                        "The tenant's directory is not yet synchronised: users, names and seats would be guesses. Try again when the first "
-                        "synchronisation is complete.");
+        kind = ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The tenant's directory is not yet synchronised: users, names and seats would be guesses. Try again when the first "
+            "synchronisation is complete.");
     }
     return kind;
 }

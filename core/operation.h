@@ -1,5 +1,5 @@
-/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and (later) MCP are two faces of it; argument checks,
- * the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
+/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and (later) MCP are two faces of it;
+ * argument checks, the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
 #ifndef IDA_OPERATION_H
 #define IDA_OPERATION_H
 
@@ -14,7 +14,13 @@ typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
 typedef enum ida_module { IDA_MODULE_PUBLIC_API, IDA_MODULE_ACCESS_GOVERNANCE } ida_module;
 typedef enum ida_face { IDA_FACE_REST, IDA_FACE_MCP } ida_face;
 
-typedef enum ida_param_type { IDA_PARAM_STRING, IDA_PARAM_INTEGER, IDA_PARAM_BOOLEAN, IDA_PARAM_LIST, IDA_PARAM_TIME } ida_param_type;
+typedef enum ida_param_type {
+    IDA_PARAM_STRING,
+    IDA_PARAM_INTEGER,
+    IDA_PARAM_BOOLEAN,
+    IDA_PARAM_LIST,
+    IDA_PARAM_TIME
+} ida_param_type;
 
 typedef enum ida_param_flags {
     IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
@@ -41,10 +47,12 @@ typedef struct ida_call {
     ida_face face;
     const ida_principal *principal;
     const ida_tenant *tenant;
-    int synced;                     /* every directory of the tenant has completed a full sync: else users, names, seats would be guesses */
+    /* every directory of the tenant has completed a full sync: else users, names, seats would be guesses */
+    int synced;
     const char *base;               /* path before /v1/api, for links; "" at the root */
     const char *endpoint;           /* "POST /v1/api/user": as audited */
-    json_t *arguments;              /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
+    /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
+    json_t *arguments;
     int empty_body;                 /* the request had no body */
     void *input;                    /* what the operation's check made of the arguments */
     /* out */
@@ -64,7 +72,8 @@ struct ida_operation {
     ida_module module;
     int body;                       /* 1: arguments come as a JSON body */
     int needs_sync;                 /* 1: 503 before the first full sync */
-    ida_kind (*check)(ida_call *call); /* rules that the parameter table cannot say; body operations check their payload here. NULL: none */
+    /* rules that the parameter table cannot say; body operations check their payload here. NULL: none */
+    ida_kind (*check)(ida_call *call);
     const ida_param *params;        /* terminated by name NULL */
     ida_kind (*run)(ida_call *call);
     const char *summary;            /* for OpenAPI */
@@ -82,7 +91,8 @@ ida_kind ida_operation_run(ida_call *call);
 /* For run functions of writes: puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429... `operation` may be NULL. */
+/* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429...
+ * `operation` may be NULL. */
 ida_audit *ida_operation_refusal(ida_call *call, ida_kind kind);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "core/context.h"
 
-/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first FF D9 is the picture's end. What stands behind it
- * (padding, previews and motion pictures that phones append) does not make it less of a JPEG. */
+/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first FF D9 is the picture's end.
+ * What stands behind it (padding, previews and motion pictures that phones append) does not make it less of a JPEG. */
 static int has_end(const unsigned char *b, size_t len, size_t at)
 {
     for (; at + 2 <= len; at++) {

@@ -1,5 +1,5 @@
-/* Owns REST as a pure function: which operation a method and path mean, what the query says, how results and errors look. Must not know an HTTP
- * server; the order in which its stages are called is the server glue's, by design 5. */
+/* Owns REST as a pure function: which operation a method and path mean, what the query says, how results and errors look. Must
+ * not know an HTTP server; the order in which its stages are called is the server glue's, by design 5. */
 #include "core/rest.h"
 
 #include <apr_strings.h>
@@ -115,7 +115,8 @@ static void refuse(ida_call *call, ida_rest_answer *answer)
 {
     ida_rest_error_answer(call->c, answer);
     if (call->c->kind == IDA_INTERNAL_ERROR) {
-        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->endpoint, call->c->message ? call->c->message : "no reason given");
+        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->endpoint,
+                call->c->message ? call->c->message : "no reason given");
     }
 }
 
@@ -135,7 +136,8 @@ static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_req
 {
     if (!call->operation) {
         const char *path = *route->path ? route->path : "this path";
-        return ida_fail(call->c, IDA_NOT_FOUND, "There is no resource %s in this API.", ida_clean(call->c->pool, path, strlen(path), 128));
+        return ida_fail(call->c, IDA_NOT_FOUND, "There is no resource %s in this API.",
+                        ida_clean(call->c->pool, path, strlen(path), 128));
     }
     ida_kind kind = ida_operation_admit(call);
     if (!kind && call->operation->body && request->has_body && !is_json(request->content_type)) {
@@ -167,7 +169,8 @@ static int hex_digit(char ch)
     return isdigit((unsigned char)ch) ? ch - '0' : isxdigit((unsigned char)ch) ? tolower((unsigned char)ch) - 'a' + 10 : -1;
 }
 
-/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or the result is not UTF-8 without NUL. */
+/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or the result is not UTF-8 without
+ * NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
 {
     char *out = apr_palloc(pool, len + 1), *to = out;
@@ -220,7 +223,8 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
         return ida_faults_raise(c);
     }
     json_object_foreach(query, name, value) {
-        ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is no query parameter of this operation; its fields go into the JSON body");
+        ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64),
+                      "is no query parameter of this operation; its fields go into the JSON body");
     }
     ida_kind kind = ida_faults_raise(c);
     call->empty_body = request->body_len == 0;

@@ -1,5 +1,6 @@
-/* REST as a pure function: request in, status, headers and bytes out. The glue of a web server calls the stages in the order of design 5
- * "Order of checks": route (405) - address limit - credentials (401) - key and company limit - admit (404, 403, 415) - body (413) - answer. */
+/* REST as a pure function: request in, status, headers and bytes out. The glue of a web server calls the stages in the order of
+ * design 5 "Order of checks": route (405) - address limit - credentials (401) - key and company limit - admit (404, 403, 415) -
+ * body (413) - answer. */
 #ifndef IDA_REST_H
 #define IDA_REST_H
 
@@ -23,7 +24,7 @@ typedef struct ida_route {
     const char *allow;  /* "GET, HEAD, POST, DELETE, OPTIONS" of this path, static or in pool */
 } ida_route;
 
-/* `method` as sent ("HEAD" counts as GET), `uri` the decoded path of the request; whatever stands before /v1/api is {base_url}. */
+/* `method` as sent ("HEAD" counts as GET), `uri` the decoded path of the request; what stands before /v1/api is {base_url}. */
 void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_route *route);
 
 typedef struct ida_rest_request {
@@ -45,13 +46,15 @@ typedef struct ida_rest_answer {
     int retry_after;          /* seconds, 0 = none */
 } ida_rest_answer;
 
-/* Fills call->operation and endpoint from the route and checks path, module, scope, content type. On refusal `answer` is the error and call->audit its record. */
+/* Fills call->operation and endpoint from the route and checks path, module, scope, content type. On refusal `answer` is the
+ * error and call->audit its record. */
 ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request, ida_rest_answer *answer);
 
 /* After ida_rest_admit. Parses query and body, runs the operation, writes the answer. call->audit is set in any case. */
 void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
-/* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence. Used for errors raised in any phase. */
+/* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence. Used for errors raised in any
+ * phase. */
 const char *ida_rest_error(apr_pool_t *pool, ida_kind kind, const char *message);
 void ida_rest_error_answer(ida_ctx *c, ida_rest_answer *answer); /* from c->kind, message, retry_after */
 

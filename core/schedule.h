@@ -16,14 +16,15 @@ typedef struct ida_due {
 
 typedef enum ida_due_default { IDA_DUE_CREATE, IDA_DUE_DELETE, IDA_DUE_UPDATE } ida_due_default;
 
-/* date and time may be NULL. Format, calendar, 366 days past and 10 years ahead are checked; faults are added to c under the fields
- * "date" and "time" (and IDA_OK is returned with due->at_ms 0; the caller raises). Other failures (zone unreadable) are returned. */
+/* date and time may be NULL. Format, calendar, 366 days past and 10 years ahead are checked; faults are added to c under the
+ * fields "date" and "time" (and IDA_OK is returned with due->at_ms 0; the caller raises). Other failures (zone unreadable) are
+ * returned. */
 ida_kind ida_schedule(ida_ctx *c, ida_due_default kind, const char *zone, const char *date, const char *time, ida_due *due);
 
 /* The same wall time and zone resolved anew under today's zone rules; 0 on failure. */
 int64_t ida_schedule_again(ida_ctx *c, const char *zone, const char *date, const char *time);
 
-/* RFC 3339 with the zone's offset at that instant: "2027-03-01T09:00:00+01:00". Falls back to UTC when the zone cannot be read. */
+/* RFC 3339 with the zone's offset at that instant: "2027-03-01T09:00:00+01:00". In UTC when the zone cannot be read. */
 const char *ida_schedule_local(ida_ctx *c, const char *zone, int64_t at_ms);
 
 /* "2027-03-01 09:00 Europe/Stockholm (2027-03-01T08:00:00Z)": for messages to people. */

@@ -24,7 +24,8 @@ char *ida_fold_search(apr_pool_t *pool, const char *text);
 char *ida_present(apr_pool_t *pool, const char *text);
 
 /* Directory text made safe for people and assistants: control, bidi-control, zero-width and other invisible characters removed,
- * tabs and line ends each turned into a space, invalid UTF-8 replaced by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…"). NULL stays NULL. */
+ * tabs and line ends each turned into a space, invalid UTF-8 replaced by U+FFFD, cut at `max` bytes on a character boundary (0 =
+ * no cut; a cut ends in "…"). NULL stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
 
 /* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is known. */

@@ -1,5 +1,5 @@
-/* Bytes as method, path, query, media type and body of a REST request, each up to a NUL, through routing, admission, argument checks, answer and audit
- * record. The store is away: what is good so far gets 503. */
+/* Bytes as method, path, query, media type and body of a REST request, each up to a NUL, through routing, admission, argument
+ * checks, answer and audit record. The store is away: what is good so far gets 503. */
 #include "core/json.h"
 #include "core/rest.h"
 #include "core/spool.h"
@@ -33,8 +33,13 @@ static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const ida_tenant tenant = {.id = "nordic", .time_zone = "Europe/Stockholm", .public_api = 1, .username_format = "{firstname}",
-                                      .email_format = "{surname}", .display_name_format = "{firstname}", .seat_limit = -1};
+    static const ida_tenant tenant = {.id = "nordic",
+                                      .time_zone = "Europe/Stockholm",
+                                      .public_api = 1,
+                                      .username_format = "{firstname}",
+                                      .email_format = "{surname}",
+                                      .display_name_format = "{firstname}",
+                                      .seat_limit = -1};
     static const ida_principal who = {.company = "nordic", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_ctx *c = fuzz_context();
     store *s = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST);
