@@ -1,9 +1,12 @@
-# kill -9 of workers in the middle of joiners and leavers, with two workers, and of httpd children under load: no task lost, none doubled, no audit record lost,
-# and what a dead worker held is taken over within lease and call limit.
+# kill -9 of workers, with two of them, and of httpd children under load: at random, and for certain in the middle of every step, both before a write was carried
+# out and after it, unheard. No task lost, none doubled, no audit record lost, and what a dead worker held is taken over within lease and call limit. A worker
+# that stood still meanwhile touches nothing when it wakes.
 use strict;
 use warnings;
 use Test::More;
 use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test::Gate ();
+use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();
 
@@ -11,18 +14,22 @@ my $lease = 60;        # seconds a lease lasts
 my $call  = 20;        # longest a directory call may take
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
+my $photo  = Idadmin::Test::Photo::jpeg(3000);
+my $slow   = Idadmin::Test::build_config()->{sanitizers} ? 5 : 1;
+my %prepared;          # by engine: what waits for its takeover
 
-sub crashes {
+sub open_tasks { my ($stack, @states) = @_; my $in = join ', ', map {"'$_'"} @states; my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ($in)"); return $row->[0] }
+
+# Children and workers are killed at random while requests come in and are worked on; a request whose connection died may or may not have been queued.
+sub at_random {
     my ($stack) = @_;
     my $joiners = 120;
     my @leavers = map { sprintf 'user%05d', $_ } 1 .. 60;
-    my $second = $stack->new_worker;
-    my @workers = ($stack->worker, $second);
+    my @workers = ($stack->worker, $stack->new_worker);
     $_->expect_log(qr/IDA0/) for @workers;    # take-overs and lost leases are reported; that is what happens here
 
-    # Children are killed while the requests come in; a request whose connection died may or may not have been queued.
-    my $load = fork // die "fork: $!";
-    if (!$load) {
+    my $killer = fork // die "fork: $!";
+    if (!$killer) {
         for (1 .. 12) { Time::HiRes::sleep(0.15); $stack->httpd->kill_child }
         POSIX::_exit(0);
     }
@@ -38,36 +45,154 @@ sub crashes {
         }
         return \@mine;
     });
-    waitpid $load, 0;
+    waitpid $killer, 0;
     cmp_ok(scalar @ids, '>', 100, scalar(@ids) . ' requests were answered with 200');
 
-    my %steps_hit;
     my $kills = 0;
-    my $end = Time::HiRes::time() + 20;
-    while (Time::HiRes::time() < $end) {
+    my $end = Time::HiRes::time() + 12 * $slow;
+    while (Time::HiRes::time() < $end && ($kills < 2 || open_tasks($stack, 'queued'))) {
         Time::HiRes::sleep(0.1 + rand 0.3);
-        my ($left) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
-        last if !$left->[0];
         my $victim = $workers[rand @workers];
         $victim->kill9;
         $kills++;
-        for my $row ($stack->sql("SELECT t.type, min(s.position) FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.state = 'running' AND s.outcome IS NULL GROUP BY t.id, t.type")) {
-            $steps_hit{"$row->[0] step $row->[1]"}++;
-        }
         $victim->start;
     }
-    cmp_ok($kills, '>=', 2, "$kills times a worker was killed");
-    note("tasks were left at: " . join(', ', map {"$_ ($steps_hit{$_})"} sort keys %steps_hit));
-    my $since = Time::HiRes::time();
-    ok(wait_until($lease + $call + 15, sub { my ($left) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')"); !$left->[0] }), 'everything that was left is taken over');
-    my $waited = Time::HiRes::time() - $since;
-    cmp_ok($waited, '<', $lease + $call + 10, sprintf 'within lease and call limit (%.0f s)', $waited);
+    cmp_ok($kills, '>=', 2, "$kills times a worker was killed at random");
+    note(open_tasks($stack, 'running') . ' tasks were left running');
+    ok(wait_until(20, sub { !open_tasks($stack, 'queued') }), 'the survivors do what is queued');
+    return (\@ids, @workers);
+}
 
+# A leaver of a single group, for the look of `verify`.
+my $solo  = "cn=Solo,$Idadmin::Test::Slapd::groups";
+my $loner = <<"LDIF";
+dn: uid=solo.member,$people
+objectClass: inetOrgPerson
+uid: solo.member
+cn: Solo Member
+sn: Member
+mail: solo.member\@$domain
+memberOf: $solo
+
+dn: $solo
+objectClass: groupOfNames
+cn: Solo
+member: uid=solo.member,$people
+member: uid=eva.berg,$people
+
+LDIF
+
+# The first write of each step, for one person each. `landed`: the directory carries it out after its caller is dead; `lost`: it never does.
+my @points = (
+    ['userCreate', 'createAccount', '^ADD\\b(?s:.*)^dn: uid=%s,'],
+    ['userCreate', 'createAccount', '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*)userPassword', 'password'],
+    ['userCreate', 'setManager',    '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): manager$'],
+    ['userCreate', 'setPhoto',      '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): jpegPhoto$'],
+    ['userDelete', 'disableAccount',    '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): pwdAccountLockedTime$'],
+    ['userDelete', 'revokeMemberships', '^MODIFY\\b(?s:.*)^dn: cn=(?s:.*)^member: uid=%s,'],
+);
+my @leavers = qw(bo.ek carin.sjoberg david.holm elin.strand greta.dahl henrik.falk);
+
+sub queue_point {
+    my ($stack, $type, $uid) = @_;
+    my ($first, $last) = split /\./, $uid;
+    my $answer = $type eq 'userCreate'
+        ? $stack->post('/v1/api/user', { firstname => ucfirst $first, surname => ucfirst $last, manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64($photo) })
+        : $stack->delete('/v1/api/user', { userPrincipalName => "$uid\@$domain", time => '00:00' });
+    is($answer->{status}, 200, "$uid is queued") or diag($answer->{body});
+    return $answer->{json}{data}{taskId};
+}
+
+sub make_points {
+    my ($stack, $gate, $prefix) = @_;
+    my (@cases, @free);
+    @free = $prefix eq 'killed' ? @leavers[0 .. 3] : @leavers[4, 5];
+    for my $point (@points) {
+        my ($type, $step, $pattern, $name) = @$point;
+        for my $how (qw(landed lost)) {
+            next if $prefix eq 'stopped' && "$step $how" !~ /^(?:createAccount landed|setManager lost|disableAccount landed|revokeMemberships lost)$/ || $prefix eq 'stopped' && $name;
+            my $uid = $type eq 'userCreate' ? "$prefix." . lc(($name // $step) . $how) : shift @free;
+            push @cases, { name => "$prefix in " . ($name // $step) . ", the write is $how", uid => $uid, type => $type, step => $step, how => $how };
+            $gate->hold($cases[-1]{name}, '(?m)' . sprintf $pattern, quotemeta $uid);
+            $cases[-1]{id} = queue_point($stack, $type, $uid);
+        }
+    }
+    return @cases;
+}
+
+sub step_in_hand {
+    my ($stack, $case) = @_;
+    my ($row) = $stack->sql("SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$case->{id}' AND s.outcome IS NULL ORDER BY s.position LIMIT 1");
+    return $row ? "$row->[0] $row->[1]" : 'none';
+}
+
+sub all_wait {
+    my ($stack, $gate, @cases) = @_;
+    ok(wait_until(15, sub { my %waits = map { $_ => 1 } $gate->waiting; !grep { !$waits{ $_->{name} } } @cases }), 'each task waits in its call')
+        or diag("waiting: " . join('; ', $gate->waiting));
+    is(step_in_hand($stack, $_), "running $_->{step}", $_->{name}) for @cases;
+}
+
+# One worker is stopped (not killed) in the middle of its calls, another one is killed in the middle of each step.
+sub in_each_step {
+    my ($stack, $gate) = @_;
+    my @stopped_cases = make_points($stack, $gate, 'stopped');
+    my $sleeper = $stack->new_worker(options => ['--threads', 8]);
+    $sleeper->expect_log(qr/IDA0/);
+    all_wait($stack, $gate, @stopped_cases);
+    $sleeper->signal('STOP');
+    $gate->release($_->{name}, $_->{how}) for @stopped_cases;
+
+    my @cases = make_points($stack, $gate, 'killed');
+    my $loner = { name => 'killed in verify', uid => 'solo.member', type => 'userDelete', step => 'verify', how => 'lost' };
+    $gate->hold(before => '(?m)^MODIFY\\b(?s:.*)^dn: cn=Solo,');
+    $loner->{id} = queue_point($stack, 'userDelete', 'solo.member');
+    my $victim = $stack->new_worker(options => ['--threads', 16]);
+    $victim->expect_log(qr/IDA0/);
+    all_wait($stack, $gate, @cases);
+    ok(wait_until(10, sub { grep { $_ eq 'before' } $gate->waiting }), 'and the loner before its last step');
+    # Looks for the person by ID come in several steps: they are let through up to the one of `verify`.
+    for (my $before = 'before', my $look = 1; $look < 9 && step_in_hand($stack, $loner) ne 'running verify'; $before = "look $look", $look++) {
+        $loner->{name} = "look $look";
+        $gate->hold($loner->{name}, '^SEARCH\\b(?s:.*)entryUUID=');
+        $gate->release($before => 'landed');
+        wait_until(5, sub { grep { $_ eq $loner->{name} } $gate->waiting });
+    }
+    push @cases, $loner;
+    all_wait($stack, $gate, @cases);
+    $victim->kill9;
+    $gate->release($_->{name}, $_->{how}) for @cases;
+    return ($sleeper, @stopped_cases, @cases);
+}
+
+sub directory_is_right {
+    my ($stack, $case) = @_;
+    my $task = $stack->task($case->{id});
+    my %outcome = map { $_->{name} => $_->{outcome} } @{ $task->{steps} };
+    is($task->{state}, 'done', "$case->{name}: done") or diag(Idadmin::Test::json_text($task));
+    is($task->{attempts}, 1, 'the takeover counts as a try');
+    my @entries = $stack->slapd->search("(uid=$case->{uid}*)", base => $people);
+    is(scalar @entries, 1, 'one entry');
+    if ($case->{type} eq 'userCreate') {
+        is($entries[0]{manager}[0], "uid=anna.lind,$people", 'with its manager');
+        ok(($entries[0]{jpegphoto}[0] // '') eq $photo, 'and its photo');
+        is($stack->slapd->client('ldapwhoami', [], bind => [$entries[0]{dn}, 'guess'])->{exit}, 49, 'and a password');
+        ok($entries[0]{userpassword}, 'which is set');
+    }
+    else {
+        is($entries[0]{pwdaccountlockedtime}[0], '000001010000Z', 'disabled');
+        is($entries[0]{memberof}, undef, 'in no group');
+        is($outcome{verify}, 'done', 'verified');
+    }
+    is($outcome{ $case->{step} }, $case->{how} eq 'landed' ? 'already' : 'done', 'the step says what was found') if $case->{step} =~ /^(?:setManager|setPhoto|disableAccount)$/;
+}
+
+sub nothing_lost {
+    my ($stack, $ids) = @_;
     my %state = map { $_->[0] => $_->[1] } $stack->sql('SELECT id, state FROM task');
-    is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @ids], [], 'every task that was promised is done');
-    my ($creates) = map { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE type = 'userCreate'");
-    my @entries = grep { $_->{uid}[0] =~ /^j\d\.n\d+$/ } $stack->slapd->search('(uid=j*)', base => $people);
-    my @numbered = grep { $_->{uid}[0] =~ /^j\d\.n\d+$/ ? 0 : 1 } $stack->slapd->search('(uid=j*.n*)', base => $people);
+    is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @$ids], [], 'every task that was promised is done');
+    my ($creates) = map { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE type = 'userCreate' AND upn LIKE 'j%.n%'");
+    my @entries = $stack->slapd->search('(uid=j*.n*)', base => $people);
     is(scalar(@entries), $creates, 'one entry a creation') or diag(join ' ', sort map { $_->{uid}[0] } @entries);
     is(scalar(grep { ($_->{manager}[0] // '') !~ /^uid=eva\.berg,/ } @entries), 0, 'each with its manager');
     my %left = map { $_->[0] => 1 } $stack->sql("SELECT person FROM task WHERE type = 'userDelete'");
@@ -75,21 +200,46 @@ sub crashes {
     is_deeply([map { $_->{uid}[0] } @still], [], 'every leaver is disabled and in no group');
     my ($held) = $stack->sql("SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), (SELECT coalesce(sum(seats_held), 0) FROM tenant)");
     is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind') or diag("@$held");
-
     my ($records) = ([0]);
     ok(wait_until(10, sub {
         ($records) = $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', 'user.delete') AND outcome = 'ok' AND category = 'api'");
         $records->[0] == keys %state;
     }), 'one audit record a task: ' . keys %state) or diag("$records->[0] records");
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole');
-    is($second->stop, 0, 'workers end cleanly');
 }
+
+# Both engines are brought to the point where leases must run out; then they wait at the same time.
+for_each_engine {
+    my ($engine) = @_;
+    my $gate = Idadmin::Test::Gate->new;
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 60, groups => 10, ldif => $loner, $gate->slapd_options }, httpd => { children => 3 });
+    $stack->httpd->expect_log(qr/exit signal Killed|children are killed successively/);
+    my ($ids, @workers) = at_random($stack);
+    is($_->stop, 0, 'a worker ends cleanly') for @workers;
+    my ($sleeper, @cases) = in_each_step($stack, $gate);
+    $workers[0]->start;
+    $prepared{$engine} = { stack => $stack, gate => $gate, ids => $ids, worker => $workers[0], sleeper => $sleeper, cases => \@cases, since => Time::HiRes::time() };
+};
 
 for_each_engine {
     my ($engine) = @_;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 60, groups => 10 }, httpd => { children => 3 });
-    $stack->httpd->expect_log(qr/exit signal Killed|children are killed successively/);
-    crashes($stack);
+    my $now = $prepared{$engine} or BAIL_OUT("$engine was not prepared");
+    my $stack = $now->{stack};
+    ok(wait_until($lease + $call + 15, sub { !open_tasks($stack, 'queued', 'running') }), 'everything that was left is taken over');
+    my ($last) = map { $_->[0] / 1000 - $now->{since} } $stack->sql('SELECT max(finished_at) FROM task');
+    cmp_ok($last, '<', ($lease + $call) * ($slow > 1 ? 2 : 1), sprintf 'within lease and call limit (%.0f s)', $last);
+    directory_is_right($stack, $_) for @{ $now->{cases} };
+
+    my ($before) = map { $_->[0] } (reverse $now->{gate}->writes)[0];
+    $now->{sleeper}->signal('CONT');
+    ok($now->{sleeper}->log_has(qr/IDA03(?:00|10|13|25)/, 10), 'the worker that stood still sees that its tasks are taken');
+    ok(wait_until(10, sub { my $log = $now->{sleeper}->log_text; my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g; !grep { !$let{ $_->{id} } } grep { $_->{name} =~ /^stopped/ } @{ $now->{cases} } }), 'all of them');
+    Time::HiRes::sleep(1);
+    is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $now->{gate}->writes(after => $before)], [], 'and touches the directory no more');
+    is(open_tasks($stack, 'queued', 'running', 'failed', 'attention'), 0, 'nor the queue');
+    nothing_lost($stack, [@{ $now->{ids} }, map { $_->{id} } @{ $now->{cases} }]);
+    is($now->{sleeper}->stop, 0, 'it ends cleanly');
+    is($now->{worker}->stop, 0, 'as the other does');
     $stack->stop;
 };
 
