@@ -103,14 +103,17 @@ static ida_kind warn_of_brake(ida_call *call, store *s, ida_ctx *c, json_t *warn
     return kind;
 }
 
-static void answer(ida_call *call, ida_ctx *c, const ida_task *task, int moved, json_t *warnings)
+static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_task *open, json_t *warnings)
 {
     const delete_input *in = call->input;
-    const char *when =
-        in->due.past ? apr_pstrcat(c->pool, "the time ", ida_schedule_people(c, task->zone, task->due_at),
-                                   " has passed, so it is carried out now", NULL)
-                     : apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL);
-    const char *what = moved ? "was queued already and has been moved" : "is queued";
+    const char *at = ida_schedule_people(c, task->zone, task->due_at);
+    int braked = open && store_task_braked(open);
+    const char *what = !open    ? "is queued"
+                       : braked ? "waits for release by an administrator (brake on mass offboarding) and has been moved"
+                                : "was queued already and has been moved";
+    const char *when = in->due.past ? apr_pstrcat(c->pool, "the time ", at, " has passed, so it is carried out ",
+                                                  braked ? "as soon as it is released" : "now", NULL)
+                                    : apr_pstrcat(c->pool, braked ? "once released " : "", "it is carried out at ", at, NULL);
     call->task_id = task->id;
     call->target = task->upn;
     call->location = apr_pstrcat(c->pool, "/v1/api/task?id=", task->id, NULL);
@@ -120,12 +123,13 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, int moved, 
     ida_op_queued(call, c, task, warnings);
 }
 
-static ida_kind queue(store *s, ida_ctx *c, ida_task *task, int *moved)
+/* *moved: the task that was there already. */
+static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
 {
     ida_task *open = NULL;
     ida_kind kind = store_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &open);
+    *moved = NULL;
     if (kind == IDA_NOT_FOUND) {
-        *moved = 0;
         return store_task_insert(s, c, task);
     }
     if (kind) {
@@ -134,7 +138,7 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, int *moved)
     if (open->state == IDA_RUNNING) {
         return ida_fail(c, IDA_CONFLICT, "The offboarding of %s is being carried out now (task %s).", open->upn, open->id);
     }
-    *moved = 1;
+    *moved = open;
     task->id = open->id;
     return store_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at,
                            task->payload);
@@ -146,8 +150,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     const delete_input *in = call->input;
     json_t *warnings = ida_json_keep(c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_user *user;
-    ida_task *task;
-    int moved = 0;
+    ida_task *task, *moved;
     ida_kind kind = store_tenant_lock(s, c, call->principal->company);
     if (kind) {
         return kind;

@@ -17,6 +17,11 @@ int store_task_account_possible(ida_ctx *c, const ida_task *task)
     return json_is_true(json_object_get(ida_json_load(c->pool, task->progress), "createSent"));
 }
 
+int store_task_braked(const ida_task *task)
+{
+    return task->state == IDA_ATTENTION && !task->started_at;
+}
+
 typedef struct transition {
     const char *tenant, *id;
     const char *date, *time, *zone, *payload; /* move */
@@ -61,7 +66,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (task->state != IDA_QUEUED) {
+    if (task->state != IDA_QUEUED && !store_task_braked(task)) {
         return too_late(c, task, "moved");
     }
     kind = store_write(s, c, STMT_task_move, DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)),
@@ -131,9 +136,11 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
     return kind ? kind : reserve_again(s, c, task, task->mail);
 }
 
+/* Now, unless it was moved to a later time while it waited. */
 static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
 {
-    ida_kind kind = store_write(s, c, STMT_task_requeue, DB_ARGS(DB_T(task->id), DB_I(ida_now(c->env)), DB_I(released)), NULL);
+    int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
+    ida_kind kind = store_write(s, c, STMT_task_requeue, DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
     return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
 }
 
@@ -169,7 +176,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
     if (task->state != IDA_ATTENTION) {
         return too_late(c, task, "released");
     }
-    if (task->started_at) {
+    if (!store_task_braked(task)) {
         return ida_fail(c, IDA_CONFLICT,
                         "Task %s is not held by the brake: its outcome is unknown. Look at its steps, then retry or cancel it.",
                         task->id);

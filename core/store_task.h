@@ -29,12 +29,15 @@ ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
  * workers. next_at 0: due_at; created_at 0: now. Before the reservations, which point to it. */
 ida_kind store_task_insert(store *s, ida_ctx *c, const ida_task *task);
 
-/* The queued task of `type` for a person (folded UPN), or the running one; IDA_NOT_FOUND. For a second DELETE and "creation still
- * queued". */
+/* The queued task of `type` for a person (folded UPN), or the running one, or the one that the brake holds; IDA_NOT_FOUND. For a
+ * second DELETE and "creation still queued". */
 ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task);
 
-/* Gives a queued task another due time (and, when not NULL, another payload). IDA_CONFLICT when it is not queued any more. This
- * and the next three are transactions of their own when none is open, and take the tenant's lock themselves. */
+/* 1 when the brake holds it: in `attention` and never started. */
+int store_task_braked(const ida_task *task);
+
+/* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when not NULL, another payload).
+ * IDA_CONFLICT when it is in another state. This and the next three are transactions of their own when none is open, and take the tenant's lock themselves. */
 ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
                          const char *zone, int64_t due_at, const char *payload);
 
@@ -43,7 +46,7 @@ ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *i
  * in the message for running, done, cancelled; IDA_NOT_FOUND. */
 ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
-/* failed, attention -> queued, next_at now, attempts 0. A creation that gave them back takes its seat (IDA_FORBIDDEN when none is
+/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A creation that gave them back takes its seat (IDA_FORBIDDEN when none is
  * left) and its names again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is judged by it
  * anew. IDA_CONFLICT for other states. */
 ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);

@@ -43,6 +43,18 @@ sub brake {
     is($stack->ctl('task', 'release', 'nordic', $held[0])->{exit}, 0, 'one is released');
     is($stack->wait_task($held[0])->{state}, 'done', 'and carried out');
     is($stack->task($held[1])->{state}, 'attention', 'the other waits');
+    my $held = $stack->task($held[1]);
+    my $again = $stack->delete('/v1/api/user', { userPrincipalName => $held->{userPrincipalName}, date => '2031-05-02', time => '08:00' });
+    is($again->{json}{data}{taskId}, $held[1], 'a second DELETE of who is held moves that task');
+    like($again->{json}{data}{message}, qr/waits for release.*brake.*moved; once released it is carried out at 2031-05-02/, 'and says so');
+    $held = $stack->task($held[1]);
+    is_deeply([@$held{qw(state scheduledAtUtc)}], ['attention', '2031-05-02T06:00:00Z'], 'it is held as before');
+    like($held->{error}, qr/brake/, 'for the same reason');
+    $stack->ctl_ok('task', 'release', 'nordic', $held[1]);
+    is($stack->task($held[1])->{nextAttemptAt}, undef, 'released, it is queued');
+    $stack->sql("UPDATE task SET state = 'attention', released = 0 WHERE id = '$held[1]' AND state = 'queued' AND next_at = due_at");
+    is($stack->task($held[1])->{state}, 'attention', 'for its time, not for now');
+    like(leave($held->{userPrincipalName} =~ s/\@.*//r)->{json}{data}{message}, qr/has passed, so it is carried out as soon as it is released/, 'moved to a time that has passed');
     is_deeply($stack->ctl('task', 'release', 'nordic', '--all-braked', '--json')->{json}, { released => [$held[1]] }, 'all are released');
     is($stack->wait_task($held[1])->{state}, 'done', 'and carried out');
     is_deeply([$stack->slapd->members('CRM admins')], [$Idadmin::Test::Slapd::filler], 'only the placeholder is left in their group');
