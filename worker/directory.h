@@ -85,7 +85,8 @@ typedef struct directory_ops {
                             directory_error *e);
 
     /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody
-     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too. */
+     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too.
+     * A failure with user->id set: the account stands, only its password is missing; a repeated call adopts it and goes on. */
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
                               directory_error *e);
 

@@ -210,10 +210,11 @@ static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
     return store_queue_change(r->r->main, c, r->task, &change);
 }
 
-static step_end not_made(run *r, const directory_error *e)
+static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
     step_end end = run_fails(r, e);
-    if (end == STEP_FAILED) {
+    /* With an ID the account stands and only its password is missing: a retry goes on with it. */
+    if (end == STEP_FAILED && !call->user.id) {
         json_object_set_new(r->progress, "createSent", json_false());
         step_end written = run_store(r, write_unsent, NULL);
         return written == STEP_ON ? end : written;
@@ -294,7 +295,7 @@ step_end step_create_account(run *r)
             return made(r, &cr, &call, e.class == DIRECTORY_ALREADY);
         }
         if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX || !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
-            return not_made(r, &e);
+            return not_made(r, &call, &e);
         }
     }
     return end;
