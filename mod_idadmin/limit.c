@@ -56,6 +56,27 @@ static void allow(request_rec *r, const char *methods)
     }
 }
 
+static const char *methods_of(request_rec *r)
+{
+    request_state *state = request_state_of(r);
+    if (state->face == FACE_OPENAPI) {
+        state->route.allow = "GET, HEAD, OPTIONS";
+        state->routed = 1;
+    }
+    return request_route(r)->allow;
+}
+
+static int wrong_method(request_rec *r)
+{
+    allow(r, methods_of(r));
+    return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
+}
+
+int limit_trace(request_rec *r)
+{
+    return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r) : DECLINED;
+}
+
 int limit_access(request_rec *r)
 {
     face f = request_face(r);
@@ -66,16 +87,11 @@ int limit_access(request_rec *r)
         return HTTP_SERVICE_UNAVAILABLE; /* child_init said why */
     }
     request_state *state = request_state_of(r);
-    if (f == FACE_OPENAPI) {
-        state->route.allow = "GET, HEAD, OPTIONS";
-        state->routed = 1;
-    }
-    const char *methods = request_route(r)->allow;
+    const char *methods = methods_of(r);
     int options = r->method_number == M_OPTIONS;
     int wrong = f == FACE_REST ? state->route.kind == IDA_ROUTE_WRONG_METHOD : r->method_number != M_GET && !options;
     if (wrong) {
-        allow(r, methods);
-        return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
+        return wrong_method(r);
     }
     if (request_is_first(r) && !charge(r, IDA_LIMIT_ADDRESS, address_name(r), config_rate(r->server, IDA_LIMIT_ADDRESS))) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", address_name(r));

@@ -118,6 +118,7 @@ void refusals_flush(ida_ctx *c, int all);
 
 /* --- phases --- */
 
+int limit_trace(request_rec *r);     /* translate_name: the next phase would echo a TRACE with its key */
 int limit_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
 int authn_check(request_rec *r);     /* check_authn */
 void authz_register(apr_pool_t *pool);

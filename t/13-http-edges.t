@@ -92,6 +92,15 @@ subtest 'order of the checks' => sub {
 };
 $httpd->expect_log(qr/IDA0210/);
 
+subtest 'TRACE echoes nothing' => sub {
+    for my $target ('/v1/api/user', '/v1/api/none', '/v1/openapi.json') {
+        my $answer = $stack->call(TRACE => $target, key => 'full');
+        error_is $answer, 405, 'METHOD_NOT_ALLOWED', $target;
+        unlike $answer->{body}, qr/ida_/, 'no key in it';
+        like $answer->{headers}{allow}, qr/GET.*OPTIONS/, 'Allow';
+    }
+};
+
 subtest 'pipelining behind refused requests' => sub {
     my $client = $httpd->client;
     my $json   = sub { my ($body, @more) = @_; head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => length $body, @more) . $body };
