@@ -7,6 +7,7 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack;
+use Time::HiRes ();
 
 my $limit = 6291456;
 my $stack;
@@ -92,6 +93,45 @@ sub freshness {
         $write ? $stack->post('/v1/api/user', { firstname => 'Fresh', surname => 'One', date => '2027-01-01' }, key => 'counted') : $stack->get('/v1/api/tasks', key => 'counted');
         ok wait_until(5, sub { scalar(my @now = audit_list(actor => 'hr-counted', category => 'api')) > $count }), ($write ? 'a write' : 'a read') . ' can be read within five seconds';
     }
+}
+
+# Each request asks for a path of its own, so that its record can be told from all others.
+sub killed {
+    my $end = Time::HiRes::time() + 6;
+    my $trouble = fork // die "fork: $!\n";
+    if (!$trouble) {
+        for my $round (1 .. 10) {
+            Time::HiRes::sleep(0.5);
+            $stack->httpd->kill_child;
+            kill KILL => $stack->worker->pid if $round == 6; # in the middle of reading
+        }
+        POSIX::_exit(0);
+    }
+    my @results = in_parallel(4, sub {
+        my ($number) = @_;
+        my @answered;
+        for (my $i = 0; Time::HiRes::time() < $end; $i++) {
+            my $path   = "/v1/api/r${number}x$i";
+            my $answer = eval { $stack->get($path, key => 'many', client => $stack->{own}{$$} //= $stack->httpd->client) };
+            $answer ? push @answered, "GET $path" : delete $stack->{own}{$$};
+            Time::HiRes::sleep(0.002);
+        }
+        return \@answered;
+    });
+    waitpid $trouble, 0;
+    $stack->worker->kill9;
+    $stack->worker->start;
+    my @answered = map {@$_} @results;
+    cmp_ok scalar @answered, '>', 100, 'answers: ' . @answered;
+    my (%count, @missing);
+    wait_until(15, sub {
+        %count = map { @$_ } $stack->sql("SELECT endpoint, count(*) FROM audit.record WHERE endpoint LIKE 'GET /v1/api/r%x%' GROUP BY endpoint");
+        @missing = grep { !$count{$_} } @answered;
+        !@missing;
+    });
+    is scalar @missing, 0, 'each of them has its record' or diag "@missing[0 .. 2]";
+    is scalar(grep { $_ != 1 } values %count), 0, 'and only one';
+    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole';
 }
 
 sub limited {
@@ -206,13 +246,15 @@ for_each_engine {
         engine => $engine,
         httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n" },
         keys   => {
+            many => ['hr-many', 'read-only', '--rate-limit', '1000000/60s'],
             counted => ['hr-counted', 'full', '--label', 'Counted ones'], reader => ['hr-reader', 'read-only'],
             small => ['hr-small', 'read-only', '--rate-limit', '3/60s', '--label', 'Small ones'], small2 => ['hr-small2', 'read-only', '--rate-limit', '3/60s'],
         });
-    $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045/);
+    $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045|exit signal Killed|children are killed successively/);
     subtest requests  => \&requests;
     subtest freshness => \&freshness;
     subtest others    => \&others;
+    subtest killed    => \&killed;
     subtest limited   => sub { limited(); after_limited() };
     is $stack->worker->stop, 0, 'the worker stops';
     subtest 'dead node' => \&dead_node;
