@@ -60,6 +60,8 @@ sub at_random {
     cmp_ok($kills, '>=', 2, "$kills times a worker was killed at random");
     note(open_tasks($stack, 'running') . ' tasks were left running');
     ok(wait_until(20, sub { !open_tasks($stack, 'queued') }), 'the survivors do what is queued');
+    my $pids = join ', ', map { $_->pid } @workers;
+    ok(wait_until(20, sub { my ($row) = $stack->sql("SELECT count(*) FROM worker WHERE pid IN ($pids)"); $row->[0] == @workers }), 'and are up');
     return (\@ids, @workers);
 }
 

@@ -1,0 +1,82 @@
+# Two workers on one store share what is due, each task carried out once; and a PostgreSQL that crashes in the middle of it is waited for by workers and httpd,
+# which go on by themselves.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test::PostgreSQL ();
+use Idadmin::Test::Stack ();
+use Time::HiRes ();
+
+my $domain = $Idadmin::Test::Slapd::domain;
+my $people = $Idadmin::Test::Slapd::people;
+
+sub open_tasks { my ($stack) = @_; my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')"); return $row->[0] }
+
+sub queue_many {
+    my ($stack, $prefix, $each) = @_;
+    return map {@$_} in_parallel(4, sub {
+        my ($index) = @_;
+        return [map { my $answer = $stack->post('/v1/api/user', { firstname => "$prefix$index", surname => "N$_" }); $answer->{status} == 200 ? $answer->{json}{data}{taskId} : "status $answer->{status}" } 1 .. $each];
+    });
+}
+
+sub once_each {
+    my ($stack, $prefix, @ids) = @_;
+    my %state = map { $_->[0] => $_->[1] } $stack->sql('SELECT id, state FROM task');
+    is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @ids], [], 'each is done');
+    is(scalar(my @entries = $stack->slapd->search("(uid=$prefix*.n*)", base => $people)), scalar @ids, 'one entry each');
+    my ($held) = $stack->sql('SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), (SELECT coalesce(sum(seats_held), 0) FROM tenant)');
+    is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind') or diag("@$held");
+}
+
+sub shared_work {
+    my ($stack, $second) = @_;
+    my @ids = queue_many($stack, 'w', 50);
+    is(scalar(grep {/^status/} @ids), 0, '200 are queued');
+    ok(wait_until(60, sub { !open_tasks($stack) }), 'all are carried out');
+    once_each($stack, 'w', @ids);
+    my ($claims) = $stack->sql("SELECT max(fence), max(attempts) FROM task");
+    is_deeply($claims, ['1', '0'], 'each was claimed once and tried once');
+    my @shares = map { my $n = () = $_->log_text =~ / is done$/mg; $n } $stack->worker, $second;
+    is($shares[0] + $shares[1], 200, "each was reported once (@shares)");
+    cmp_ok($shares[$_], '>', 10, 'and each worker had its share') for 0, 1;
+}
+
+# An immediate shutdown is a crash: connections break in the middle of transactions, what was committed must be there afterwards.
+sub crash {
+    my ($stack, $server, @workers) = @_;
+    $_->signal('STOP') for @workers;    # so that there is work left to be in the middle of
+    my @ids = queue_many($stack, 'c', 25);
+    $_->signal('CONT') for @workers;
+    ok(wait_until(10, sub { open_tasks($stack) < 95 }), 'work is going on');
+    cmp_ok(open_tasks($stack), '>', 5, 'and not done');
+    $server->stop('QUIT');
+    my $refused = $stack->post('/v1/api/user', { firstname => 'While', surname => 'Away' });
+    is($refused->{status}, 503, 'meanwhile: 503');
+    ok($refused->{headers}{'retry-after'}, 'with Retry-After');
+    Time::HiRes::sleep(1.5);
+    $server->start;
+    ok(wait_until(10, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }), 'httpd goes on by itself');
+    ok(wait_until(90, sub { !open_tasks($stack) }), 'the workers too') or diag($stack->worker->log_text);
+    once_each($stack, 'c', @ids);
+    is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain of records is whole');
+    ok(wait_until(10, sub { my ($row) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'user.create' AND outcome = 'ok' AND parameters LIKE '%\"c_\"%'"); $row->[0] == @ids }), 'with every request');
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    my $server = $engine eq 'postgresql' ? Idadmin::Test::PostgreSQL->new : undef;
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, ($server ? (postgresql => $server) : ()));
+    my $second = $stack->new_worker;
+    subtest shared_work => sub { shared_work($stack, $second) };
+    if ($server) {
+        $_->expect_log(qr/IDA0/) for $stack->worker, $second;
+        $stack->httpd->expect_log(qr/IDA01\d\d|IDA02\d\d/);
+        subtest crash => sub { crash($stack, $server, $stack->worker, $second) };
+    }
+    is($_->stop, 0, 'a worker ends cleanly') for $second, $stack->worker;
+    $stack->stop;
+};
+
+done_testing();
