@@ -83,17 +83,21 @@ $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/60s');
     report("sync of $users users (s) beside a paged ldapsearch", \@pairs) if $wanted{sync};
 }
 
-$stack->{worker} = $stack->new_worker;    # as on a real server: it ingests the audit records and writes the log of the store back
-
-if ($wanted{get}) {
+sub get_beside_fixed {
+    my ($name, $limit) = @_;
     my @pairs;
     for my $round (0 .. $rounds) {
         my $ours  = load(16, GET => $any_user);
         my $fixed = load(16, GET => '/fixed300');
         push @pairs, [$ours->{rate}, $fixed->{rate}] if $round;    # the first one warms up
     }
-    report('GET user beside a fixed answer (requests/s)', \@pairs, 0.65);
+    report($name, \@pairs, $limit);
 }
+
+# The request path alone, and with the worker on the same two processors, which ingests every audit record meanwhile.
+get_beside_fixed('GET user beside a fixed answer (requests/s)', 0.65) if $wanted{get};
+$stack->{worker} = $stack->new_worker;
+get_beside_fixed('the same while a worker ingests the audit records') if $wanted{get};
 
 if ($wanted{mixed}) {
     my @pairs;
