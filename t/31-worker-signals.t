@@ -38,6 +38,12 @@ sub ends_when_asked {
     is_deeply([$stack->sql('SELECT count(*) FROM worker')], [[0]], 'and is seen no more');
     $worker->start;
     ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker'); $row->[0] == 1 }), 'started again');
+    like($stack->ctl('status')->{out}, qr/STATE.*running/s, 'status: a worker runs');
+    is($worker->stop('KILL'), 9, 'killed');
+    $stack->sql('UPDATE worker SET seen_at = seen_at - 31000');
+    like($stack->ctl('status')->{out}, qr/silent.*No worker runs on this store/s, 'status: it is silent, and what that means');
+    $worker->start;
+    ok(wait_until(5, sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
     is($worker->stop('INT'), 0, 'INT: exit 0');
 }
 

@@ -127,7 +127,7 @@ static void print_command(const ctl_command *command)
 static int print_help(const char *noun, const ctl_command *command)
 {
     if (command) {
-        printf("Usage: idadminctl %s%s%s%s%s\n\n%s\n", command->noun, command->verb ? " " : "",
+        printf("Usage: idadminctl %s%s%s%s%s [OPTIONS]\n\n%s\n", command->noun, command->verb ? " " : "",
                command->verb ? command->verb : "", command->arguments[0] ? " " : "", command->arguments, command->summary);
         if (command->help) {
             printf("\n%s\n", command->help);

@@ -38,10 +38,10 @@ void ctl_say(ctl_call *ctl, const char *format, ...)
     putchar('\n');
 }
 
-/* What a value looks like in a cell. Directory text is made harmless for terminals. */
+/* What a value looks like in a cell; "-" when there is none. Directory text is made harmless for terminals. */
 static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
 {
-    if (json_is_string(value)) {
+    if (json_is_string(value) && json_string_length(value)) {
         return ida_clean(pool, json_string_value(value), json_string_length(value), max);
     }
     if (json_is_integer(value)) {
@@ -50,7 +50,7 @@ static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
     if (json_is_boolean(value)) {
         return json_is_true(value) ? "yes" : "no";
     }
-    if (json_is_array(value)) {
+    if (json_array_size(value)) {
         const char *list = "";
         size_t i;
         json_t *item;
@@ -59,7 +59,7 @@ static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
         }
         return list;
     }
-    return json_is_object(value) ? ida_json_text(pool, value) : "-";
+    return json_object_size(value) ? ida_json_text(pool, value) : "-";
 }
 
 /* Columns on a terminal, as far as the locale can tell; else characters. */

@@ -8,10 +8,13 @@
 #include "core/store_user.h"
 #include "worker/ctl/ctl.h"
 
+#define SILENT_MS 30000 /* three heartbeats */
+
 static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
 {
     const store_worker *workers;
     int count;
+    int64_t now = ida_now(ctl->c->env);
     ida_kind kind = store_worker_list(s, ctl->c, &workers, &count);
     for (int i = 0; !kind && i < count; i++) {
         json_t *row =
@@ -19,9 +22,22 @@ static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
                       (json_int_t)workers[i].pid, "version", workers[i].version, "threads", (json_int_t)workers[i].threads);
         ida_json_put_time(row, "startedAt", workers[i].started_at);
         ida_json_put_time(row, "seenAt", workers[i].seen_at);
+        ida_json_put(row, "state", now - workers[i].seen_at < SILENT_MS ? "running" : "silent");
         json_array_append_new(out, row);
     }
     return kind;
+}
+
+static int none_runs(const json_t *workers)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(workers, i, row) {
+        if (strcmp(ida_json_string(row, "state"), "running") == 0) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_directory_kind directory, json_t *out)
@@ -68,7 +84,7 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
 static int status(ctl_call *ctl)
 {
     static const ctl_column worker_columns[] = {
-        {"WORKER", "id"},       {"HOST", "host"},   {"PID", "pid"}, {"VERSION", "version"},
+        {"WORKER", "id"},       {"STATE", "state"}, {"HOST", "host"}, {"PID", "pid"}, {"VERSION", "version"},
         {"THREADS", "threads"}, {"SEEN", "seenAt"}, {NULL, NULL}};
     static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
                                                    {"DIRECTORY", "directory"},
@@ -105,6 +121,9 @@ static int status(ctl_call *ctl)
                                                               directories, "tasks", tasks));
         if (!ctl_json(ctl, document)) {
             ctl_table(ctl, workers, worker_columns, "No worker was seen.");
+            if (none_runs(workers)) {
+                ctl_say(ctl, "No worker runs on this store: nothing is carried out or synchronised. Start idadmin-worker.");
+            }
             ctl_say(ctl, "%s", "");
             ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
             ctl_say(ctl, "%s", "");

@@ -80,6 +80,14 @@ static ida_kind not_found(ctl_call *ctl, ida_kind kind)
                                  : kind;
 }
 
+/* "hr-full (HR system)" */
+static void requester_for_people(ctl_call *ctl, json_t *document)
+{
+    const json_t *by = json_object_get(document, "requestedBy");
+    const char *name = ida_json_string(by, "username"), *label = ida_json_string(by, "label");
+    ida_json_put_or_null(document, "requestedBy", name && label && *label ? ida_printf(ctl->pool, "%s (%s)", name, label) : name);
+}
+
 static void print_task(ctl_call *ctl, ida_task *task)
 {
     static const ctl_column fields[] = {{"Task", "id"},
@@ -99,6 +107,7 @@ static void print_task(ctl_call *ctl, ida_task *task)
                                         {NULL, NULL}};
     json_t *document = ida_json_keep(ctl->pool, ida_task_json(ctl->c, task));
     if (!ctl_json(ctl, document)) {
+        requester_for_people(ctl, document);
         ctl_fields(ctl, document, fields);
         ctl_say(ctl, "%s", "");
         ctl_table(ctl, json_object_get(document, "steps"), step_columns, "No steps.");
