@@ -92,7 +92,7 @@ static ida_kind run_get(ida_call *call)
     ida_user *user;
     json_t *licenses = NULL, *out;
     /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks like. */
-    ida_kind kind = store_user_by_upn(call->store, c, tenant, upn, &user);
+    ida_kind kind = store_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {
         kind = store_user_details(call->store, c, tenant, user->id, &user, &licenses);
     }

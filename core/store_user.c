@@ -80,6 +80,31 @@ ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char 
     return kind || *user ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.", ida_clean(c->pool, upn, strlen(upn), 200));
 }
 
+ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+{
+    enum { BRIEF_DIRECTORY, BRIEF_ID, BRIEF_UPN, BRIEF_DISPLAY_NAME, BRIEF_GIVEN_NAME, BRIEF_SURNAME, BRIEF_DEPARTMENT, BRIEF_JOB_TITLE, BRIEF_ANCHOR };
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_user_brief, DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, upn))), &r);
+    if (kind) {
+        return kind;
+    }
+    int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
+    /* Nobody, or somebody who may be known in the cloud under another UPN: the thorough way. */
+    if (!r.rows || (directory == IDA_DIR_ON_PREMISES && db_text(&r, 0, BRIEF_ANCHOR))) {
+        return store_user_by_upn(s, c, tenant, upn, user);
+    }
+    ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
+    u->directory = (ida_directory_kind)directory;
+    u->id = db_text(&r, 0, BRIEF_ID);
+    u->upn = db_text(&r, 0, BRIEF_UPN);
+    u->display_name = db_text(&r, 0, BRIEF_DISPLAY_NAME);
+    u->given_name = db_text(&r, 0, BRIEF_GIVEN_NAME);
+    u->surname = db_text(&r, 0, BRIEF_SURNAME);
+    u->department = db_text(&r, 0, BRIEF_DEPARTMENT);
+    u->job_title = db_text(&r, 0, BRIEF_JOB_TITLE);
+    return IDA_OK;
+}
+
 static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **user)
 {
     db_result r;

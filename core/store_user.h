@@ -18,6 +18,8 @@ typedef struct ida_user {
 
 /* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined. IDA_NOT_FOUND. */
 ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
+/* The same with nothing filled but directory, id and the fields of specification 2.1: what every look-up costs. */
+ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
 /* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
 ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
 

@@ -31,6 +31,8 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(limit_trace, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(request_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_map_to_storage(request_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_access(limit_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(authn_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_fixups(limit_fixups, NULL, NULL, APR_HOOK_FIRST);

@@ -62,6 +62,10 @@ typedef struct request_state {
     int error_sent;
 } request_state;
 
+/* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess files) is left out. Whether an address is ours is known
+ * before translation; in map_to_storage httpd has put the Location's configuration aside. */
+int request_translate(request_rec *r);
+int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
 request_state *request_state_of(request_rec *r);
 const ida_route *request_route(request_rec *r);

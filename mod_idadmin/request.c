@@ -25,6 +25,21 @@ face request_face(request_rec *r)
     return FACE_NONE;
 }
 
+static const char virtual_note[] = "idadmin-virtual";
+
+int request_translate(request_rec *r)
+{
+    if (request_face(r) != FACE_NONE) {
+        apr_table_setn(r->notes, virtual_note, "1");
+    }
+    return DECLINED; /* filename as usual: other modules count on it */
+}
+
+int request_map(request_rec *r)
+{
+    return apr_table_get(r->notes, virtual_note) ? OK : DECLINED;
+}
+
 typedef struct header_count {
     const char *value;
     int count;
