@@ -3,13 +3,14 @@ use strict;
 use warnings;
 use Test::More;
 use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew tempdir build_config);
+use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
 use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
 my $slow = build_config()->{sanitizers} ? 5 : 1;
-my $stack;
+my ($stack, $gate);
 
 sub state_of { my ($id) = @_; my ($row) = $stack->sql("SELECT state, attempts, error FROM task WHERE id = '$id'"); return $row }
 sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
@@ -66,6 +67,44 @@ sub ends_in_the_middle {
     is($stack->wait_task($id, seconds => 60)->{state}, 'done', 'the next worker does it');
     is(scalar $stack->slapd->search('(uid=middle.signal*)', base => $Idadmin::Test::Slapd::people), 1, 'once');
     is($worker->stop, 0, 'and ends');
+}
+
+# Between two steps: the step in hand is finished and written down, the rest is given back at once, however much stop time is left.
+sub ends_between_steps {
+    my $worker = $stack->new_worker;
+    $worker->expect_log(qr/IDA0321/);
+    $gate->hold(step => '(?m)^ADD\\b(?s:.*)^dn: uid=between\\.signal,');
+    my $id = queue('Between', manager => "eva.berg\@$domain");
+    ok(wait_until(10, sub { $gate->waiting }), 'a task is in its first step');
+    $worker->signal('TERM');
+    ok($worker->log_has(qr/stopping: /, 5), 'TERM');
+    $gate->release(step => 'landed');
+    my $start = Time::HiRes::time();
+    is($worker->stop, 0, 'exit 0');
+    cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once after the step');
+    is_deeply([@{ state_of($id) }[0, 1]], ['queued', 0], 'the rest of the task is given back, no try is counted');
+    is_deeply([@{ outcomes($stack->task($id)) }{qw(createAccount setManager setPhoto)}], ['done', undef, undef], 'the step in hand was finished and written down');
+    $worker->start;
+    is(outcomes($stack->wait_task($id))->{setManager}, 'done', 'the next worker goes on there');
+    is($worker->stop, 0, 'and ends');
+}
+
+# A wall time is a promise: under new zone rules the instant moves, not the wall time.
+sub zone_rules_change {
+    my $zones = tempdir() . '/zones.' . $stack->engine;
+    mkdir $_ or die "$_: $!\n" for $zones, "$zones/Europe";
+    spew("$zones/Europe/Stockholm", slurp('/usr/share/zoneinfo/Asia/Tokyo'));
+    my $id = queue('Wall', date => '2031-07-01', time => '12:00');
+    my $now = queue('Instant', date => '2031-07-01');
+    is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T10:00:00Z', 'noon in Stockholm');
+    my $worker = $stack->new_worker(env => { TZDIR => $zones });
+    ok($worker->log_has(qr/task $id: 2031-07-01 12:00 in Europe\/Stockholm is another instant.*moved by -25200 s/, 10), 'with other rules it is moved, and the log says so');
+    is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T03:00:00Z', 'to the noon of those rules');
+    is($worker->stop, 0, 'the worker ends');
+    $worker = $stack->new_worker;
+    ok(wait_until(10, sub { $stack->task($id)->{scheduledAtUtc} eq '2031-07-01T10:00:00Z' }), 'and back');
+    is($worker->stop, 0, 'the worker ends');
+    $stack->ctl_ok('task', 'cancel', 'nordic', $_) for $id, $now;
 }
 
 sub reads_its_configuration_again {
@@ -187,7 +226,8 @@ sub manager_to_come {
 
 for_each_engine {
     my ($engine) = @_;
-    $stack = Idadmin::Test::Stack->new(engine => $engine);
+    $gate = Idadmin::Test::Gate->new;
+    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { $gate->slapd_options });
     options();
     ends_when_asked();
     once();
@@ -196,6 +236,8 @@ for_each_engine {
     seal();
     workflow_actions();
     manager_to_come();
+    ends_between_steps();
+    zone_rules_change();
     ends_in_the_middle();
     $stack->stop;
 };
