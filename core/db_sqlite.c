@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,10 @@ static void relieve_log(sqlite_db *s)
     if (s->frames < LOG_FRAMES_MAX) {
         s->frames_limit = LOG_FRAMES_MAX;
     } else if (s->frames >= s->frames_limit) {
-        ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %d MB: does idadmin-worker run?", s->path,
-                s->frames / (1024 * 1024 / PAGE_BYTES));
+        if (s->head.role == DB_REQUEST) { /* the others are the worker's own */
+            ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %d MB: does idadmin-worker run?", s->path,
+                    s->frames / (1024 * 1024 / PAGE_BYTES));
+        }
         sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         s->frames_limit = s->frames + LOG_FRAMES_STEP;
     }
@@ -561,13 +564,22 @@ static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
     return kind;
 }
 
+/* Statistics of memory are counted under a mutex of the whole process at every allocation: threads that only read would queue there. Refused, and
+ * of no harm, when somebody else in the process has begun to use the library. */
+static void configure_library(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
                                  "temp_store = MEMORY";
     static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
+    static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = own_file[role];
     placement place = {0};
+    pthread_once(&configured, configure_library);
 
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
     s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};

@@ -280,6 +280,11 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
     directory_class class = s->dir ? DIRECTORY_OK : session_renew(job->sessions, s, e);
     if (class == DIRECTORY_OK) {
         class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job, summary, e);
+        /* A large run leaves a large log, which every later look-up would have to search. */
+        ida_ctx *after = worker_ctx(job->w, job->pool);
+        if (!store_connect(job->cache, after)) {
+            db_checkpoint(job->cache->db, after);
+        }
     }
     e->class = class;
     return class;
