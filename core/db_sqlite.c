@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -114,13 +115,21 @@ static int note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
     return SQLITE_OK;
 }
 
+/* Under a heavy load of writes the log passes the mark between two rounds of the worker: said once in ten minutes. */
+static int say_now(void)
+{
+    static _Atomic int64_t said;
+    int64_t now = db_clock(), before = atomic_load(&said);
+    return (before == 0 || now - before > 600000) && atomic_compare_exchange_strong(&said, &before, now);
+}
+
 /* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and a gate holder meets nobody. */
 static void relieve_log(sqlite_db *s)
 {
     if (s->frames < LOG_FRAMES_MAX) {
         s->frames_limit = LOG_FRAMES_MAX;
     } else if (s->frames >= s->frames_limit) {
-        if (s->head.role == DB_REQUEST) { /* the others are the worker's own */
+        if (s->head.role == DB_REQUEST && say_now()) { /* the others are the worker's own */
             ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %d MB: does idadmin-worker run?", s->path,
                     s->frames / (1024 * 1024 / PAGE_BYTES));
         }
