@@ -227,7 +227,7 @@ static const struct duty {
     void (*carry_out)(keeper *k, apr_pool_t *pool);
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
-    {watch, 1000, 0}, {checkpoint, 5000, 5000}, {alarms, 10000, 1000}, {walls, 600000, 2000}, {retain, 3600000, 10000},
+    {watch, 1000, 0}, {checkpoint, 1000, 1000}, {alarms, 10000, 1000}, {walls, 600000, 2000}, {retain, 3600000, 10000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 

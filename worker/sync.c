@@ -208,12 +208,9 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
 
 /* --- the lease --- */
 
-/* 1 in *ours, or the other holder is watched by our own clock. */
-static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
+/* Since when the holder's heartbeat stands still by our own clock; looked at even while a hold or a stop keeps us from syncing. */
+static void watch_holder(entry *e, const store_directory *state, int64_t now)
 {
-    worker *w = job->w;
-    entry *e = &job->e;
-    int64_t now = ida_monotonic(&w->env), fence;
     const char *owner = state->sync_owner ? state->sync_owner : "";
     if (strcmp(e->owner, owner) != 0 || e->fence != state->sync_fence || e->heartbeat != state->sync_heartbeat) {
         snprintf(e->owner, sizeof e->owner, "%s", owner);
@@ -221,6 +218,15 @@ static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours
         e->heartbeat = state->sync_heartbeat;
         e->since = now;
     }
+}
+
+/* 1 in *ours; 0: another worker has it. */
+static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
+{
+    worker *w = job->w;
+    entry *e = &job->e;
+    int64_t now = ida_monotonic(&w->env), fence;
+    const char *owner = state->sync_owner ? state->sync_owner : "";
     *ours = 0;
     int still = owner[0] && now - e->since > LEASE_MS;
     if (owner[0] && !still) {
@@ -397,6 +403,7 @@ static int sync_one(sync_job *job, int64_t *wait)
         *wait = FAILED_WAIT_MS;
         return 1;
     }
+    watch_holder(e, &health, ida_monotonic(&w->env));
     if (may_begin(job, &health, &first, wait)) {
         if (get_lease(job, &health, &ours) || !ours) {
             *wait = BUSY_ELSEWHERE_MS;

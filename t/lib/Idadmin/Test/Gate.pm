@@ -51,7 +51,7 @@ sub hold { my ($self, $name, $pattern) = @_; return $self->_ask(do => 'hold', na
 # Names of what waits now.
 sub waiting { my ($self) = @_; return @{ $self->_ask(do => 'waiting') } }
 
-# Lets it go: 'landed' carries it out, 'lost' drops it unheard.
+# Lets it go: 'landed' carries it out, 'lost' drops it unheard. The rule ends, also when nothing has matched it yet.
 sub release { my ($self, $name, $how) = @_; return $self->_ask(do => 'release', name => $name, how => $how) }
 
 # Every write since the start: [number, operation, connection, DN], in order; of one DN pattern, after a number.
@@ -93,7 +93,8 @@ sub _serve {
                 if    ($what->{do} eq 'hold')    { push @rules, [$what->{name}, qr/$what->{pattern}/] }
                 elsif ($what->{do} eq 'waiting') { $answer = [sort keys %waiting] }
                 elsif ($what->{do} eq 'writes')  { $answer = \@writes }
-                elsif (my $held = delete $waiting{ $what->{name} }) {
+                else  { @rules = grep { $_->[0] ne $what->{name} } @rules }
+                if ($what->{do} eq 'release' and my $held = delete $waiting{ $what->{name} }) {
                     syswrite $held, $what->{how} eq 'landed' ? "CONTINUE\n" : "RESULT\ncode: 52\ninfo: dropped by the test\n";
                     delete $text{$held};
                     _end($select, $held);
