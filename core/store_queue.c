@@ -196,7 +196,10 @@ ida_kind store_queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, cons
     for (int i = 0; !kind && i < r.rows; i++) {
         int directory = ida_directory_parse(db_text(&r, i, 1));
         if (directory >= 0) {
-            list[found++] = (store_soon){db_text(&r, i, 0), db_text(&r, i, 2), (ida_directory_kind)directory, (int)db_int(&r, i, 3)};
+            list[found++] = (store_soon){.tenant = db_text(&r, i, 0),
+                                         .upn = db_text(&r, i, 2),
+                                         .directory = (ida_directory_kind)directory,
+                                         .tasks = (int)db_int(&r, i, 3)};
         }
     }
     *rows = list;

@@ -37,7 +37,8 @@ ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *p
 int store_task_braked(const ida_task *task);
 
 /* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when not NULL, another payload).
- * IDA_CONFLICT when it is in another state. This and the next three are transactions of their own when none is open, and take the tenant's lock themselves. */
+ * IDA_CONFLICT when it is in another state. This and the next three are transactions of their own when none is open, and take the
+ * tenant's lock themselves. */
 ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
                          const char *zone, int64_t due_at, const char *payload);
 
@@ -46,9 +47,9 @@ ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *i
  * in the message for running, done, cancelled; IDA_NOT_FOUND. */
 ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
-/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A creation that gave them back takes its seat (IDA_FORBIDDEN when none is
- * left) and its names again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is judged by it
- * anew. IDA_CONFLICT for other states. */
+/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A creation that gave them back takes
+ * its seat (IDA_FORBIDDEN when none is left) and its names again; names taken meanwhile are replaced by the run. An offboarding
+ * that the brake stopped is judged by it anew. IDA_CONFLICT for other states. */
 ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
 /* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others. */
 ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id);

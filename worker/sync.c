@@ -208,7 +208,8 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
 
 /* --- the lease --- */
 
-/* Since when the holder's heartbeat stands still by our own clock; looked at even while a hold or a stop keeps us from syncing. */
+/* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a stop keeps us from syncing.
+ */
 static void watch_holder(entry *e, const store_directory *state, int64_t now)
 {
     const char *owner = state->sync_owner ? state->sync_owner : "";

@@ -77,7 +77,8 @@ static void queue(void)
     life *l = &lives[count];
     ida_ctx *c = lasting();
     int creation = roll(3) > 0;
-    const char *upn = apr_psprintf(long_pool, creation ? "new%d@corp.example" : "person%d@corp.example", creation ? count : roll(4));
+    const char *upn =
+        apr_psprintf(long_pool, creation ? "new%d@corp.example" : "person%d@corp.example", creation ? count : roll(4));
     ida_task *t = make_task(c, "contoso", creation ? IDA_USER_CREATE : IDA_USER_DELETE, upn, test_now_ms);
     t->seat = creation;
     *l = (life){.type = t->type, .state = IDA_QUEUED, .seat = creation, .names = creation};
@@ -245,8 +246,8 @@ static void end_all(void)
     is_int(store_queue_retain(s, fresh(), "contoso", test_now_ms + HOUR, 10 * TASKS, &removed), IDA_OK, "retention");
     is_int(removed, count, "takes them all away");
     is_int(ask("SELECT seats_held FROM tenant WHERE id = 'contoso'"), 0, "no seat is left behind");
-    is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock") + ask("SELECT count(*) FROM task_step") +
-               ask("SELECT count(*) FROM task_payload"),
+    is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock") +
+               ask("SELECT count(*) FROM task_step") + ask("SELECT count(*) FROM task_payload"),
            0, "nor a name, a lock, a step or a payload");
 }
 
