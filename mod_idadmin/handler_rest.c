@@ -29,7 +29,8 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         request->body = body.bytes;
         request->body_len = body.len;
     }
-    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    int writes = call->operation->scope == IDA_SCOPE_WRITE;
+    ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store) : pool_acquire(NULL, call->c, &call->store);
     if (kind) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);
         ida_ctx_clear(call->c); /* what is wrong with the store is the log's business */
@@ -38,7 +39,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         refuse(call, kind, answer);
     } else {
         ida_rest_run(call, request, answer);
-        pool_release(NULL, call->store); /* before a slow client is written to */
+        writes ? pool_release_writer(call->store) : pool_release(NULL, call->store); /* before a slow client is written to */
     }
     body_free(&body);
     return OK;

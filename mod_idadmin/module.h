@@ -103,6 +103,9 @@ _Atomic uint64_t *shm_overflow_watch(void);        /* {minute of the last log li
 void pool_init(apr_pool_t *pool, server_rec *s);
 ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
 void pool_release(void *baton, store *s);
+/* The same for operations that write: a few at a time, so that reads never queue behind them. */
+ida_kind pool_acquire_writer(ida_ctx *c, store **s);
+void pool_release_writer(store *s);
 
 /* --- spool.c and refusals.c: audit --- */
 
