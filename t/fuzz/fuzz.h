@@ -33,6 +33,7 @@ static ida_ctx *fuzz_context(void)
     static ida_env env;
     if (!pool) {
         apr_initialize();
+        atexit(apr_terminate); /* what the last input left would be a leak */
         apr_pool_create(&pool, NULL);
         ida_env_default(&env);
         env.now = fuzz_clock;

@@ -182,18 +182,19 @@ static int64_t running_clock(void *baton) /* a minute in each second, so that sn
 static void threads(void)
 {
     pthread_t thread[8];
+    apr_pool_t *own[8];
     shared = ida_snapshots_make(pool, 16);
     env.monotonic = running_clock;
     for (int i = 0; i < 8; i++) {
         apr_allocator_t *allocator;
-        apr_pool_t *own;
         apr_allocator_create(&allocator);
-        apr_pool_create_unmanaged_ex(&own, NULL, allocator);
-        apr_allocator_owner_set(allocator, own);
-        pthread_create(&thread[i], NULL, hammer, own);
+        apr_pool_create_unmanaged_ex(&own[i], NULL, allocator);
+        apr_allocator_owner_set(allocator, own[i]);
+        pthread_create(&thread[i], NULL, hammer, own[i]);
     }
     for (int i = 0; i < 8; i++) {
         pthread_join(thread[i], NULL);
+        apr_pool_destroy(own[i]);
     }
     env.monotonic = fake_monotonic;
     is_int(atomic_load(&wrong), 0, "eight threads always see a whole state");
