@@ -68,8 +68,8 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
 ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
                               const char *task_id, char **address)
 {
-    /* Most names are free or nearly so; for the others larger batches keep the number of statements small. */
-    for (int first = 1, size = 4; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
+    /* Most names are free; for the others larger batches keep the number of statements small. */
+    for (int first = 1, size = 1; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
         int position;
         ida_kind kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
         if (kind) {

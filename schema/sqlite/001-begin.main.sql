@@ -84,7 +84,7 @@ CREATE INDEX task_seat ON task (tenant_id, person) WHERE seat = 1 AND marker IS 
 CREATE TABLE task_payload (
     task_id TEXT NOT NULL PRIMARY KEY REFERENCES task (id) ON DELETE CASCADE,
     payload TEXT NOT NULL
-);
+) WITHOUT ROWID;
 
 CREATE TABLE task_step (
     task_id    TEXT   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
