@@ -3,9 +3,12 @@
 #include "core/context.h"
 
 #include <apr_strings.h>
+#include <openssl/crypto.h>
 #include <apr_tables.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +35,52 @@ static int64_t real_monotonic(void *baton)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-static void real_random(void *baton, void *bytes, size_t len)
+/* Numbers in stock, one stock a thread: a call of the generator costs more than most IDs need. Bytes are wiped as they are handed out; a forked child
+ * begins with an empty stock, or it would hand out its parent's numbers again. */
+static _Thread_local struct {
+    unsigned char bytes[512];
+    size_t left;
+    unsigned generation;
+} stock;
+static atomic_uint generation;
+
+static void forked(void)
 {
-    (void)baton;
+    atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forked);
+}
+
+static void generate(void *bytes, size_t len)
+{
     if (RAND_bytes(bytes, (int)len) != 1) {
         /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way on. */
         fputs("idadmin: the operating system gives no randomness\n", stderr);
         abort();
     }
+}
+
+static void real_random(void *baton, void *bytes, size_t len)
+{
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    (void)baton;
+    pthread_once(&watched, watch_forks);
+    if (len > sizeof stock.bytes / 4) {
+        generate(bytes, len);
+        return;
+    }
+    unsigned now = atomic_load(&generation);
+    if (stock.left < len || stock.generation != now) {
+        generate(stock.bytes, sizeof stock.bytes);
+        stock.left = sizeof stock.bytes;
+        stock.generation = now;
+    }
+    stock.left -= len;
+    memcpy(bytes, stock.bytes + stock.left, len);
+    OPENSSL_cleanse(stock.bytes + stock.left, len);
 }
 
 static void stderr_log(void *baton, ida_level level, const char *id, const char *message)

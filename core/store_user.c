@@ -89,8 +89,8 @@ ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
         return kind;
     }
     int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
-    /* Nobody, or somebody who may be known in the cloud under another UPN: the thorough way. */
-    if (!r.rows || (directory == IDA_DIR_ON_PREMISES && db_text(&r, 0, BRIEF_ANCHOR))) {
+    /* Nobody, several, or somebody who may be known in the cloud under another UPN: the thorough way. */
+    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_text(&r, 0, BRIEF_ANCHOR))) {
         return store_user_by_upn(s, c, tenant, upn, user);
     }
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
