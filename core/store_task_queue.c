@@ -65,13 +65,28 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
+ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
+{
+    db_result r;
+    ida_kind kind =
+        store_read(s, c, STMT_address_used, DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, address)), DB_T(task_id)), &r);
+    *taken = !kind && r.rows != 0;
+    return kind;
+}
+
 ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
                               const char *task_id, char **address)
 {
     /* Most names are free; for the others larger batches keep the number of statements small. */
-    for (int first = 1, size = 1; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
+    int taken;
+    *address = ida_naming_candidate(c->pool, local, domain, 1);
+    ida_kind kind = store_address_taken(s, c, tenant, *address, task_id, &taken);
+    if (kind || !taken) {
+        return kind;
+    }
+    for (int first = 2, size = 4; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
         int position;
-        ida_kind kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
+        kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
         if (kind) {
             return kind;
         }
@@ -81,17 +96,6 @@ ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const ch
         }
     }
     return ida_fail(c, IDA_CONFLICT, "Every address %s@%s with a number up to %d is taken.", local, domain, CANDIDATES_MAX);
-}
-
-ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
-{
-    json_t *one = ida_json_keep(c->pool, json_array());
-    json_array_append_new(one, json_string(ida_fold_address(c->pool, address)));
-    db_result r;
-    ida_kind kind =
-        store_read(s, c, STMT_address_first_free, DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, one)), DB_T(task_id)), &r);
-    *taken = !kind && r.rows == 0;
-    return kind;
 }
 
 ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id)
