@@ -409,6 +409,10 @@ static int sync_one(sync_job *job, int64_t *wait)
         if (get_lease(job, &health, &ours) || !ours) {
             *wait = BUSY_ELSEWHERE_MS;
             job->unanswered = 1;
+            if (job->forced) { /* --once ends with 1: somebody will ask why */
+                ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s was not synced: worker %s is at it, or stopped less than a lease ago", e->tenant,
+                        ida_directory_name(e->directory), health.sync_owner ? health.sync_owner : "(unknown)");
+            }
             return job->forced;
         }
         if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
