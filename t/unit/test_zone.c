@@ -214,7 +214,7 @@ static void rules(void)
                                        "EST5EDT,0/0,J365/25",
                                        "AAA-5:30:15BBB-6,J60/-167,365/167",
                                        "XXX24",
-                                       "XXX-24:59:59"};
+                                       "ABC-24:59:59"};
     static const char *const bad[] = {"", "C", "CET", "CET-25", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
                                       "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.0.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0",
                                       "CET-1CEST,J0,J5", "CET-1CEST,J366,J5", "CET-1CEST,366,5", "CET-1CEST,M3.5.0/168,M10.5.0",
