@@ -203,6 +203,7 @@ subtest 'filters and ErrorDocuments of the administrator' => sub {
     my $page = $stack->get('/page/v1/api/tasks', client => $client);
     is $page->{status}, 403, 'a page for 403';
     is $page->{body}, "page of the administrator\n", 'is shown';
+    wait_until(5, sub { records() - $before >= 2 });    # the page's record is written in the log phase, after the answer
     is scalar(records()) - $before, 2, 'each refusal has one record';
     is((records())[-1]{outcome}, 'FORBIDDEN', 'with its outcome');
     is $client->request(PUT => '/page/v1/api/tasks', body => 'x')->{body}, "page of the administrator\n", 'a page for 405';

@@ -15,6 +15,7 @@ static const struct {
     [DIRECTORY_TRANSIENT] = {"not reachable", 1},
     [DIRECTORY_THROTTLED] = {"asks to slow down", 1},
     [DIRECTORY_UNSURE] = {"answer lost", 0},
+    [DIRECTORY_LAG] = {"not visible yet", 0},
     [DIRECTORY_CONFLICT] = {"name or value taken", 0},
     [DIRECTORY_INVALID] = {"value refused", 0},
     [DIRECTORY_CREDENTIALS] = {"refuses the service account", 1},

@@ -20,6 +20,7 @@ typedef enum directory_class {
     DIRECTORY_TRANSIENT, /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
     DIRECTORY_THROTTLED, /* asked to slow down: hold for retry_after */
     DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: look before repeating */
+    DIRECTORY_LAG,       /* an object that stands is not visible everywhere yet: this task waits a little, not counted as a try */
     DIRECTORY_CONFLICT,  /* a name or value is taken; `field` tells which (upn: the UPN or the login made of its local part; mail,
                             cn, samAccountName) */
     DIRECTORY_INVALID,   /* the directory refuses the value: permanent, `field` if it says which */
@@ -107,6 +108,16 @@ typedef struct directory_ops {
      * re-reading. */
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id,
                                      directory_error *e);
+
+    /* Makes users members of one group, up to 20 a request where the directory can. `each` (count entries) gets the class of every
+     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`.
+     * NULL while the connector has none. */
+    directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
+                                   directory_class *each, directory_error *e);
+    /* Assigns and takes away licences by part number or ID; lists end with NULL. DIRECTORY_ALREADY: it was so. NULL: the directory
+     * has no licences. */
+    directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
+                                    const char *const *remove, directory_error *e);
 
     /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero
      * stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces
