@@ -168,8 +168,9 @@ sub in_each_step {
     }
     push @cases, $loner;
     all_wait($stack, $gate, @cases);
-    my ($owner) = $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND directory = 'onPremises'");
-    ok($owner->[0], 'and a worker that is or will be dead is in a sync');
+    # Once begun it stays so: the gate holds its search.
+    ok(wait_until(20, sub { my ($owner) = $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND directory = 'onPremises'"); $owner->[0] }),
+        'and a worker that is or will be dead is in a sync');
     $victim->kill9;
     $gate->release($_->{name}, $_->{how}) for @cases;
     $gate->release(sync => 'lost');
