@@ -60,12 +60,15 @@ typedef struct graph_request {
     int cost;                    /* resource units, contract 7; 0: 1 */
     int low_priority;            /* x-ms-throttle-priority: low (sync) */
     size_t max_bytes;            /* of the answer; 0: 8 MiB */
+    int raw;                     /* a 2xx body is given as it came, in answer->bytes: pages of a sync are read without building trees */
     const char *doing;           /* for messages: "creating the user" */
 } graph_request;
 
 typedef struct graph_answer {
     int status;                  /* 0: none came */
-    json_t *json;                /* body; NULL when empty or no JSON; belongs to the call's pool */
+    json_t *json;                /* body; NULL when empty or no JSON (or raw); belongs to the call's pool */
+    char *bytes;                 /* raw: the body, ended by NUL, in the call's pool, for the caller to change; else NULL */
+    size_t bytes_len;
     const char *code;            /* error.code, or "" */
     const char *message;         /* error.message, cleaned, or "" */
     const char *detail_code, *detail_target; /* first of error.details, or "" */
@@ -108,7 +111,8 @@ const char *graph_group_retained(const json_t *group);
 
 #define GRAPH_USER_SELECT                                                                                                        \
     "id,userPrincipalName,displayName,givenName,surname,department,jobTitle,mail,accountEnabled,userType,createdDateTime,"       \
-    "companyName,officeLocation,city,country,employeeId,onPremisesSyncEnabled,onPremisesImmutableId,assignedLicenses"
+    "companyName,officeLocation,city,country,employeeId,onPremisesSyncEnabled,onPremisesImmutableId,assignedLicenses,"           \
+    "proxyAddresses"
 
 /* The API's user as the cache takes it; licenses by their skuPartNumber where the session knows it (graph_license.c), else the
  * skuId. 0 when it has no id. */
