@@ -5,51 +5,15 @@
 
 #include "core/json.h"
 #include "core/openapi_schemas.h"
+#include "core/param.h"
 #include "core/rest.h"
-
-static const char *const param_types[] = {
-    [IDA_PARAM_STRING] = "string", [IDA_PARAM_INTEGER] = "integer", [IDA_PARAM_BOOLEAN] = "boolean",
-    [IDA_PARAM_LIST] = "array",    [IDA_PARAM_TIME] = "string",
-};
-
-static json_t *words(const char *const *allowed)
-{
-    json_t *list = json_array();
-    for (int i = 0; allowed[i]; i++) {
-        json_array_append_new(list, json_string(allowed[i]));
-    }
-    return list;
-}
-
-static json_t *schema_of(const ida_param *p)
-{
-    json_t *schema = json_pack("{s:s}", "type", param_types[p->type]);
-    json_t *inner = schema;
-    if (p->type == IDA_PARAM_LIST) {
-        inner = json_pack("{s:s}", "type", "string");
-        json_object_set_new(schema, "items", inner);
-    }
-    if (p->allowed) {
-        json_object_set_new(inner, "enum", words(p->allowed));
-    }
-    if (p->type == IDA_PARAM_TIME) {
-        json_object_set_new(schema, "format", json_string("date-time"));
-    }
-    if (p->type == IDA_PARAM_INTEGER) {
-        json_object_set_new(schema, "minimum", json_integer(p->min));
-        json_object_set_new(schema, "maximum", json_integer(p->max));
-    } else if (p->type == IDA_PARAM_STRING && p->max) {
-        json_object_set_new(schema, "maxLength", json_integer(p->max));
-    }
-    return schema;
-}
 
 static json_t *query_parameters(const ida_operation *op)
 {
     json_t *list = json_array();
     for (const ida_param *p = op->params; p->name; p++) {
         json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query", "required",
-                                  (p->flags & IDA_PARAM_REQUIRED) != 0, "description", p->description, "schema", schema_of(p));
+                                  (p->flags & IDA_PARAM_REQUIRED) != 0, "description", p->description, "schema", ida_param_schema(p));
         if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
@@ -61,20 +25,7 @@ static json_t *query_parameters(const ida_operation *op)
 
 static json_t *request_body(const ida_operation *op)
 {
-    json_t *properties = json_object(), *required = json_array();
-    for (const ida_param *p = op->params; p->name; p++) {
-        if (p->flags & IDA_PARAM_REFUSED) {
-            continue;
-        }
-        json_t *schema = schema_of(p);
-        json_object_set_new(schema, "description", json_string(p->description));
-        json_object_set_new(properties, p->name, schema);
-        if (p->flags & IDA_PARAM_REQUIRED) {
-            json_array_append_new(required, json_string(p->name));
-        }
-    }
-    return json_pack("{s:b, s:{s:{s:{s:s, s:o, s:o}}}}", "required", 1, "content", "application/json", "schema", "type", "object",
-                     "required", required, "properties", properties);
+    return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema", ida_params_schema(op->params));
 }
 
 static json_t *json_content(const char *schema, int wrapped)
@@ -117,6 +68,9 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
     }
     json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId", json_sprintf("%s%s", op->name, suffix), "summary", op->summary,
                               "responses", responses(op));
+    if (op->description) {
+        json_object_set_new(entry, "description", json_string(op->description));
+    }
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
     } else {
@@ -153,6 +107,9 @@ char *ida_openapi(apr_pool_t *pool)
         }
         if (op->alias_path) {
             add_door(paths, op, op->alias_method, op->alias_path, ".alias");
+        }
+        if (op->output) {
+            json_object_set_new(schemas, op->schema, json_loads(op->output, 0, NULL));
         }
     }
     for (size_t i = 0; i < sizeof openapi_schemas / sizeof *openapi_schemas; i++) {

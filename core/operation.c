@@ -3,18 +3,18 @@
 #include "core/operation.h"
 
 #include <apr_strings.h>
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
 #include "core/op.h"
+#include "core/param.h"
 #include "core/store_audit.h"
 #include "core/store_user.h"
 #include "core/text.h"
 
 #define AUDIT_TEXT_MAX 256 /* bytes of one argument in an audit record */
+#define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
 
 const ida_operation *const ida_operations[] = {
     &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_task_get, &ida_op_task_list, &ida_op_task_cancel, NULL,
@@ -33,10 +33,30 @@ static ida_kind admit_module(ida_call *call, ida_module module)
     if (*(const int *)((const char *)call->tenant + modules[module].enabled)) {
         return IDA_OK;
     }
+    int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
     return ida_fail(call->c, IDA_FORBIDDEN,
-                    "The %s module is not enabled for this tenant. An administrator enables it with \"modules\":{\"%s\":true} in "
-                    "the tenant document.",
-                    modules[module].name, modules[module].member);
+                    "The %s module is %snot enabled for this tenant. %sAn administrator enables it with "
+                    "\"modules\":{\"%s\":true} in the tenant document.",
+                    modules[module].name, tool && !public ? "required for this tool and is " : "",
+                    tool ? "Retrying will not help. " : "", modules[module].member);
+}
+
+/* Assistants get keys that cannot change anything, also by another door: a key that may write is none for MCP. */
+static ida_kind admit_scope(ida_call *call)
+{
+    int read_only = call->principal->access == IDA_ACCESS_READ_ONLY;
+    if (call->face == IDA_FACE_MCP && !read_only) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key is missing the required 'read' scope. Retrying will not help, and the scope cannot be added: an "
+                        "administrator creates a new key with the access level \"Read only\" and gives its MCP secret to this "
+                        "client.");
+    }
+    if (call->operation->scope == IDA_SCOPE_WRITE && read_only) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key of \"%s\" is read-only and may not change anything. Use a key with full access.",
+                        call->principal->username);
+    }
+    return IDA_OK;
 }
 
 ida_kind ida_operation_admit(ida_call *call)
@@ -46,12 +66,7 @@ ida_kind ida_operation_admit(ida_call *call)
     if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
         kind = admit_module(call, op->module);
     }
-    if (!kind && op->scope == IDA_SCOPE_WRITE && call->principal->access == IDA_ACCESS_READ_ONLY) {
-        kind = ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key of \"%s\" is read-only and may not change anything. Use a key with full access.",
-                        call->principal->username);
-    }
-    return kind;
+    return kind ? kind : admit_scope(call);
 }
 
 /* --- arguments --- */
@@ -66,107 +81,6 @@ static const ida_param *find_param(const ida_operation *op, const char *name)
     return NULL;
 }
 
-static char *words_of(apr_pool_t *pool, const char *const *allowed)
-{
-    char *text = apr_pstrdup(pool, "");
-    for (int i = 0; allowed[i]; i++) {
-        text = apr_pstrcat(pool, text, i ? ", " : "", allowed[i], NULL);
-    }
-    return text;
-}
-
-static int allowed_word(const ida_param *p, const char *word)
-{
-    for (int i = 0; p->allowed && p->allowed[i]; i++) {
-        if (strcmp(p->allowed[i], word) == 0) {
-            return 1;
-        }
-    }
-    return p->allowed == NULL;
-}
-
-static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given)
-{
-    const char *text = json_is_string(given) ? ida_present(c->pool, json_string_value(given)) : NULL;
-    if (!json_is_string(given)) {
-        ida_fault_add(c, p->name, "must be a string");
-    } else if (!text) {
-        ida_fault_add(c, p->name, "must not be empty");
-    } else if (p->max && ida_utf16_length(text) > (size_t)p->max) {
-        ida_fault_add(c, p->name, "must be at most %lld characters", (long long)p->max);
-    } else if (!allowed_word(p, text)) {
-        ida_fault_add(c, p->name, "must be one of %s", words_of(c->pool, p->allowed));
-    } else {
-        return json_string(text);
-    }
-    return NULL;
-}
-
-static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given)
-{
-    int64_t number = json_integer_value(given);
-    int good = json_is_integer(given);
-    if (json_is_string(given)) { /* a query parameter */
-        const char *text = json_string_value(given);
-        char *end;
-        errno = 0;
-        number = strtoll(text, &end, 10);
-        good = *text >= '-' && *text <= '9' && !*end && !errno;
-    }
-    if (!good || number < p->min || number > p->max) {
-        ida_fault_add(c, p->name, "must be a whole number from %lld to %lld", (long long)p->min, (long long)p->max);
-        return NULL;
-    }
-    return json_integer(number);
-}
-
-static json_t *check_boolean(ida_ctx *c, const ida_param *p, const json_t *given)
-{
-    const char *text = json_string_value(given);
-    if (json_is_boolean(given) || (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))) {
-        return json_boolean(text ? text[0] == 't' : json_is_true(given));
-    }
-    ida_fault_add(c, p->name, "must be true or false");
-    return NULL;
-}
-
-/* A JSON array of words, or a comma list in a query. */
-static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given)
-{
-    json_t *list = json_array();
-    if (json_is_string(given)) {
-        char *rest = apr_pstrdup(c->pool, json_string_value(given)), *last = NULL;
-        for (char *word = apr_strtok(rest, ",", &last); word; word = apr_strtok(NULL, ",", &last)) {
-            const char *trimmed = ida_present(c->pool, word);
-            if (trimmed) {
-                json_array_append_new(list, json_string(trimmed));
-            }
-        }
-    } else if (json_is_array(given)) {
-        json_array_extend(list, (json_t *)given);
-    }
-    size_t i;
-    json_t *word;
-    int good = json_array_size(list) > 0;
-    json_array_foreach(list, i, word) {
-        good = good && json_is_string(word) && allowed_word(p, json_string_value(word));
-    }
-    if (!good) {
-        ida_fault_add(c, p->name, "must name one or more of %s", p->allowed ? words_of(c->pool, p->allowed) : "a list of texts");
-        json_decref(list);
-        return NULL;
-    }
-    return list;
-}
-
-typedef json_t *(*check_fn)(ida_ctx *c, const ida_param *p, const json_t *given);
-static const check_fn checks[] = {
-    [IDA_PARAM_STRING] = check_string,
-    [IDA_PARAM_INTEGER] = check_integer,
-    [IDA_PARAM_BOOLEAN] = check_boolean,
-    [IDA_PARAM_LIST] = check_list,
-};
-
 /* Replaces what was given by checked, typed values. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
 {
@@ -177,10 +91,11 @@ static ida_kind check_arguments(ida_call *call)
     json_object_foreach(call->arguments, name, given) {
         const ida_param *p = find_param(op, name);
         if (!p) {
-            ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "is no parameter of this operation");
+            ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "is no parameter of this operation%s",
+                          ida_param_names(call->c->pool, op->params));
             continue;
         }
-        json_t *value = checks[p->type](call->c, p, given);
+        json_t *value = ida_param_check(call->c, p, given, call->face == IDA_FACE_REST);
         if (value) {
             json_object_set_new(checked, name, value);
         }
@@ -195,6 +110,74 @@ static ida_kind check_arguments(ida_call *call)
         call->arguments = checked;
     }
     return kind;
+}
+
+int64_t ida_argument_time(const ida_call *call, const char *name)
+{
+    const char *text = ida_json_string(call->arguments, name);
+    int64_t at = 0;
+    return text && ida_param_time(text, &at) ? at : 0;
+}
+
+/* --- results of tools --- */
+
+/* Walks `path` ("sections.*.items") from `at` on and adds the array at its end to `out`. */
+static void find_pages(const json_t *at, const char *path, json_t *out)
+{
+    size_t len = strcspn(path, ".");
+    if (!*path) {
+        if (json_is_array(at)) {
+            json_array_append(out, (json_t *)at);
+        }
+        return;
+    }
+    const char *rest = path + len + (path[len] == '.');
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)at, name, value) {
+        if ((len == 1 && *path == '*') || (strlen(name) == len && strncmp(name, path, len) == 0)) {
+            find_pages(value, rest, out);
+        }
+    }
+}
+
+json_t *ida_operation_pages(const ida_operation *op, const json_t *result)
+{
+    json_t *out = json_array();
+    if (op->paged) {
+        find_pages(result, op->paged, out);
+    }
+    return out;
+}
+
+static int64_t count_items(const ida_call *call)
+{
+    json_t *pages = ida_operation_pages(call->operation, call->result), *page;
+    int64_t count = call->operation->paged ? 0 : 1;
+    size_t i;
+    json_array_foreach(pages, i, page) {
+        count += (int64_t)json_array_size(page);
+    }
+    json_decref(pages);
+    return count;
+}
+
+/* Directory text is whatever somebody typed somewhere. Cursors are ours, and useless when cut. */
+static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
+{
+    const char *member;
+    json_t *inner;
+    size_t i;
+    if (json_is_string(value)) {
+        size_t max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
+        json_string_set(value, ida_clean(pool, json_string_value(value), json_string_length(value), max));
+    }
+    json_object_foreach(value, member, inner) {
+        clean_texts(pool, inner, member);
+    }
+    json_array_foreach(value, i, inner) {
+        clean_texts(pool, inner, NULL);
+    }
 }
 
 /* --- audit --- */
@@ -235,15 +218,17 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     const char *target = call->target ? call->target : ida_json_string(call->arguments, "userPrincipalName");
     a->actor = call->principal->username;
     a->label = call->principal->label;
-    a->action = call->operation ? call->operation->name : "request";
+    a->action = call->operation ? call->operation->name : call->face == IDA_FACE_MCP ? "mcp" : "request";
     a->target = target ? ida_clean(c->pool, target, strlen(target), AUDIT_TEXT_MAX) : NULL;
     a->endpoint = call->endpoint;
     a->parameters = sanitised(call);
-    a->outcome = ida_kind_code(kind);
+    int tool = call->operation && call->operation->tool;
+    a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);
     const char *reason = kind ? ida_public_message(c) : NULL;
     a->detail = reason          ? reason
                 : kind          ? ida_kind_text(kind)
                 : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+                : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count, call->count == 1 ? "" : "s")
                                 : NULL;
     return a;
 }
@@ -290,6 +275,10 @@ ida_kind ida_operation_run(ida_call *call)
     }
     if (!kind) {
         kind = op->run(call);
+    }
+    if (!kind && op->tool) {
+        clean_texts(call->c->pool, call->result, NULL);
+        call->count = count_items(call);
     }
     if (kind) {
         call->audit_written = 0;

@@ -1,5 +1,5 @@
-/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and (later) MCP are two faces of it;
- * argument checks, the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
+/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and MCP are two faces of it; argument
+ * checks, tools/list, the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
 #ifndef IDA_OPERATION_H
 #define IDA_OPERATION_H
 
@@ -19,7 +19,7 @@ typedef enum ida_param_type {
     IDA_PARAM_INTEGER,
     IDA_PARAM_BOOLEAN,
     IDA_PARAM_LIST,
-    IDA_PARAM_TIME
+    IDA_PARAM_TIME /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC, see ida_argument_time */
 } ida_param_type;
 
 typedef enum ida_param_flags {
@@ -34,7 +34,7 @@ typedef struct ida_param {
     int flags;
     int64_t min, max;           /* integers: range; strings: characters; 0, 0 = no limit */
     const char *const *allowed; /* NULL-terminated words, or NULL */
-    const char *description;    /* first sentence sufficient; goes into OpenAPI */
+    const char *description;    /* first sentence sufficient, with format and example; goes into OpenAPI and tools/list */
 } ida_param;
 
 typedef struct ida_operation ida_operation;
@@ -59,15 +59,32 @@ typedef struct ida_call {
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
+    int64_t count;                  /* items in the result, for the audit record; counted by ida_operation_run */
     ida_audit *audit;               /* the record of this call */
     int audit_written;              /* 1: already in the outbox, with the work's own transaction; else the face spools it */
+    /* 1 when the caller has closed its connection: nobody waits for an answer. NULL: cannot be known. For work in rounds. */
+    int (*gone)(void *baton);
+    void *gone_baton;
 } ida_call;
 
 struct ida_operation {
     const char *name;               /* "user.create" */
     const char *method, *path;      /* REST; path below {base_url}, "/v1/api/user" */
     const char *alias_method, *alias_path; /* a second REST door to the same operation, or NULL */
-    const char *tool;               /* MCP tool name or NULL */
+    /* MCP: name of the tool, or NULL for operations that are none. All tools read (tests insist). */
+    const char *tool;
+    const char *title;              /* of the tool, two to four words */
+    /* Of the tool, written for a model: three to five sentences, at most 900 bytes. The first says what it returns and suffices
+     * alone; then when to use it and which sibling instead, identifiers accepted, limits, what it does not do. */
+    const char *description;
+    /* JSON Schema (2020-12, no $ref) of the result as compact text: root {"type":"object"}, every member that can come, only
+     * those required that always come, no additionalProperties. Published in tools/list as outputSchema and in OpenAPI under
+     * the name `schema`. Members that the faces add (truncated, note) are put in by tools/list. Macros: core/op_schema.h */
+    const char *output;
+    /* Path of the arrays in the result that `limit` counts: "items", "sections.*.items", "roleTemplate.groups". A result too
+     * large for a model is cut there, by running the operation again with a smaller limit: so that its nextCursor goes on at
+     * the first item left out. NULL: one item, nothing to page. */
+    const char *paged;
     ida_scope scope;
     ida_module module;
     int body;                       /* 1: arguments come as a JSON body */
@@ -77,7 +94,7 @@ struct ida_operation {
     const ida_param *params;        /* terminated by name NULL */
     ida_kind (*run)(ida_call *call);
     const char *summary;            /* for OpenAPI */
-    const char *schema;             /* name of the result's schema in OpenAPI */
+    const char *schema;             /* name of the result's schema in OpenAPI; of a tool: its `output` under this name */
 };
 
 extern const ida_operation *const ida_operations[]; /* NULL-terminated */
@@ -85,11 +102,17 @@ extern const ida_operation *const ida_operations[]; /* NULL-terminated */
 /* Module and scope: what can be decided before a body is read. IDA_FORBIDDEN naming the module or the access level. */
 ida_kind ida_operation_admit(ida_call *call);
 
-/* Arguments, run, audit record. Call after ida_operation_admit. In every outcome call->audit is set. */
+/* Milliseconds UTC of a checked IDA_PARAM_TIME argument; 0 when it was not given. */
+int64_t ida_argument_time(const ida_call *call, const char *name);
+
+/* Arguments, run, audit record. The result of a tool has its texts cleaned (ida_clean) and capped, whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
 
 /* For run functions of writes: puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
+
+/* The arrays that op->paged names in `result`, as a new array of borrowed-by-reference arrays; empty when there is none. */
+json_t *ida_operation_pages(const ida_operation *op, const json_t *result);
 
 /* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429...
  * `operation` may be NULL. */

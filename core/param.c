@@ -1,0 +1,283 @@
+/* Owns what one argument may be and how that is said: checks and JSON Schema out of the same entry. Must not know operations,
+ * nor how an argument arrived but for the one question whether it was a text of a query. */
+#include "core/param.h"
+
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+
+#define SENT_MAX 64 /* bytes of what was sent that a message repeats */
+#define LIST_MAX 32 /* words of a list */
+
+static char *words_of(apr_pool_t *pool, const char *const *allowed)
+{
+    char *text = apr_pstrdup(pool, "");
+    for (int i = 0; allowed[i]; i++) {
+        text = apr_pstrcat(pool, text, i ? ", " : "", allowed[i], NULL);
+    }
+    return text;
+}
+
+static int allowed_word(const ida_param *p, const char *word)
+{
+    for (int i = 0; p->allowed && p->allowed[i]; i++) {
+        if (strcmp(p->allowed[i], word) == 0) {
+            return 1;
+        }
+    }
+    return p->allowed == NULL;
+}
+
+/* ", not \"5\"": what was sent, safe to repeat. For models, who see their call only as they meant it; the sender of a query
+ * has it before him. */
+static const char *not_sent(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    if (texts || (p->flags & IDA_PARAM_OMIT)) {
+        return "";
+    }
+    char *text = json_is_object(given) || json_is_array(given) ? NULL : json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *what = text ? ida_clean(c->pool, text, strlen(text), SENT_MAX) : json_is_array(given) ? "a list" : "an object";
+    free(text);
+    return apr_pstrcat(c->pool, ", not ", what, NULL);
+}
+
+static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    const char *text = json_is_string(given) ? ida_present(c->pool, json_string_value(given)) : NULL;
+    if (!json_is_string(given)) {
+        ida_fault_add(c, p->name, "must be a string%s", not_sent(c, p, given, texts));
+    } else if (!text) {
+        ida_fault_add(c, p->name, "must not be empty");
+    } else if (p->max && ida_utf16_length(text) > (size_t)p->max) {
+        ida_fault_add(c, p->name, "must be at most %lld characters", (long long)p->max);
+    } else if (!allowed_word(p, text)) {
+        ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed), not_sent(c, p, given, texts));
+    } else {
+        return json_string(text);
+    }
+    return NULL;
+}
+
+static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    int64_t number = json_integer_value(given);
+    int good = json_is_integer(given);
+    if (texts && json_is_string(given)) {
+        const char *text = json_string_value(given);
+        char *end;
+        errno = 0;
+        number = strtoll(text, &end, 10);
+        good = *text >= '-' && *text <= '9' && !*end && !errno;
+    }
+    if (!good || number < p->min || number > p->max) {
+        ida_fault_add(c, p->name, "must be a whole number from %lld to %lld%s", (long long)p->min, (long long)p->max,
+                      not_sent(c, p, given, texts));
+        return NULL;
+    }
+    return json_integer(number);
+}
+
+static json_t *check_boolean(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    const char *text = texts ? json_string_value(given) : NULL;
+    if (json_is_boolean(given) || (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))) {
+        return json_boolean(text ? text[0] == 't' : json_is_true(given));
+    }
+    ida_fault_add(c, p->name, "must be true or false%s", not_sent(c, p, given, texts));
+    return NULL;
+}
+
+/* A JSON array of words, or a comma list in a query. */
+static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    json_t *list = json_array();
+    if (texts && json_is_string(given)) {
+        char *rest = apr_pstrdup(c->pool, json_string_value(given)), *last = NULL;
+        for (char *word = apr_strtok(rest, ",", &last); word; word = apr_strtok(NULL, ",", &last)) {
+            const char *trimmed = ida_present(c->pool, word);
+            if (trimmed) {
+                json_array_append_new(list, json_string(trimmed));
+            }
+        }
+    } else if (json_is_array(given)) {
+        json_array_extend(list, (json_t *)given);
+    }
+    size_t i, count = json_array_size(list);
+    json_t *word;
+    int good = count > 0 && count <= LIST_MAX;
+    json_array_foreach(list, i, word) {
+        good = good && json_is_string(word) && allowed_word(p, json_string_value(word));
+    }
+    if (!good) {
+        ida_fault_add(c, p->name, "must name one or more of %s%s", p->allowed ? words_of(c->pool, p->allowed) : "a list of texts",
+                      json_is_array(given) ? "" : not_sent(c, p, given, texts));
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+/* --- times --- */
+
+/* `count` digits at *at as a number; -1 when they are not. Moves on. */
+static int digits(const char **at, int count)
+{
+    int number = 0;
+    for (int i = 0; i < count; i++, (*at)++) {
+        if (**at < '0' || **at > '9') {
+            return -1;
+        }
+        number = number * 10 + (**at - '0');
+    }
+    return number;
+}
+
+static int skip(const char **at, char wanted)
+{
+    return **at == wanted ? (*at)++, 1 : 0;
+}
+
+static int days_in(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[month - 1] + (month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
+}
+
+/* "T09:30:00.25+02:00" from *at on; offset in minutes. */
+static int read_clock(const char **at, apr_time_exp_t *t, int *offset)
+{
+    t->tm_hour = digits(at, 2);
+    if (t->tm_hour < 0 || t->tm_hour > 23 || !skip(at, ':') || (t->tm_min = digits(at, 2)) < 0 || t->tm_min > 59 ||
+        !skip(at, ':') || (t->tm_sec = digits(at, 2)) < 0 || t->tm_sec > 60) {
+        return 0;
+    }
+    if (skip(at, '.')) {
+        int scale = 100000, any = 0;
+        for (; **at >= '0' && **at <= '9'; (*at)++, scale /= 10, any = 1) {
+            t->tm_usec += (**at - '0') * scale;
+        }
+        if (!any) {
+            return 0;
+        }
+    }
+    if (skip(at, 'Z') || skip(at, 'z')) {
+        return 1;
+    }
+    int sign = skip(at, '+') ? 1 : skip(at, '-') ? -1 : 0;
+    int hours = sign ? digits(at, 2) : -1;
+    int minutes = hours >= 0 && skip(at, ':') ? digits(at, 2) : -1;
+    *offset = sign * (hours * 60 + minutes);
+    return hours >= 0 && hours <= 23 && minutes >= 0 && minutes <= 59;
+}
+
+int ida_param_time(const char *text, int64_t *at_ms)
+{
+    const char *at = text;
+    apr_time_exp_t t = {0};
+    int year = digits(&at, 4), month = year >= 1970 && skip(&at, '-') ? digits(&at, 2) : -1;
+    int day = month >= 1 && month <= 12 && skip(&at, '-') ? digits(&at, 2) : -1, offset = 0;
+    if (day < 1 || day > days_in(year, month)) {
+        return 0;
+    }
+    t.tm_year = year - 1900;
+    t.tm_mon = month - 1;
+    t.tm_mday = day;
+    if (*at && !((skip(&at, 'T') || skip(&at, 't') || skip(&at, ' ')) && read_clock(&at, &t, &offset) && !*at)) {
+        return 0;
+    }
+    apr_time_t us;
+    if (apr_time_exp_get(&us, &t) != APR_SUCCESS) {
+        return 0;
+    }
+    *at_ms = us / 1000 - (int64_t)offset * 60000;
+    return *at_ms > 0;
+}
+
+static json_t *check_time(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    int64_t at;
+    if (!json_is_string(given) || !ida_param_time(json_string_value(given), &at)) {
+        ida_fault_add(c, p->name, "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s", not_sent(c, p, given, texts));
+        return NULL;
+    }
+    return json_string(ida_utc_text(c->pool, at));
+}
+
+/* --- both ways --- */
+
+typedef json_t *(*check_fn)(ida_ctx *c, const ida_param *p, const json_t *given, int texts);
+
+static const struct {
+    const char *name; /* of JSON Schema */
+    check_fn check;
+} types[] = {
+    [IDA_PARAM_STRING] = {"string", check_string}, [IDA_PARAM_INTEGER] = {"integer", check_integer},
+    [IDA_PARAM_BOOLEAN] = {"boolean", check_boolean}, [IDA_PARAM_LIST] = {"array", check_list},
+    [IDA_PARAM_TIME] = {"string", check_time},
+};
+
+json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+{
+    return types[p->type].check(c, p, given, texts);
+}
+
+const char *ida_param_names(apr_pool_t *pool, const ida_param *params)
+{
+    const char *text = "";
+    for (const ida_param *p = params; p->name; p++) {
+        if (!(p->flags & IDA_PARAM_REFUSED)) {
+            text = apr_pstrcat(pool, text, *text ? ", " : "", p->name, NULL);
+        }
+    }
+    return apr_pstrcat(pool, "; it takes ", *text ? text : "none", NULL);
+}
+
+json_t *ida_param_schema(const ida_param *p)
+{
+    json_t *schema = json_pack("{s:s}", "type", types[p->type].name), *inner = schema;
+    if (p->type == IDA_PARAM_LIST) {
+        inner = json_pack("{s:s}", "type", "string");
+        json_object_set_new(schema, "items", inner);
+    }
+    if (p->allowed) {
+        json_t *words = json_array();
+        for (int i = 0; p->allowed[i]; i++) {
+            json_array_append_new(words, json_string(p->allowed[i]));
+        }
+        json_object_set_new(inner, "enum", words);
+    }
+    if (p->type == IDA_PARAM_INTEGER) {
+        json_object_set_new(schema, "minimum", json_integer(p->min));
+        json_object_set_new(schema, "maximum", json_integer(p->max));
+    } else if (p->type == IDA_PARAM_STRING && p->max) {
+        json_object_set_new(schema, "maxLength", json_integer(p->max));
+    }
+    return schema;
+}
+
+json_t *ida_params_schema(const ida_param *params)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (const ida_param *p = params; p->name; p++) {
+        if (p->flags & IDA_PARAM_REFUSED) {
+            continue;
+        }
+        json_t *schema = ida_param_schema(p);
+        json_object_set_new(schema, "description", json_string(p->description));
+        json_object_set_new(properties, p->name, schema);
+        if (p->flags & IDA_PARAM_REQUIRED) {
+            json_array_append_new(required, json_string(p->name));
+        }
+    }
+    json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
+    if (json_array_size(required)) {
+        json_object_set(schema, "required", required);
+    }
+    json_decref(required);
+    return schema;
+}

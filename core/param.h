@@ -1,0 +1,23 @@
+/* One argument of an operation: checking a value that was given, and describing it as JSON Schema. */
+#ifndef IDA_PARAM_H
+#define IDA_PARAM_H
+
+#include "core/operation.h"
+
+/* The checked, typed value (a new reference), or NULL with a fault noted that says what is allowed and what was sent. `texts`:
+ * the values come as texts (a query) and stand for numbers, truth values and comma lists too; else types are not bent. */
+json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts);
+
+/* "; it takes query, department, limit, cursor" or "; it takes none": for a name that is no parameter. */
+const char *ida_param_names(apr_pool_t *pool, const ida_param *params);
+
+/* JSON Schema of one value, without its description. New reference. */
+json_t *ida_param_schema(const ida_param *p);
+
+/* {"type":"object","properties":{...},"required":[...]}; refused parameters are left out. New reference. */
+json_t *ida_params_schema(const ida_param *params);
+
+/* A date YYYY-MM-DD (its first instant in UTC), or RFC 3339 date and time with any offset. 0 when it is neither. *at in ms. */
+int ida_param_time(const char *text, int64_t *at);
+
+#endif
