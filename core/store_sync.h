@@ -16,6 +16,7 @@ typedef struct sync_user {
     const char **licenses;    /* NULL: not told; empty list: none */
     int enabled, guest;
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
+    int sign_ins_untold;      /* 1: the answer said nothing of sign-ins: the three times in the cache stay */
     const char *manager_id;   /* or manager_dn */
     const char *manager_dn, *manager_dn_key;
     const char *dn, *dn_key, *anchor, *stamp;
@@ -48,9 +49,13 @@ ida_kind sync_run_begin(sync_run **run, store *s, ida_ctx *c, apr_pool_t *pool, 
 
 /* Items into the run's buffer, flushed to staging when it is full (short transactions). Arguments are copied. */
 ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user);
-/* The group with its complete list of direct members (placeholder left out). */
+/* The group with its complete list of direct members (placeholder left out). `members` NULL: the group alone, its members come apart, in slices and
+ * single changes, over as many calls and in any order (before the group too); the group may be told again at any time, the last word holds. */
 ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count);
-/* Change of single members without the rest (incremental values). */
+/* Some members of a group told with NULL. In a full run the union of its slices, with its single changes, is its complete list when the run is
+ * committed (no slice: nobody). In any other run they are added to those it has. */
+ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count);
+/* Change of a single member without the rest (incremental values); the last word for a member holds, a whole list replaces all before it. */
 ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed);
 /* Entry gone. kind "user" or "group". Unknown IDs are no-ops. */
 ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id);

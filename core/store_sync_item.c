@@ -184,10 +184,11 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
         {"enabled", user->enabled != 0},
         {"guest", user->guest != 0},
         {"created_at", user->created_at},
-        {"last_sign_in_at", user->last_sign_in_at},
+        {"last_sign_in_at", user->last_sign_in_at}, /* these three: not when untold */
         {"last_noninteractive_at", user->last_noninteractive_at},
         {"last_success_at", user->last_success_at},
     };
+    const size_t told = sizeof numbers / sizeof *numbers - (user->sign_ins_untold ? 3 : 0);
     int further = length(user->addresses), count = 0;
     const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
     const char *upn_key = folded(pool, user->upn), *mail_key = folded(pool, user->mail), *name_key = searchable(pool, user->display_name);
@@ -196,7 +197,7 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         put_text(&t, texts[i].member, texts[i].text);
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < told; i++) {
         put_number(&t, numbers[i].member, numbers[i].number);
     }
     put(&t, "upn_key", upn_key);
@@ -214,15 +215,15 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     }
     put_set(&t, "addresses", addresses, count);
     if (user->licenses) {
-        int names = length(user->licenses), told = 0;
+        int names = length(user->licenses), named = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
         for (int i = 0; i < names; i++) {
             const char *name = cache_key(pool, user->licenses[i]);
             if (name) {
-                licenses[told++] = name;
+                licenses[named++] = name;
             }
         }
-        put_set(&t, "licenses", licenses, told);
+        put_set(&t, "licenses", licenses, named);
     }
     cache_text_add(&t, "}");
     return t.bytes;
@@ -244,7 +245,9 @@ const char *cache_group_item(apr_pool_t *pool, const sync_group *group, int memb
     put(&t, "dn_key", cache_key(pool, group->dn_key));
     put(&t, "list", list);
     put_number(&t, "synced", group->synced != 0);
-    put_number(&t, "members", members);
+    if (members >= 0) {
+        put_number(&t, "members", members);
+    }
     cache_text_add(&t, "}");
     return t.bytes;
 }

@@ -222,11 +222,12 @@ static ida_kind stage_list(sync_run *run, ida_ctx *c, const char *group_id, int6
 
 ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count)
 {
-    int kept = 0;
+    /* Members that come apart are changes on top of an empty list, or of what there is: whenever they came. */
+    int kept = members || run->full ? 0 : -1;
     const char *list = NULL;
-    int64_t seq = ++run->seq;
+    int64_t seq = members ? ++run->seq : 0;
     ida_kind kind = id_check(c, group->id);
-    if (!kind) {
+    if (!kind && members) {
         kind = stage_list(run, c, group->id, seq, members, count, &kept, &list);
     }
     if (kind) {
@@ -246,6 +247,15 @@ ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const 
     }
     stage(run, "change", apr_pstrdup(run->buffer_pool, group_id), item, removed ? "remove" : "add", ++run->seq, NULL, NULL);
     return flush_when_full(run, c);
+}
+
+ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
+{
+    ida_kind kind = IDA_OK;
+    for (int i = 0; !kind && i < count; i++) {
+        kind = sync_run_member(run, c, group_id, &members[i], 0);
+    }
+    return kind;
 }
 
 static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)

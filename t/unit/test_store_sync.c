@@ -693,6 +693,55 @@ static void members(const char *dsn, const char *name)
     passed("%s: lists and single members", name);
 }
 
+/* A cloud directory tells large groups in pieces and leaves out what it was not asked. */
+static void slices(const char *dsn, const char *name)
+{
+    enum { MANY = 3000, PIECE = 300 };
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *run;
+    sync_summary summary;
+    sync_group g = {.id = "pieces", .name = "Pieces", .kind = "security"};
+    ida_group *found;
+    sync_member *list = apr_pcalloc(pool, MANY * sizeof *list);
+    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    for (int i = 0; i < MANY; i++) {
+        list[i] = (sync_member){.id = text_of("w%d", i), .kind = "user"};
+    }
+    for (int round = 0; round < 3; round++) { /* all, all again, a part: what is missing goes */
+        int last = round == 2 ? 2 * PIECE : MANY;
+        must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+        for (int i = 0; i < MANY; i++) {
+            sync_user u = {.id = list[i].id, .upn = text_of("w%d@contoso.example", i), .enabled = 1, .last_sign_in_at = 7000 + round, .sign_ins_untold = round > 0};
+            must(sync_run_user(run, c, &u), c, "user");
+        }
+        for (int at = last - PIECE; at >= 0; at -= PIECE) {
+            must(sync_run_slice(run, c, "pieces", list + at, PIECE), c, "slice");
+            if (at % (2 * PIECE) == 0) {
+                g.name = text_of("Pieces %d", at);
+                must(sync_run_group(run, c, &g, NULL, 0), c, "group");
+            }
+        }
+        must(sync_run_slice(run, c, "pieces", list, 10), c, "told twice");
+        must(sync_run_member(run, c, "pieces", &list[5], 1), c, "removed after its slice");
+        must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+        must(store_group_find(s, c, tenant, "pieces", &found), c, "find");
+        is_int(found->member_count, last - 1, "the union of the slices is the list");
+        is_str(found->name, "Pieces 0", "the last word names the group");
+    }
+    ida_user *w7;
+    must(store_user_by_upn(s, c, tenant, "w7@contoso.example", &w7), c, "user");
+    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not told stay");
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    must(sync_run_slice(run, c, "pieces", list + 1000, PIECE), c, "slice");
+    must(sync_run_group(run, c, &g, NULL, 0), c, "group");
+    must(sync_run_member(run, c, "pieces", &list[1], 1), c, "remove");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(store_group_find(s, c, tenant, "pieces", &found), c, "find");
+    is_int(found->member_count, 2 * PIECE - 1 + PIECE - 1, "outside a full run a slice adds");
+    passed("%s: groups in slices", name);
+}
+
 int main(void)
 {
     setup();
@@ -705,6 +754,7 @@ int main(void)
         protection(dsn, name);
         overtaken(dsn, name);
         members(dsn, name);
+        slices(dsn, name);
     }
     return done();
 }
