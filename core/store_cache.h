@@ -12,6 +12,9 @@
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 #define CACHE_BUDGET_MS 100
+/* Member manager_untold of a staged user. */
+#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
+#define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
 #define CACHE_FIRST_BUDGET_MS 2000 /* first load of an empty directory: pages that all batches touch are written less often */
 
 /* Where something is written, and on whose behalf. */

@@ -149,6 +149,9 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
     for (int i = 0; whole && i < ENABLED; i++) {
         *contradicts |= differs(item, texts[i], db_text(&r, 0, i));
     }
+    if (json_integer_value(json_object_get(item, "manager_untold")) == CACHE_MANAGER_KEPT) {
+        return IDA_OK;
+    }
     *contradicts |= ida_json_string(item, "manager_id") ? differs(item, "manager_id", db_text(&r, 0, MANAGER_ID))
                     : ida_json_string(item, "manager_ref")
                         ? differs(item, "manager_ref", db_text(&r, 0, MANAGER_KEY))

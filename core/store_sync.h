@@ -18,6 +18,7 @@ typedef struct sync_user {
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
     int sign_ins_untold;      /* 1: the answer said nothing of sign-ins: the three times in the cache stay */
     const char *manager_id;   /* or manager_dn */
+    int manager_untold;       /* 1: this item said nothing of the manager: what an earlier one of the run said holds, else the cache's (in a full run: nobody) */
     const char *manager_dn, *manager_dn_key;
     const char *dn, *dn_key, *anchor, *stamp;
 } sync_user;
@@ -55,6 +56,12 @@ ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, cons
 /* Some members of a group told with NULL. In a full run the union of its slices, with its single changes, is its complete list when the run is
  * committed (no slice: nobody). In any other run they are added to those it has. */
 ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count);
+/* Sign-in times alone, of users in the cache when the run is committed; others are no-ops. 0: never or not recorded. */
+typedef struct sync_sign_ins { int64_t last, last_noninteractive, last_success; } sync_sign_ins;
+ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times);
+/* Users told so far that the cache does not hold although the directory made them before `created_before`: restored ones. IDs after `after` ("" at
+ * first), at most `limit`, in the context's pool; only what the run told, so nothing is changed by asking. */
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count);
 /* Change of a single member without the rest (incremental values); the last word for a member holds, a whole list replaces all before it. */
 ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed);
 /* Entry gone. kind "user" or "group". Unknown IDs are no-ops. */

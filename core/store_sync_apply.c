@@ -164,6 +164,29 @@ static ida_kind step_resolve(sync_run *run, ida_ctx *c, sync_cursor *cursor, int
     return kind ? kind : cache_members_resolve(at, c, list);
 }
 
+static ida_kind step_sign_ins(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
+    db_result r;
+    cache_at *at = &run->at;
+    ida_kind kind = store_read(at->s, c, STMT_staged_sign_ins,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cursor->id), DB_I(USERS_AT_ONCE)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    const char **ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids);
+    int count = 0;
+    for (int row = 0; row < r.rows; row++) {
+        if (db_int(&r, row, 1)) {
+            ids[count++] = db_text(&r, row, 0);
+        }
+    }
+    apr_cpystrn(cursor->id, db_text(&r, r.rows - 1, 0), sizeof cursor->id);
+    *more = 1;
+    return count ? store_write(at->s, c, STMT_user_sign_ins,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))), NULL)
+                 : IDA_OK;
+}
+
 static ida_kind step_settle(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
 {
     (void)cursor;
@@ -175,7 +198,8 @@ static ida_kind step_late(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     const cache_at *at = &run->at;
     (void)cursor;
     (void)more;
-    return store_write(at->s, c, STMT_staging_late, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
+    ida_kind kind = store_write(at->s, c, STMT_staging_late_manager, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)), NULL);
+    return kind ? kind : store_write(at->s, c, STMT_staging_late, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
 }
 
 typedef struct ending {
@@ -214,6 +238,7 @@ static ida_kind apply_all(sync_run *run, ida_ctx *c, const ending *end)
     } phases[] = {
         {step_apply, {.baton = &users}},  {step_gone, {.count = 0}},    {step_apply, {.baton = &groups}},
         {step_gone, {.count = 1}},        {step_resolve, {.count = 0}}, {step_resolve, {.count = 1}},
+        {step_sign_ins, {.count = 0}},
     };
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
         sync_cursor cursor = phases[i].cursor;

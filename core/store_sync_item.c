@@ -214,6 +214,9 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
         }
     }
     put_set(&t, "addresses", addresses, count);
+    if (user->manager_untold) {
+        put_number(&t, "manager_untold", user->manager_untold);
+    }
     if (user->licenses) {
         int names = length(user->licenses), named = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);

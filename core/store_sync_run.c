@@ -146,6 +146,11 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
     return kind;
 }
 
+static int buffered(const sync_run *run, const char *kind, const char *id)
+{
+    return apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, kind, "\1", id, "\1", NULL), APR_HASH_KEY_STRING) != NULL;
+}
+
 /* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging. */
 static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq, const char *digest, const char *item)
 {
@@ -185,7 +190,16 @@ ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
     if (kind) {
         return kind;
     }
-    const char *item = cache_user_item(run->buffer_pool, user);
+    sync_user told = *user;
+    told.manager_untold = user->manager_untold ? (run->full ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT) : 0;
+    /* An earlier item of the run may have told the manager: the two meet in staging, where they are made one. */
+    if (user->manager_untold && buffered(run, "user", user->id)) {
+        kind = sync_run_flush(run, c);
+    }
+    if (kind) {
+        return kind;
+    }
+    const char *item = cache_user_item(run->buffer_pool, &told);
     stage(run, "user", apr_pstrdup(run->buffer_pool, user->id), "", "put", ++run->seq, cache_digest(run->buffer_pool, item, strlen(item)), item);
     return flush_when_full(run, c);
 }
@@ -254,6 +268,35 @@ ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const s
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         kind = sync_run_member(run, c, group_id, &members[i], 0);
+    }
+    return kind;
+}
+
+ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times)
+{
+    ida_kind kind = id_check(c, user_id);
+    if (!kind) {
+        stage(run, "sign_ins", apr_pstrdup(run->buffer_pool, user_id), "", "put", ++run->seq, NULL,
+              ida_printf(run->buffer_pool, "[%lld,%lld,%lld]", (long long)times->last, (long long)times->last_noninteractive,
+                         (long long)times->last_success));
+        kind = flush_when_full(run, c);
+    }
+    return kind;
+}
+
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
+{
+    db_result r = {0};
+    const cache_at *at = &run->at;
+    ida_kind kind = sync_run_flush(run, c);
+    if (!kind) {
+        kind = store_read(at->s, c, STMT_staged_returned,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(created_before), DB_I(limit)), &r);
+    }
+    *count = kind ? 0 : r.rows;
+    *ids = apr_palloc(c->pool, (apr_size_t)(*count + 1) * sizeof **ids);
+    for (int row = 0; row < *count; row++) {
+        (*ids)[row] = db_text(&r, row, 0);
     }
     return kind;
 }
