@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "worker/graph.h"
 #include "worker/ldap_ops.h"
 
 static const struct {
@@ -44,6 +45,7 @@ const char *directory_class_text(directory_class class)
 void directory_library_init(void)
 {
     ld_library_init();
+    graph_library_init();
 }
 
 const directory_ops *directory_ops_for(ida_directory_kind kind)

@@ -147,6 +147,7 @@ directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx
                            void *baton, sync_summary *summary, directory_error *e);
 
 /* The settings of a document's `directories.cloud` and what belongs to the process. */
+/* Once, before threads start; idempotent. */
 void graph_library_init(void);
 extern const directory_ops graph_directory_ops;
 

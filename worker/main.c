@@ -14,6 +14,7 @@
 #include "worker/housekeep.h"
 #include "worker/log.h"
 #include "worker/loop.h"
+#include "worker/secret.h"
 
 #define EXIT_USAGE 2
 
@@ -264,6 +265,7 @@ int main(int argc, char **argv)
     }
     worker_log_install(&env, (ida_level)worker_level_parse(config.log_level));
     signal(SIGPIPE, SIG_IGN);
+    secret_process_guard();
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);

@@ -1,0 +1,64 @@
+/* One HTTP exchange through libcurl: bytes out, bytes and a few headers in. Belongs to one thread at a time. */
+#ifndef WORKER_GRAPH_HTTP_H
+#define WORKER_GRAPH_HTTP_H
+
+#include <apr_pools.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/context.h"
+
+/* How far it came when no answer did. */
+typedef enum http_outcome {
+    HTTP_ANSWERED,
+    HTTP_UNSENT,  /* no byte of the request left us: name, connection, proxy */
+    HTTP_REFUSED, /* our settings or the peer's certificate: needs a human; nothing was sent */
+    HTTP_LOST,    /* the request went out, its answer did not come or is not whole */
+    HTTP_TOO_BIG, /* the answer is larger than max_bytes */
+    HTTP_STOPPED, /* `alive` said so; the request may have gone out */
+    HTTP_FAULT    /* of ours: memory, an option that libcurl refuses */
+} http_outcome;
+
+typedef struct http_request {
+    const char *method, *url;
+    const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
+    const char *secret_header;  /* one more, in memory of secret_map; NULL: none */
+    const void *body;           /* NULL: none. Not copied */
+    size_t body_len, max_bytes;
+    int once;                   /* 1: never sent a second time by libcurl on its own (writes) */
+    int64_t deadline;           /* monotonic ms */
+    int (*alive)(void *);       /* non-zero stops; NULL: none */
+    void *baton;
+} http_request;
+
+typedef struct http_answer {
+    int status;
+    char *bytes;                /* with a NUL behind; http_answer_free */
+    size_t len;
+    int sent;                   /* the request, or a part of it, may have gone out */
+    /* headers, in the pool given; NULL when absent */
+    const char *location, *retry_after, *request_id, *date, *content_type, *throttle_scope, *throttle_percentage, *throttle_reason;
+    const char *fault;          /* for people, when there is no answer */
+} http_answer;
+
+typedef struct graph_http graph_http;
+
+/* Once, before threads start. */
+void graph_http_library_init(void);
+
+/* A handle that keeps its connections between exchanges. `ca_file`, `proxy_url`: NULL for none. `single`: HTTP/1.1, for one exchange
+ * of which nothing shall stay. NULL when libcurl is out of memory. */
+graph_http *graph_http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single);
+void graph_http_close(graph_http *h);
+
+/* `answer` is filled whatever the outcome. */
+http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request *request, http_answer *answer);
+/* Wipes and frees the body. */
+void http_answer_free(http_answer *answer);
+
+/* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own Date when it has one. -1: none. */
+int http_retry_after_ms(const http_answer *answer, int64_t now);
+/* An HTTP date in ms, 0 when it is none. */
+int64_t http_date_ms(const char *text);
+
+#endif

@@ -1,0 +1,132 @@
+/* Owns the making of a session from the tenant document, and the connector's table. Connects nowhere. */
+#include <apr_strings.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/tenant_value.h"
+#include "worker/graph_client.h"
+#include "worker/graph_session.h"
+#include "worker/graph_url.h"
+#include "worker/secret.h"
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void library_init(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    graph_http_library_init();
+}
+
+void graph_library_init(void)
+{
+    pthread_once(&library_once, library_init);
+}
+
+__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e, apr_pool_t *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    *e = (directory_error){.class = DIRECTORY_CONFIG, .message = apr_pvsprintf(pool, format, args)};
+    va_end(args);
+    return DIRECTORY_CONFIG;
+}
+
+static const char *trimmed(apr_pool_t *pool, const char *url)
+{
+    size_t len = strlen(url);
+    while (len && url[len - 1] == '/') {
+        len--;
+    }
+    return apr_pstrmemdup(pool, url, len);
+}
+
+/* An address of the document: https, or http to this machine. */
+static directory_class read_address(const json_t *doc, const char *member, apr_pool_t *pool, const char **url,
+                                    graph_address *address, directory_error *e)
+{
+    const char *text = ida_json_string(doc, member);
+    if (!text || !graph_url_parse(text, pool, address)) {
+        return refuse(e, pool, "directories.cloud.%s: \"%s\" is no https:// address", member, text ? text : "");
+    }
+    if (!address->secure && !address->loopback) {
+        return refuse(e, pool, "directories.cloud.%s: %s is not protected: use https://", member, text);
+    }
+    *url = trimmed(pool, text);
+    return DIRECTORY_OK;
+}
+
+static apr_status_t closed(void *baton)
+{
+    graph_session *s = baton;
+    graph_http_close(s->g.http);
+    secret_unmap(s->header, GRAPH_TOKEN_SIZE);
+    s->header = NULL;
+    return APR_SUCCESS;
+}
+
+directory_class graph_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool,
+                           directory_error *e)
+{
+    graph_library_init();
+    const json_t *doc = kind == IDA_DIR_CLOUD ? tenant->directory[kind] : NULL;
+    graph_address root, authority;
+    if (!doc) {
+        return refuse(e, pool, "tenant %s has no cloud directory", tenant->id);
+    }
+    graph_session *s = apr_pcalloc(pool, sizeof *s);
+    graph *g = &s->g;
+    *g = (graph){.env = env, .tenant = tenant, .pool = pool};
+    directory_class class = read_address(doc, "apiUrl", pool, &g->root, &root, e);
+    class = class ? class : read_address(doc, "authorityUrl", pool, &g->authority, &authority, e);
+    if (class) {
+        return class;
+    }
+    g->origin = root.origin;
+    g->directory_id = ida_json_string(doc, "directoryId");
+    g->client_id = ida_json_string(doc, "clientId");
+    g->secret_file = ida_json_string(doc, "clientSecretFile");
+    g->certificate_file = ida_json_string(doc, "certificateFile");
+    g->ca_file = ida_json_string(doc, "caFile");
+    g->proxy_url = ida_json_string(doc, "proxyUrl");
+    g->marker = ida_json_string(doc, "markerAttribute");
+    g->marker = g->marker ? g->marker : IDA_CLOUD_MARKER;
+    if (!g->directory_id || !g->client_id || !g->secret_file == !g->certificate_file) {
+        return refuse(e, pool, "directories.cloud: needs directoryId, clientId and either clientSecretFile or certificateFile");
+    }
+    int percent = 0;
+    if (ida_guard_parse(json_object_get(doc, "deletionGuard"), &percent, &g->guard.count)) {
+        g->guard.percent = percent;
+    }
+    s->header = secret_map(GRAPH_TOKEN_SIZE);
+    g->http = s->header ? graph_http_make(pool, env, g->ca_file, g->proxy_url, 0) : NULL;
+    g->client = g->http ? graph_client_of(g) : NULL;
+    if (!g->client) {
+        secret_unmap(s->header, GRAPH_TOKEN_SIZE);
+        if (g->http) {
+            graph_http_close(g->http);
+        }
+        *e = (directory_error){.class = DIRECTORY_LOCAL, .message = "no memory for a session with the cloud directory"};
+        return DIRECTORY_LOCAL;
+    }
+    apr_pool_pre_cleanup_register(pool, s, closed);
+    *out = (directory *)s;
+    *e = (directory_error){.class = DIRECTORY_OK};
+    return DIRECTORY_OK;
+}
+
+void graph_close(directory *d)
+{
+    graph_session *s = (graph_session *)d;
+    if (s) {
+        apr_pool_cleanup_run(s->g.pool, s, closed);
+    }
+}
+
+const directory_ops graph_directory_ops = {
+    .name = "graph",
+    .open = graph_open,
+    .close = graph_close,
+};
