@@ -78,7 +78,7 @@ int db_must_repeat(const db *d); /* busy snapshot, 40001, 40P01 */
 ida_kind db_begin_read(db *d, ida_ctx *c);
 void db_end_read(db *d);
 
-/* Free SQL text without arguments: migrations only. */
+/* Free SQL text without arguments: migrations, savepoints. */
 ida_kind db_script(db *d, ida_ctx *c, const char *sql);
 
 /* Wakes workers that wait (PostgreSQL: NOTIFY; SQLite: nothing, they poll). Call inside the writing transaction. */

@@ -16,10 +16,10 @@ static const char *const types[] = {"userCreate", "userUpdate", "userDelete", "a
         "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 64, NULL, "The task's ID, as taskId of the answer that queued it." \
     }
 
-static ida_kind load(ida_call *call, ida_task **task)
+static ida_kind load(ida_call *call, store *s, ida_task **task)
 {
     const char *id = ida_json_string(call->arguments, "id");
-    ida_kind kind = store_task_get(call->store, call->c, call->principal->company, id, 0, task);
+    ida_kind kind = store_task_get(s, call->c, call->principal->company, id, 0, task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(call->c->pool, id, strlen(id), 64));
@@ -38,7 +38,7 @@ static void answer(ida_call *call, const ida_task *task)
 static ida_kind run_get(ida_call *call)
 {
     ida_task *task;
-    ida_kind kind = load(call, &task);
+    ida_kind kind = load(call, call->store, &task);
     if (!kind) {
         answer(call, task);
     }
@@ -107,7 +107,7 @@ static ida_kind cancel_work(store *s, ida_ctx *c, void *baton)
     ida_task *task;
     ida_kind kind = store_tenant_lock(s, c, tenant);
     if (!kind) {
-        kind = load(call, &task);
+        kind = load(call, s, &task);
     }
     if (!kind) {
         kind = store_task_cancel(s, c, tenant, id);

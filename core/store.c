@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/store_group.h"
+
 #ifndef IDA_LOCALSTATEDIR
 #define IDA_LOCALSTATEDIR "/var"
 #endif
@@ -171,8 +173,25 @@ static int revived(store *s, ida_ctx *c)
 
 /* -- statements and transactions -------------------------------------------------------------------------------------------- */
 
+typedef struct one_statement {
+    db_statement statement;
+    const db_arg *args;
+    size_t count;
+    db_result *result;
+} one_statement;
+
+static ida_kind run_one(store *s, ida_ctx *c, void *baton)
+{
+    const one_statement *one = baton;
+    return db_run(s->db, c, one->statement, one->args, one->count, one->result);
+}
+
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
 {
+    if (s->group) {
+        one_statement one = {statement, args, count, result};
+        return store_group_run(s->group, c, run_one, &one);
+    }
     ida_kind kind = store_connect(s, c);
     if (kind) {
         return kind;
@@ -202,6 +221,9 @@ static void nap(int ms)
 
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 {
+    if (s->group) {
+        return store_group_run(s->group, c, work, baton);
+    }
     if (s->db && db_in_transaction(s->db)) {
         return work(s, c, baton);
     }
@@ -228,6 +250,9 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
 {
+    if (s->group) {
+        return store_group_run(s->group, c, work, baton);
+    }
     if (s->db && (db_in_transaction(s->db) || s->in_snapshot)) {
         return work(s, c, baton);
     }
@@ -248,19 +273,6 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
         }
     }
     return kind;
-}
-
-typedef struct one_statement {
-    db_statement statement;
-    const db_arg *args;
-    size_t count;
-    db_result *result;
-} one_statement;
-
-static ida_kind run_one(store *s, ida_ctx *c, void *baton)
-{
-    const one_statement *one = baton;
-    return db_run(s->db, c, one->statement, one->args, one->count, one->result);
 }
 
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)

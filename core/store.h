@@ -17,6 +17,7 @@ typedef struct store {
     apr_pool_t *pool;         /* own root of this connection; cleared on reconnect */
     struct store_place *place; /* what the process knows of this DSN and role: away since when, next attempt */
     int in_snapshot;          /* store_snapshot's work is running */
+    struct store_group *group; /* a door (store_group.h): has no connection, the group runs what is asked of it */
     unsigned char cursor_key[32];
     int has_cursor_key;
 } store;

@@ -1,22 +1,28 @@
-/* Owns this child's few store connections. Must not know statements. */
+/* Owns this child's few store connections and who writes through which. Must not know statements. */
 #include "mod_idadmin/module.h"
 
 #include <apr_reslist.h>
 #include <apr_thread_cond.h>
 #include <apr_thread_mutex.h>
 
+#include "core/store_group.h"
+
 APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4                      /* design 8: as many served as many requests as 25 */
-#define WRITERS 2                          /* of them may be with writers, who hold theirs while they queue for the store: reads find the others */
+#define WRITERS 2                          /* of them may be with writers, so that reads find the others */
 #define WAIT_US apr_time_from_sec(5)
 
 /* Handles are made once and connect at their first use; the list only hands them out. Filled and read under the list's lock. */
 static struct {
     apr_reslist_t *list;
     store *handles[CONNECTIONS];
-    int given;
+    int given, made;
 } connections;
+
+/* SQLite has one writer at a time: the writers of this child share one connection, the readers have the others. NULL with
+ * PostgreSQL, where each writer takes one for itself. */
+static store_group *group;
 
 static struct {
     apr_thread_mutex_t *lock;
@@ -28,7 +34,7 @@ static apr_status_t give(void **resource, void *params, apr_pool_t *pool)
 {
     (void)params;
     (void)pool;
-    if (connections.given == CONNECTIONS) {
+    if (connections.given == connections.made) {
         return APR_EGENERAL;
     }
     *resource = connections.handles[connections.given++];
@@ -45,11 +51,14 @@ static apr_status_t keep(void *resource, void *params, apr_pool_t *pool)
 
 void pool_init(apr_pool_t *pool, server_rec *s)
 {
+    group = store_group_make(pool, config_store(s));
     connections.given = writers.inside = 0;
-    for (int i = 0; i < CONNECTIONS; i++) {
+    connections.made = CONNECTIONS - (group != NULL);
+    for (int i = 0; i < connections.made; i++) {
         connections.handles[i] = store_make(pool, config_store(s), DB_REQUEST);
     }
-    apr_status_t rv = apr_reslist_create(&connections.list, 0, CONNECTIONS, CONNECTIONS, 0, give, keep, NULL, pool);
+    apr_status_t rv =
+        apr_reslist_create(&connections.list, 0, connections.made, connections.made, 0, give, keep, NULL, pool);
     if (rv == APR_SUCCESS) {
         rv = apr_thread_mutex_create(&writers.lock, APR_THREAD_MUTEX_DEFAULT, pool);
     }
@@ -117,6 +126,10 @@ static void writer_leave(void)
 
 ida_kind pool_acquire_writer(ida_ctx *c, store **s)
 {
+    if (group) {
+        *s = store_group_door(group);
+        return IDA_OK;
+    }
     if (!connections.list || !writer_enter()) {
         return busy(c);
     }
@@ -129,6 +142,8 @@ ida_kind pool_acquire_writer(ida_ctx *c, store **s)
 
 void pool_release_writer(store *s)
 {
-    pool_release(NULL, s);
-    writer_leave();
+    if (!group) {
+        pool_release(NULL, s);
+        writer_leave();
+    }
 }

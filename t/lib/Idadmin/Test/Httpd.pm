@@ -6,6 +6,7 @@ use warnings;
 use Idadmin::Test ();
 use Idadmin::Test::Http ();
 use Idadmin::Test::Tls ();
+use Time::HiRes ();
 
 my $locations = <<'CONF';
 <Location "/v1/api">
@@ -18,10 +19,6 @@ my $locations = <<'CONF';
     Require all granted
 </Location>
 CONF
-
-# Graceful: at TERM the event MPM's main thread looks into sockets that its workers may be freeing, and a child dies of it now
-# and then (close_worker_sockets; seen with 2.4.71), which would look like a fault of the module.
-my $stop_signal = 'WINCH';
 
 sub skip_reason {
     my $httpd = Idadmin::Test::build_config()->{httpd};
@@ -177,7 +174,7 @@ sub start {
         $self->reconfigure;
         $self->{generation} = $self->_generations;
         $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd}, '-DFOREGROUND', '-f', $self->configuration_file],
-            log => "$self->{base}/output", stop_signal => $stop_signal, env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
+            log => "$self->{base}/output", env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
         Idadmin::Test::wait_until(20, sub {
             Idadmin::Test::ended($self->{pid}) || ($self->_generations > $self->{generation} && $self->children >= ($self->{children} // 3));
         });
@@ -195,8 +192,19 @@ sub start {
 sub stop {
     my ($self, $signal) = @_;
     return if !$self->{pid};
-    my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // $stop_signal, 30);
+    $self->_settle;
+    my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 30);
     Test::More::diag("httpd did not stop within its time") if $status && ($status & 127) == 9 && ($signal // '') ne 'KILL';
+}
+
+# At TERM the event MPM's main thread looks into the sockets its workers have in hand; when a worker frees one at that moment the
+# child dies of it (close_worker_sockets, 2.4.71), which would look like a fault of the module. So what clients have closed is let
+# come to its end first.
+sub _settle {
+    my ($self) = @_;
+    my $closing = sprintf ':%04X [0-9A-F]+:[0-9A-F]{4} 0[4589B] ', $self->{port};
+    Idadmin::Test::wait_until(2, sub { Idadmin::Test::slurp('/proc/net/tcp') !~ /\d+: [0-9A-F]{8}$closing/ });
+    Time::HiRes::sleep(0.1);
 }
 
 sub restart { my ($self) = @_; $self->stop; return $self->start }
