@@ -46,7 +46,8 @@ typedef struct person {
 } person;
 
 /* Change of the number of enabled members over a set of changes in one directory: begun before the rows are written, ended after. With one
- * directory it is a subtraction in memory; with two, the premises' rows that the changes can touch are counted before and after. */
+ * directory it is a subtraction in memory; with two, the premises' rows that the changes can touch are counted before and after, and marked as
+ * twins or not. */
 typedef struct census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
@@ -69,7 +70,7 @@ static int same(const char *a, const char *b)
 
 static void census_add(census *n, const person *old, const person *new)
 {
-    if (old->member == new->member && (!new->member || (same(old->upn_key, new->upn_key) && same(old->anchor, new->anchor)))) {
+    if (old->exists == new->exists && old->member == new->member && same(old->upn_key, new->upn_key) && same(old->anchor, new->anchor)) {
         return;
     }
     n->change += new->member - old->member;
@@ -113,10 +114,21 @@ static ida_kind census_before(census *n, cache_at *at, ida_ctx *c)
     return census_take(n, at, c, &n->before);
 }
 
+/* Which rows of the premises have a twin in the cloud. */
+static ida_kind census_twins(census *n, cache_at *at, ida_ctx *c)
+{
+    return at->kind == IDA_DIR_CLOUD
+               ? store_write(at->s, c, STMT_twins_by_key, DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), NULL)
+               : store_write(at->s, c, STMT_twins_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
+}
+
 static ida_kind census_after(census *n, cache_at *at, ida_ctx *c)
 {
     int64_t after = 0;
     ida_kind kind = n->two ? census_take(n, at, c, &after) : IDA_OK;
+    if (!kind && n->two) {
+        kind = census_twins(n, at, c);
+    }
     if (kind) {
         return kind;
     }

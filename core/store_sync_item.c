@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search_key.h"
 #include "core/store_cache.h"
 #include "core/text.h"
 
@@ -191,7 +192,14 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     const size_t told = sizeof numbers / sizeof *numbers - (user->sign_ins_untold ? 3 : 0);
     int further = length(user->addresses), count = 0;
     const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
-    const char *upn_key = folded(pool, user->upn), *mail_key = folded(pool, user->mail), *name_key = searchable(pool, user->display_name);
+    const char *words[] = {user->display_name, user->given_name, user->surname, user->upn, user->mail}, *name_key = NULL, *department_key = NULL;
+    const int word_count = sizeof words / sizeof *words;
+    const char *upn_key = folded(pool, user->upn), *mail_key = folded(pool, user->mail);
+    for (int i = 0; i < word_count; i++) {
+        words[i] = clean(pool, words[i], CACHE_TEXT_MAX);
+    }
+    name_key = ida_name_key(pool, words[0]);
+    department_key = ida_name_key(pool, clean(pool, user->department, CACHE_TEXT_MAX));
     cache_text t;
     cache_text_begin(&t, pool, "{");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -203,7 +211,8 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     put(&t, "upn_key", upn_key);
     put(&t, "mail_key", mail_key);
     put(&t, "name_key", name_key ? name_key : "");
-    put(&t, "department_key", searchable(pool, user->department));
+    put(&t, "department_key", department_key);
+    put(&t, "search_key", ida_search_words(pool, words, word_count));
     put(&t, "dn_key", cache_key(pool, user->dn_key));
     put(&t, "anchor", cache_key(pool, user->anchor));
     put(&t, "manager_ref", cache_key(pool, user->manager_dn_key));

@@ -18,6 +18,7 @@ CREATE TABLE cache.directory_user (
     surname                  TEXT COLLATE "C",
     department               TEXT COLLATE "C",
     department_key           TEXT COLLATE "C",
+    search_key               TEXT COLLATE "C"     NOT NULL DEFAULT '', -- folded words of names and addresses, each beginning marked
     job_title                TEXT COLLATE "C",
     company                  TEXT COLLATE "C",
     office                   TEXT COLLATE "C",
@@ -35,6 +36,7 @@ CREATE TABLE cache.directory_user (
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
+    shadow                   SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and the cloud has the person too: lists show that row
     run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
     written_at               BIGINT   NOT NULL DEFAULT 0, -- last write-through
     stamp                    TEXT COLLATE "C",              -- the directory's own stamp (entryCSN, uSNChanged)
@@ -44,12 +46,17 @@ CREATE TABLE cache.directory_user (
 );
 CREATE INDEX directory_user_upn ON cache.directory_user (tenant_id, upn_key);
 CREATE INDEX directory_user_mail ON cache.directory_user (tenant_id, mail_key);
-CREATE INDEX directory_user_name ON cache.directory_user (tenant_id, name_key, id);
 CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, directory);
 CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory);
 CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX directory_user_anchor ON cache.directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
+-- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
+CREATE INDEX directory_user_list ON cache.directory_user (tenant_id, name_key, id) INCLUDE (directory, enabled, guest, last_sign_in_at, department_key, search_key) WHERE shadow = 0;
+CREATE INDEX directory_user_idle ON cache.directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)
+    WHERE shadow = 0 AND enabled = 1;
+CREATE INDEX directory_user_unmanaged ON cache.directory_user (tenant_id, name_key, id)
+    WHERE shadow = 0 AND enabled = 1 AND guest = 0 AND manager_id IS NULL AND manager_ref IS NULL;
 
 -- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
 CREATE TABLE cache.address (
@@ -82,6 +89,7 @@ CREATE TABLE cache.directory_group (
 );
 CREATE INDEX directory_group_name ON cache.directory_group (tenant_id, name_key, id);
 CREATE INDEX directory_group_dn ON cache.directory_group (dn_key, tenant_id, directory);
+CREATE INDEX directory_group_empty ON cache.directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
 -- Direct memberships; member_kind user or group (nesting).
 CREATE TABLE cache.membership (

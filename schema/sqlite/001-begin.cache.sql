@@ -17,6 +17,7 @@ CREATE TABLE cache.directory_user (
     surname                  TEXT,
     department               TEXT,
     department_key           TEXT,
+    search_key               TEXT     NOT NULL DEFAULT '', -- folded words of names and addresses, each beginning marked
     job_title                TEXT,
     company                  TEXT,
     office                   TEXT,
@@ -34,6 +35,7 @@ CREATE TABLE cache.directory_user (
     dn                       TEXT,
     dn_key                   TEXT,              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT,              -- onPremisesImmutableId or consistency GUID: joins the two directories
+    shadow                   SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and the cloud has the person too: lists show that row
     run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
     written_at               BIGINT   NOT NULL DEFAULT 0, -- last write-through
     stamp                    TEXT,              -- the directory's own stamp (entryCSN, uSNChanged)
@@ -43,12 +45,17 @@ CREATE TABLE cache.directory_user (
 );
 CREATE INDEX cache.directory_user_upn ON directory_user (tenant_id, upn_key);
 CREATE INDEX cache.directory_user_mail ON directory_user (tenant_id, mail_key);
-CREATE INDEX cache.directory_user_name ON directory_user (tenant_id, name_key, id);
 CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory);
 CREATE INDEX cache.directory_user_manager ON directory_user (manager_id, tenant_id, directory);
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
+-- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
+CREATE INDEX cache.directory_user_list ON directory_user (tenant_id, name_key, id, directory, enabled, guest, last_sign_in_at, department_key, search_key) WHERE shadow = 0;
+CREATE INDEX cache.directory_user_idle ON directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)
+    WHERE shadow = 0 AND enabled = 1;
+CREATE INDEX cache.directory_user_unmanaged ON directory_user (tenant_id, name_key, id)
+    WHERE shadow = 0 AND enabled = 1 AND guest = 0 AND manager_id IS NULL AND manager_ref IS NULL;
 
 -- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
 CREATE TABLE cache.address (
@@ -81,6 +88,7 @@ CREATE TABLE cache.directory_group (
 );
 CREATE INDEX cache.directory_group_name ON directory_group (tenant_id, name_key, id);
 CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
+CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
 -- Direct memberships; member_kind user or group (nesting).
 CREATE TABLE cache.membership (
@@ -164,7 +172,9 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'sqlite_autoindex_directory_user_1', '100000 100000 50000 1'),
     ('directory_user', 'directory_user_upn', '100000 100000 1'),
     ('directory_user', 'directory_user_mail', '100000 100000 1'),
-    ('directory_user', 'directory_user_name', '100000 100000 2 1'),
+    ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1'),
+    ('directory_user', 'directory_user_idle', '100000 100000 50000 2 1'),
+    ('directory_user', 'directory_user_unmanaged', '10000 10000 2 1'),
     ('directory_user', 'directory_user_dn', '100000 1 1 1'),
     ('directory_user', 'directory_user_manager', '100000 1000 1000 1000'),
     ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
@@ -175,6 +185,7 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 5000 1 1'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
+    ('directory_group', 'directory_group_empty', '100 100 1 1'),
     ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
     ('membership', 'membership_member', '500000 5 5 5'),
     ('membership', 'membership_written', '1000 1000 500 1'),
