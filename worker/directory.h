@@ -62,6 +62,7 @@ typedef struct directory_create {
     const ida_create *person;
     const char *display_name, *upn, *mail, *local; /* local part of the UPN */
     const char *marker;   /* unique to the task, on disk before the call */
+    int64_t sent_at;      /* since when (ms UTC) a creation under this name and marker may have been sent; 0: this is the first */
     const char *password; /* random; wiped by the caller */
 } directory_create;
 
@@ -72,6 +73,9 @@ typedef struct directory_membership {
 
 typedef struct directory_ops {
     const char *name; /* "ldap" */
+    /* How long after a write (ms) the directory may still answer as if it had not been; 0: never. An account younger than that
+     * which is not found is DIRECTORY_LAG to the run, not absent. */
+    int64_t lag_ms;
 
     /* Makes a session; connects lazily. `tenant` must outlive it. */
     directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind,
@@ -86,7 +90,9 @@ typedef struct directory_ops {
                             directory_error *e);
 
     /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody
-     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too.
+     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too. DIRECTORY_LAG: it
+     * may stand, but the directory does not show it yet; a repeated call with `sent_at` looks before it sends. Only an object that
+     * is seen and is not ours makes a conflict within lag_ms of `sent_at`.
      * A failure with user->id set: the account stands, only its password is missing; a repeated call adopts it and goes on. */
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
                               directory_error *e);
@@ -96,7 +102,7 @@ typedef struct directory_ops {
                                    const char **manager_id, directory_error *e);
     directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
                                  const char *type, directory_error *e);
-    /* DIRECTORY_OK only after the directory shows the account as disabled; `after` is that reading. */
+    /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms, confirmed the write; `after` is that. */
     directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
     /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
     directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);

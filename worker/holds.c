@@ -11,7 +11,7 @@ verdict verdict_of(directory_class class)
         [DIRECTORY_TRANSIENT] = VERDICT_HOLD,    [DIRECTORY_THROTTLED] = VERDICT_HOLD,  [DIRECTORY_UNSURE] = VERDICT_UNSURE,
         [DIRECTORY_CONFLICT] = VERDICT_NEVER,    [DIRECTORY_INVALID] = VERDICT_NEVER,   [DIRECTORY_CREDENTIALS] = VERDICT_HOLD,
         [DIRECTORY_FORBIDDEN] = VERDICT_NEVER,   [DIRECTORY_CONFIG] = VERDICT_HOLD,     [DIRECTORY_PROTECTED] = VERDICT_NEVER,
-        [DIRECTORY_TOKEN_LOST] = VERDICT_AGAIN,  [DIRECTORY_LOCAL] = VERDICT_AGAIN,
+        [DIRECTORY_TOKEN_LOST] = VERDICT_AGAIN,  [DIRECTORY_LOCAL] = VERDICT_AGAIN,     [DIRECTORY_LAG] = VERDICT_LAG,
     };
     return (unsigned)class < sizeof verdicts / sizeof verdicts[0] ? verdicts[class] : VERDICT_AGAIN;
 }
@@ -39,6 +39,12 @@ static int64_t jittered(int64_t wait, uint32_t random)
 int64_t backoff_ms(int64_t tries, uint32_t random)
 {
     return jittered(doubled(2 * SECOND, tries, 5 * MINUTE), random);
+}
+
+int64_t lag_wait_ms(int64_t age, uint32_t random)
+{
+    int64_t wait = age < SECOND ? SECOND : age;
+    return jittered(wait < 30 * SECOND ? wait : 30 * SECOND, random);
 }
 
 int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint32_t random)

@@ -10,7 +10,8 @@ typedef enum verdict {
     VERDICT_GOOD,   /* done, already, or an answer of its own (not found) */
     VERDICT_HOLD,   /* the directory as a whole: held; the task waits, not counted */
     VERDICT_AGAIN,  /* this task: try again, counted; failed after TRIES_MAX */
-    VERDICT_UNSURE, /* the same, but `attention` after TRIES_MAX: nobody knows whether it happened */
+    VERDICT_LAG,    /* this task: what it did is not visible yet; waits a little, not counted */
+    VERDICT_UNSURE, /* the same as again, but `attention` after TRIES_MAX: nobody knows whether it happened */
     VERDICT_NEVER   /* permanent: the step has failed */
 } verdict;
 
@@ -21,6 +22,10 @@ int verdict_repeats(directory_class class);
 
 /* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
 int64_t backoff_ms(int64_t tries, uint32_t random);
+
+/* Wait for an object that is not visible `age` ms after it was written: 1 s, 2 s, 4 s ... 30 s, +- 20 % by `random`. As long as it
+ * took so far, so that nothing has to be counted. */
+int64_t lag_wait_ms(int64_t age, uint32_t random);
 
 /* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which
  * may lock the service account, and for configuration, which waits for a human. */

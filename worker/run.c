@@ -9,11 +9,13 @@
 
 #include "core/json.h"
 #include "core/store_directory.h"
+#include "core/store_task.h"
 #include "core/text.h"
 #include "worker/health.h"
 #include "worker/holds.h"
 
 #define STORE_NAP_MS 500
+#define LAG_NAP_MS 300        /* most of what lags is there after this: then the step goes on without waiting its turn */
 #define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
 
 static const struct {
@@ -156,8 +158,75 @@ static step_end may_call(run *r)
     return STEP_ON;
 }
 
+static const ida_step *step_named(const ida_task *task, const char *name)
+{
+    for (int i = 0; i < task->step_count; i++) {
+        if (strcmp(task->steps[i].name, name) == 0) {
+            return &task->steps[i];
+        }
+    }
+    return NULL;
+}
+
+static int took_effect(const ida_step *step)
+{
+    return step && (step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY);
+}
+
+int64_t run_made_lately(run *r, const char *upn)
+{
+    worker *w = r->r->w;
+    int64_t lag = r->session->ops->lag_ms, total;
+    const ida_task *creation = r->task;
+    if (!lag) {
+        return 0;
+    }
+    if (r->task->type != IDA_USER_CREATE || strcmp(ida_fold_address(r->pool, upn), r->task->person) != 0) {
+        store_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE), .person = ida_fold_address(r->pool, upn), .limit = 1};
+        ida_task *tasks;
+        int count = 0;
+        if (store_task_list(r->r->main, worker_ctx(w, r->pool), r->task->tenant, &filter, &tasks, &count, &total) || !count) {
+            return 0;
+        }
+        creation = &tasks[0];
+    }
+    const ida_step *made = step_named(creation, "createAccount");
+    return took_effect(made) && ida_now(&w->env) - made->at < lag ? made->at : 0;
+}
+
+int64_t run_last_write(const run *r)
+{
+    int64_t last = r->task->started_at;
+    for (int i = 0; i < r->task->step_count; i++) {
+        const ida_step *step = &r->task->steps[i];
+        last = took_effect(step) && step->at > last ? step->at : last;
+    }
+    return last;
+}
+
+step_end run_lags(run *r, int64_t since, const char *message)
+{
+    step_says(r, IDA_STEP_NONE, "%s", message);
+    r->lag_since = since;
+    return ida_now(&r->r->w->env) - since < r->session->ops->lag_ms ? STEP_LAG : STEP_LATER;
+}
+
+/* An account that this service made a moment ago is not gone because one replica does not know it yet. */
+static void not_found_yet(run *r, directory_error *e)
+{
+    int64_t made_at = e->field ? 0 : run_made_lately(r, r->task->upn);
+    if (made_at) {
+        e->class = DIRECTORY_LAG;
+        e->message = ida_printf(r->pool, "The account was made a moment ago and is not visible everywhere yet: %s",
+                                e->message ? e->message : "not found");
+        r->lag_since = made_at;
+    }
+}
+
 step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
 {
+    int anew = 0; /* the repetition is on a new connection */
+    r->lag_since = 0;
     for (int try = 1;; try++) {
         step_end end = may_call(r);
         if (end != STEP_ON) {
@@ -165,14 +234,21 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
         }
         *e = (directory_error){.class = DIRECTORY_OK};
         health_call_begins(r->r->w, r->r->slot, r->task->tenant, r->task->directory);
-        directory_class class = r->session->dir && try == 1 ? DIRECTORY_OK : session_renew(&r->r->sessions, r->session, e);
+        directory_class class = r->session->dir && !anew ? DIRECTORY_OK : session_renew(&r->r->sessions, r->session, e);
         if (class == DIRECTORY_OK) {
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
         e->class = class;
         r->known_held |= health_call_ends(r->r->w, r->r->slot);
-        if (!verdict_repeats(class) || try == 2) {
+        if (class == DIRECTORY_NOT_FOUND) {
+            not_found_yet(r, e);
+        }
+        if (try == 2 || (e->class != DIRECTORY_LAG && !verdict_repeats(e->class))) {
             break;
+        }
+        anew = e->class != DIRECTORY_LAG;
+        if (!anew) {
+            worker_nap(r->r->w, LAG_NAP_MS);
         }
     }
     /* Whatever else the directory said, it spoke: it is not away. */
@@ -190,6 +266,8 @@ step_end run_fails(run *r, const directory_error *e)
     case VERDICT_HOLD:
         r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, e);
         return STEP_HELD;
+    case VERDICT_LAG:
+        return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);
     case VERDICT_UNSURE:
         step_says(r, IDA_STEP_UNKNOWN, "The answer was lost and looking again failed too: %s", message);
         return STEP_UNSURE;
@@ -307,6 +385,9 @@ static void stop(run *r, step_end end)
     case STEP_LATER:
     case STEP_UNSURE:
         try_again(r, end);
+        break;
+    case STEP_LAG:
+        again(r, lag_wait_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)), r->step.detail, 0);
         break;
     case STEP_HELD:
         again(r, 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */

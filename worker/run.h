@@ -21,6 +21,7 @@ typedef enum step_end {
     STEP_ON,      /* outcome and detail say what happened; go on with the next step */
     STEP_LATER,   /* try again, counted: `failed` after TRIES_MAX */
     STEP_UNSURE,  /* the same, but `attention`: it may have happened */
+    STEP_LAG,     /* what was written is not visible yet: the task waits a little, uncounted (run_lags) */
     STEP_HELD,    /* the directory as a whole: it was held, the task waits uncounted */
     STEP_FAILED,  /* permanent */
     STEP_YIELD,   /* the worker is to stop: the task goes back uncounted */
@@ -35,6 +36,7 @@ typedef struct run {
     lease *lease;
     session *session;
     json_t *progress, *warnings; /* belong to the pool */
+    int64_t lag_since;           /* of a step that ends with STEP_LAG: when what it waits for was written (ms UTC) */
     int known_held;              /* the directory was held when the run began, or the watch held it: the first answer clears it */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
     /* of the step in hand */
@@ -61,6 +63,13 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e);
 
 /* How the step ends after an answer that was no success, with the reason in the step's detail. */
 step_end run_fails(run *r, const directory_error *e);
+
+/* When this service made the account of that UPN (ms UTC), so long as the directory may not show it everywhere yet; else 0. */
+int64_t run_made_lately(run *r, const char *upn);
+/* When this task wrote to the directory last (ms UTC). */
+int64_t run_last_write(const run *r);
+/* Ends a step whose object, written at `since`, is not visible yet: STEP_LAG, after the directory's lag_ms STEP_LATER. */
+step_end run_lags(run *r, int64_t since, const char *message);
 
 /* Ends of a store write of the run: STEP_ON, or STEP_LOST. Repeated while the store is away and the lease lasts. */
 typedef ida_kind (*run_write)(run *r, ida_ctx *c, void *baton);

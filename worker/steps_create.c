@@ -15,6 +15,7 @@
 
 #define NAMES_TRIED_MAX 50    /* conflicts with the directory in one run */
 #define CANDIDATES_MAX 100000
+#define PHOTO_LAG_MS 60000    /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 
 typedef struct creation {
     ida_create person;
@@ -23,6 +24,7 @@ typedef struct creation {
     int next_upn, next_mail, next_display; /* which name the directory said is taken */
     int display_number; /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
     int fresh;                          /* 1: nothing was sent before, so the cache's word counts */
+    int64_t sent_at;                    /* since when a creation under the present name may have been sent; 0: this is the first */
 } creation;
 
 static step_end read_payload(run *r, creation *cr)
@@ -150,7 +152,12 @@ static ida_kind settle(run *r, ida_ctx *c, void *baton)
 static step_end settle_names(run *r, creation *cr)
 {
     naming_work work = {.r = r, .cr = cr};
+    int64_t now = ida_now(&r->r->w->env);
     json_object_set_new(r->progress, "createSent", json_true());
+    if (cr->fresh || cr->next_upn) {
+        json_object_set_new(r->progress, "createSentAt", json_integer(now));
+        cr->sent_at = 0;
+    }
     json_object_set_new(r->progress, "displayNumber", json_integer(cr->display_number));
     step_end end = run_store(r, settle, &work);
     if (end != STEP_ON) {
@@ -175,13 +182,20 @@ typedef struct create_call {
     directory_user user;
 } create_call;
 
+static int64_t sent_at(const run *r)
+{
+    return json_integer_value(json_object_get(r->progress, "createSentAt"));
+}
+
 static directory_class call_create(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
 {
     create_call *call = baton;
-    return ops->create(dir, r->pool, &call->create, &call->user, e);
+    directory_class class = ops->create(dir, r->pool, &call->create, &call->user, e);
+    call->create.sent_at = sent_at(r); /* a repetition is no first time, whatever became of this */
+    return class;
 }
 
-static step_end create_once(run *r, const creation *cr, create_call *call, directory_error *e)
+static step_end create_once(run *r, creation *cr, create_call *call, directory_error *e)
 {
     char password[PASSWORD_SIZE];
     const char *at = strrchr(r->task->upn, '@');
@@ -196,8 +210,10 @@ static step_end create_once(run *r, const creation *cr, create_call *call, direc
         .mail = r->task->mail ? r->task->mail : r->task->upn,
         .local = local,
         .marker = r->task->marker,
+        .sent_at = cr->sent_at,
         .password = password};
     step_end end = run_call(r, call_create, call, e);
+    cr->sent_at = call->create.sent_at;
     OPENSSL_cleanse(password, sizeof password);
     return end;
 }
@@ -212,6 +228,9 @@ static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
 
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
+    if (verdict_of(e->class) == VERDICT_LAG) {
+        return run_lags(r, sent_at(r), e->message ? e->message : directory_class_text(e->class));
+    }
     step_end end = run_fails(r, e);
     /* With an ID the account stands and only its password is missing: a retry goes on with it. */
     if (end == STEP_FAILED && !call->user.id) {
@@ -278,6 +297,7 @@ step_end step_create_account(run *r)
 {
     creation cr = {.fresh = !json_is_true(json_object_get(r->progress, "createSent")),
                    .display_number = (int)json_integer_value(json_object_get(r->progress, "displayNumber"))};
+    cr.sent_at = cr.fresh ? 0 : sent_at(r);
     create_call call = {0};
     directory_error e;
     step_end end = read_payload(r, &cr);
@@ -322,6 +342,11 @@ static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 /* The manager may be a creation that is still on its way: then the step waits for it, as long as tries last. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
+    int64_t made_at = run_made_lately(r, call->upn);
+    if (made_at) {
+        return run_lags(r, made_at, ida_printf(r->pool, "The manager %s was created a moment ago and is not visible yet.",
+                                               call->upn));
+    }
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     ida_task *queued;
     ida_kind kind =
@@ -382,12 +407,13 @@ static directory_class call_photo(run *r, const directory_ops *ops, directory *d
     return ops->set_photo(dir, r->pool, r->task->object_id, person->photo, person->photo_len, person->photo_type, e);
 }
 
-/* Best effort: what is permanent, and the last try, become a warning. */
+/* Best effort: what is permanent, the last try, and what has lagged for long enough, become a warning. */
 static step_end photo_fails(run *r, const directory_error *e)
 {
     step_end end = run_fails(r, e);
-    int last = r->task->attempts + 1 >= TRIES_MAX;
-    if (end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
+    int last = r->task->attempts + 1 >= TRIES_MAX,
+        late = end == STEP_LAG && ida_now(&r->r->w->env) - r->lag_since >= PHOTO_LAG_MS;
+    if (late || end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
         ida_outcome outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
         run_warn(r, ida_printf(r->pool, "The photo was not set: %s", r->step.detail));
         r->step.outcome = outcome;
@@ -411,11 +437,8 @@ step_end step_set_photo(run *r)
     if (end != STEP_ON) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return account_gone(r);
-    }
     if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return photo_fails(r, &e);
+        return e.class == DIRECTORY_NOT_FOUND ? account_gone(r) : photo_fails(r, &e);
     }
     return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%zu bytes, %s", cr.person.photo_len,
                      cr.person.photo_type);

@@ -31,6 +31,27 @@ static void backoff(void)
     ok(within(backoff_ms(1000000, UINT32_MAX), 240000, 360000), "no number of tries makes it longer");
 }
 
+static void lag(void)
+{
+    static const int64_t wait[][2] = {{-5000, 1000}, {0, 1000}, {999, 1000}, {2000, 2000}, {7000, 7000}, {29000, 29000},
+                                      {31000, 30000}, {INT64_MAX / 4, 30000}};
+    for (size_t i = 0; i < sizeof wait / sizeof wait[0]; i++) {
+        int good = 1;
+        for (uint32_t random = 0; random < 2000; random += 7) {
+            good &= within(lag_wait_ms(wait[i][0], random), wait[i][1] * 8 / 10, wait[i][1] * 12 / 10);
+        }
+        ok(good, "what is not visible after %lld ms is looked for again after %lld ms +- 20 %%", (long long)wait[i][0],
+           (long long)wait[i][1]);
+    }
+    int looks = 0;
+    for (int64_t age = 300; age < 15 * 60000; age += lag_wait_ms(age, 200)) {
+        looks++;
+    }
+    ok(within(looks, 30, 50), "a quarter of an hour takes %d looks", looks);
+    ok(verdict_of(DIRECTORY_LAG) == VERDICT_LAG && !directory_holds(DIRECTORY_LAG) && !verdict_repeats(DIRECTORY_LAG),
+       "lag concerns the task alone");
+}
+
 static void holds(void)
 {
     ok(within(hold_ms(DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
@@ -101,6 +122,7 @@ int main(void)
 {
     setup();
     backoff();
+    lag();
     holds();
     passwords();
     step_table();
