@@ -127,6 +127,17 @@ void graph_close(directory *d)
 
 const directory_ops graph_directory_ops = {
     .name = "graph",
+    .lag_ms = GRAPH_LAG_MS,
     .open = graph_open,
     .close = graph_close,
+    .find = graph_find,
+    .create = graph_create,
+    .set_manager = graph_set_manager,
+    .set_photo = graph_set_photo,
+    .disable = graph_disable,
+    .revoke_sessions = graph_revoke_sessions,
+    .memberships = graph_memberships,
+    .remove_member = graph_remove_member,
+    .add_members = graph_add_members,
+    .set_licenses = graph_set_licenses,
 };

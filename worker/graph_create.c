@@ -1,0 +1,408 @@
+/* Owns the making of a user: the request, what is done when its answer is lost, whose name it is when the directory says it is taken.
+ * The API knows no idempotency: the UPN and our marker stand for it (both on disk before the call). Must not know the queue. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <openssl/crypto.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/graph_calls.h"
+#include "worker/password.h"
+
+#define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
+#define PASSWORDS_MAX 4  /* refused ones */
+#define NICKNAMES_MAX 50 /* numbers tried for mailNickname */
+#define NICKNAME_LEN 64
+#define WAIT_MS 400      /* before the same creation is sent again, doubled each time */
+
+typedef struct making {
+    graph_call *k;
+    const directory_create *create;
+    json_t *body;    /* belongs to the call's pool; its password is wiped */
+    directory_user *user;
+    int lost;        /* a creation was sent in this call and nobody knows what came of it */
+    int sends, passwords, nickname;
+    const char *conflict; /* property that the directory called taken, or NULL */
+} making;
+
+/* --- the request --- */
+
+static const struct {
+    const char *property;
+    size_t value; /* offset in ida_create */
+    const char *name;
+} fields[] = {
+    {"givenName", offsetof(ida_create, firstname), "firstname"},
+    {"surname", offsetof(ida_create, surname), "surname"},
+    {"jobTitle", offsetof(ida_create, job_title), "jobTitle"},
+    {"department", offsetof(ida_create, department), "department"},
+    {"companyName", offsetof(ida_create, company), "company"},
+    {"officeLocation", offsetof(ida_create, office), "office"},
+    {"city", offsetof(ida_create, city), "city"},
+    {"country", offsetof(ida_create, country), "country"},
+    {"streetAddress", offsetof(ida_create, street_address), "streetAddress"},
+    {"postalCode", offsetof(ida_create, postal_code), "postalCode"},
+    {"preferredLanguage", offsetof(ida_create, preferred_language), "preferredLanguage"},
+    {"employeeId", offsetof(ida_create, employee_id), "employeeId"},
+};
+
+static const char *field_value(const ida_create *person, size_t i)
+{
+    const char *value = *(const char *const *)((const char *)person + fields[i].value);
+    return value && *value ? value : NULL;
+}
+
+static void set_password(making *m, const char *password)
+{
+    json_t *profile = json_object_get(m->body, "passwordProfile");
+    const char *old = ida_json_string(profile, "password");
+    if (old) {
+        OPENSSL_cleanse((char *)(uintptr_t)old, strlen(old));
+    }
+    if (password) {
+        json_object_set_new(profile, "password", json_string(password));
+    } else {
+        json_object_del(m->body, "passwordProfile");
+    }
+}
+
+static void new_password(making *m)
+{
+    const ida_create *person = m->create->person;
+    const char *names[] = {person->firstname, person->surname, m->create->local, person->middle_name, NULL}, **to = names;
+    char fresh[PASSWORD_SIZE];
+    for (size_t i = 0; i < sizeof names / sizeof names[0] - 1; i++) {
+        if (names[i]) {
+            *to++ = names[i];
+        }
+    }
+    *to = NULL;
+    password_make(m->k->g->env, names, fresh);
+    set_password(m, fresh);
+    OPENSSL_cleanse(fresh, sizeof fresh);
+}
+
+/* The local part, numbered when somebody else's mail goes by it; the number stays within the limit. */
+static void set_nickname(making *m)
+{
+    const char *local = m->create->local, *number = m->nickname > 1 ? apr_itoa(m->k->pool, m->nickname) : "";
+    int room = NICKNAME_LEN - (int)strlen(number);
+    json_object_set_new(m->body, "mailNickname", json_string(ida_printf(m->k->pool, "%.*s%s", room, local, number)));
+}
+
+static void fill_in(making *m)
+{
+    const directory_create *c = m->create;
+    m->nickname = 1;
+    m->body = ida_json_keep(m->k->pool, json_pack("{s:b, s:s, s:s, s:{s:b}, s:{s:s}}", "accountEnabled", c->person->account_enabled,
+                                                  "displayName", c->display_name, "userPrincipalName", c->upn, "passwordProfile",
+                                                  "forceChangePasswordNextSignIn", 1, "onPremisesExtensionAttributes",
+                                                  m->k->g->marker, c->marker));
+    set_nickname(m);
+    set_password(m, c->password);
+    ida_json_put(m->body, "mail", c->mail);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        ida_json_put(m->body, fields[i].property, field_value(c->person, i));
+    }
+    if (c->person->country_is_code) {
+        ida_json_put(m->body, "usageLocation", c->person->country);
+    }
+}
+
+static void say_losses(making *m)
+{
+    const char *middle = m->create->person->middle_name;
+    if (middle && *middle && !strstr(m->create->display_name, middle)) {
+        const char **warnings = apr_pcalloc(m->k->pool, 2 * sizeof *warnings);
+        warnings[0] = "middleName: is not kept by this directory, which has no property for it";
+        m->user->warnings = warnings;
+    }
+}
+
+/* --- answers --- */
+
+/* The property of a refusal about a value somebody has, or NULL. */
+static const char *taken_property(making *m, const graph_answer *answer)
+{
+    static const char *const known[] = {"userPrincipalName", "proxyAddresses", "mailNickname", "onPremisesImmutableId", "mail"};
+    const json_t *details = json_object_get(json_object_get(answer->json, "error"), "details"), *detail;
+    const char *found = NULL;
+    size_t i;
+    if (answer->status != 400 && answer->status != 409) {
+        return NULL;
+    }
+    json_array_foreach(details, i, detail) {
+        const char *code = ida_json_string(detail, "code"), *target = ida_json_string(detail, "target");
+        if (!found && code && strcasecmp(code, "ObjectConflict") == 0) {
+            found = target ? apr_pstrdup(m->k->pool, target) : "userPrincipalName";
+        }
+    }
+    if (!found && strncasecmp(answer->message, "Another object with the same value for property", 47) == 0) {
+        for (i = 0; i < sizeof known / sizeof known[0] && !found; i++) {
+            found = strstr(answer->message, known[i]) ? known[i] : NULL;
+        }
+        found = found ? found : "userPrincipalName";
+    }
+    return found;
+}
+
+static int password_refused(const graph_answer *answer)
+{
+    return answer->status == 400 && graph_answer_says(answer, "password");
+}
+
+/* The payload's name for what the directory refuses. */
+static directory_class refused(making *m, directory_class class, const graph_answer *answer)
+{
+    if (class != DIRECTORY_INVALID) {
+        return class;
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcasecmp(fields[i].property, answer->detail_target) == 0) {
+            m->k->e->field = fields[i].name;
+        }
+    }
+    m->k->e->field = strcasecmp(answer->detail_target, "usageLocation") == 0 ? "country" : m->k->e->field;
+    return class;
+}
+
+/* The account as it was sent, under the ID it got: the answer holds only some properties, and a read may lag. */
+static directory_class made(making *m, const graph_answer *answer)
+{
+    graph_call *k = m->k;
+    json_t *user = ida_json_keep(k->pool, json_copy(m->body));
+    const char *property;
+    json_t *value;
+    json_object_foreach(answer->json, property, value) {
+        if (!json_is_null(value)) {
+            json_object_set(user, property, value);
+        }
+    }
+    json_object_del(user, "passwordProfile");
+    if (!json_object_get(user, "createdDateTime")) {
+        ida_json_put_time(user, "createdDateTime", ida_now(k->g->env));
+    }
+    if (!json_object_get(user, "assignedLicenses")) {
+        json_object_set_new(user, "assignedLicenses", json_array());
+    }
+    return graph_user_read(k, user, m->user) ? DIRECTORY_OK
+                                             : graph_fail(k, DIRECTORY_UNSURE, NULL, "creating the user: the answer has no ID");
+}
+
+/* --- looking --- */
+
+typedef enum sight { SEEN_NOBODY, SEEN_OURS, SEEN_OTHER } sight;
+
+static sight whose(making *m, const directory_user *user)
+{
+    return user->marker && strcmp(user->marker, m->create->marker) == 0 ? SEEN_OURS : SEEN_OTHER;
+}
+
+/* Who has the UPN. */
+static directory_class look(making *m, sight *seen)
+{
+    directory_class class = graph_user_get(m->k, m->create->upn, m->user, NULL);
+    *seen = class ? SEEN_NOBODY : whose(m, m->user);
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+typedef struct holders {
+    making *m;
+    sight seen;
+    const char *name;
+} holders;
+
+static void see_user(graph_call *k, json_t *item, void *baton)
+{
+    holders *h = baton;
+    directory_user user;
+    if (h->seen == SEEN_OURS || !graph_user_read(k, item, &user)) {
+        return;
+    }
+    h->seen = whose(h->m, &user);
+    h->name = user.upn ? user.upn : user.id;
+    if (h->seen == SEEN_OURS) {
+        *h->m->user = user;
+    }
+}
+
+static void see_group(graph_call *k, json_t *item, void *baton)
+{
+    holders *h = baton;
+    const char *name = ida_json_string(item, "displayName");
+    (void)k;
+    h->seen = h->seen == SEEN_OURS ? h->seen : SEEN_OTHER;
+    h->name = name ? apr_pstrcat(h->m->k->pool, "the group ", name, NULL) : "a group";
+}
+
+/* Who has an address, as main or further one: users, then groups, which share the name space. An index that does not answer such
+ * questions shows nobody. */
+static directory_class look_for_address(making *m, const char *address, holders *h)
+{
+    static const struct {
+        const char *path, *select;
+        graph_item see;
+    } places[] = {{"/users", GRAPH_USER_SELECT ",onPremisesExtensionAttributes", see_user},
+                  {"/groups", "id,displayName", see_group}};
+    graph_call *k = m->k;
+    *h = (holders){.m = m};
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && h->seen == SEEN_NOBODY; i++) {
+        const char *url = apr_pstrcat(k->pool, k->g->root, places[i].path, "?$filter=proxyAddresses/any(p:p%20eq%20'smtp:",
+                                      graph_filter_value(k->pool, address), "')&$select=", places[i].select, NULL);
+        const graph_request list = {.method = "GET", .url = url, .cost = 2, .doing = "looking who has the address"};
+        directory_class class = graph_each(k, &list, places[i].see, h);
+        if (class && class != DIRECTORY_INVALID && class != DIRECTORY_FORBIDDEN && class != DIRECTORY_NOT_FOUND) {
+            return class;
+        }
+    }
+    return DIRECTORY_OK;
+}
+
+/* --- making it exactly once --- */
+
+static directory_class name_taken(making *m, const char *field, const char *by)
+{
+    int mail = strcmp(field, "mail") == 0;
+    return graph_fail(m->k, DIRECTORY_CONFLICT, field, "%s is taken%s%s", mail ? m->create->mail : m->create->upn, by ? " by " : "",
+                      by ? by : "");
+}
+
+/* Ours, or somebody else's: both end the call. */
+static directory_class seen_as(making *m, sight seen)
+{
+    if (seen == SEEN_OURS) {
+        return m->lost ? DIRECTORY_OK : DIRECTORY_ALREADY;
+    }
+    const char *by = m->user->display_name ? m->user->display_name : m->user->id;
+    *m->user = (directory_user){0};
+    return name_taken(m, "upn", by);
+}
+
+static int within_lag(const making *m)
+{
+    int64_t since = m->create->sent_at;
+    return !since || ida_now(m->k->g->env) - since < GRAPH_LAG_MS;
+}
+
+/* It may stand already, but nobody sees it. */
+static directory_class not_seen_yet(making *m)
+{
+    if (!within_lag(m)) {
+        return graph_fail(m->k, DIRECTORY_UNSURE, NULL, "creating %s: the answer was lost, and the account is not to be seen",
+                          m->create->upn);
+    }
+    return graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: the answer was lost and the account is not visible yet",
+                      m->create->upn);
+}
+
+/* Which of the two names a conflict on `property` is about. */
+static const char *field_of(const making *m, const char *property)
+{
+    int mail = strcasecmp(property, "userPrincipalName") != 0 && m->create->mail
+               && strcasecmp(m->create->mail, m->create->upn) != 0;
+    return mail ? "mail" : "upn";
+}
+
+/* The directory says that a name of ours is taken. By an object that is seen and is not ours: another name. By one that nobody sees:
+ * it may be ours, from an answer that was lost, until the directory has had the time to show it. */
+static directory_class settle_conflict(making *m)
+{
+    holders h;
+    sight seen;
+    const char *field = field_of(m, m->conflict);
+    directory_class class = look(m, &seen);
+    if (class || seen) {
+        return class ? class : seen_as(m, seen);
+    }
+    class = look_for_address(m, strcmp(field, "mail") == 0 ? m->create->mail : m->create->upn, &h);
+    if (class) {
+        return class;
+    }
+    if (h.seen == SEEN_OURS) {
+        return seen_as(m, SEEN_OURS);
+    }
+    if (h.seen == SEEN_OTHER || !within_lag(m)) {
+        return name_taken(m, field, h.seen == SEEN_OTHER ? h.name : "an object that the directory does not show");
+    }
+    return graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: the directory calls it taken, but shows nobody who has it yet",
+                      m->create->upn);
+}
+
+/* Sends once. `again`: the same creation is to be sent once more. */
+static directory_class send_once(making *m, int *again)
+{
+    graph_call *k = m->k;
+    sight seen;
+    const graph_request post = {
+        .method = "POST", .url = graph_url(k->g, k->pool, "/users"), .json = m->body, .doing = "creating the user"};
+    graph_answer answer;
+    directory_class class = graph_send(k, GRAPH_WRITE, &post, &answer);
+    *again = 0;
+    class = class ? class : made(m, &answer);
+    if (class == DIRECTORY_UNSURE) {
+        m->lost = 1;
+        class = look(m, &seen);
+        if (class || seen) {
+            return class ? class : seen_as(m, seen);
+        }
+        *again = ++m->sends < SENDS_MAX && graph_pause(k, WAIT_MS << (m->sends - 1));
+        return not_seen_yet(m);
+    }
+    m->conflict = class ? taken_property(m, &answer) : NULL;
+    if (m->conflict && strcasecmp(m->conflict, "mailNickname") == 0 && m->nickname < NICKNAMES_MAX) {
+        m->nickname++;
+        set_nickname(m);
+        *again = 1;
+        return class;
+    }
+    if (m->conflict && strcasecmp(m->conflict, "onPremisesImmutableId") != 0) {
+        return settle_conflict(m);
+    }
+    if (class == DIRECTORY_INVALID && password_refused(&answer) && ++m->passwords < PASSWORDS_MAX) {
+        new_password(m);
+        *again = 1;
+        return class;
+    }
+    return graph_needs(k, refused(m, class, &answer), "User.ReadWrite.All", 0);
+}
+
+static directory_class make_until_known(making *m)
+{
+    sight seen = SEEN_NOBODY;
+    directory_class class = DIRECTORY_OK;
+    int again = 1;
+    if (m->create->sent_at) {
+        class = look(m, &seen);
+    }
+    if (class || seen) {
+        return class ? class : seen_as(m, seen);
+    }
+    while (again) {
+        class = send_once(m, &again);
+    }
+    return class;
+}
+
+directory_class graph_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
+                             directory_error *e)
+{
+    graph_call k = graph_call_begin((graph *)d, pool, e);
+    making m = {.k = &k, .create = create, .user = user};
+    *user = (directory_user){0};
+    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password
+        || !*create->password) {
+        return graph_fail(&k, DIRECTORY_LOCAL, NULL, "a creation without local part, UPN, display name, marker or password");
+    }
+    fill_in(&m);
+    directory_class class = make_until_known(&m);
+    set_password(&m, NULL);
+    if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
+        say_losses(&m);
+    } else {
+        *user = (directory_user){0}; /* an ID would say that the account stands */
+    }
+    return graph_end(&k, class);
+}

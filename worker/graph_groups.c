@@ -1,0 +1,289 @@
+/* Owns groups as the API shows them and who is in them: what can be changed here and what cannot, leaving and joining. Must not know
+ * users beyond their ID. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/json.h"
+#include "worker/graph_calls.h"
+
+#define CHECK_MAX 20 /* groups in one checkMemberGroups */
+
+static int is(const json_t *group, const char *property)
+{
+    return json_is_true(json_object_get(group, property));
+}
+
+static int has_type(const json_t *group, const char *type)
+{
+    const json_t *value;
+    size_t i;
+    json_array_foreach(json_object_get(group, "groupTypes"), i, value) {
+        const char *text = json_string_value(value);
+        if (text && strcasecmp(text, type) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const char *graph_group_kind(const json_t *group)
+{
+    return has_type(group, "DynamicMembership") ? "dynamic"
+           : has_type(group, "Unified")         ? "microsoft365"
+           : is(group, "mailEnabled")           ? "distribution"
+                                                : "security";
+}
+
+const char *graph_group_retained(const json_t *group)
+{
+    if (is(group, "onPremisesSyncEnabled")) {
+        return "synchronised from on-premises: membership is changed there";
+    }
+    if (has_type(group, "DynamicMembership")) {
+        return "membership by rule";
+    }
+    if (is(group, "mailEnabled") && !has_type(group, "Unified")) {
+        return is(group, "securityEnabled") ? "mail-enabled security group: membership is changed in Exchange"
+                                            : "distribution list: membership is changed in Exchange";
+    }
+    if (is(group, "isAssignableToRole")) {
+        return "role-assignable group: membership is changed by a privileged role administrator";
+    }
+    if (is(group, "isManagementRestricted")) {
+        return "in a restricted administrative unit: membership is changed by its administrators";
+    }
+    return NULL;
+}
+
+/* --- which groups hold a user --- */
+
+typedef struct gathering {
+    apr_array_header_t *rows; /* directory_membership */
+    apr_hash_t *seen;         /* ID, lower case */
+} gathering;
+
+static const char *key_of(apr_pool_t *pool, const char *id)
+{
+    char *key = apr_pstrdup(pool, id);
+    for (char *c = key; *c; c++) {
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
+    }
+    return key;
+}
+
+/* Why a container of this type cannot be left here; NULL: it is a group. */
+static const char *no_group(const json_t *item)
+{
+    static const char prefix[] = "#microsoft.graph.";
+    const char *type = ida_json_string(item, "@odata.type");
+    if (!type || strncasecmp(type, prefix, sizeof prefix - 1) != 0 || strcasecmp(type + sizeof prefix - 1, "group") == 0) {
+        return NULL;
+    }
+    type += sizeof prefix - 1;
+    return strcasecmp(type, "directoryRole") == 0        ? "directory role: the assignment is removed in the directory's roles"
+           : strcasecmp(type, "administrativeUnit") == 0 ? "administrative unit: membership is changed there"
+                                                         : "no group";
+}
+
+static void gather(graph_call *k, json_t *item, void *baton)
+{
+    gathering *g = baton;
+    const char *id = ida_json_string(item, "id"), *name = ida_json_string(item, "displayName"), *other = no_group(item),
+               *rule = ida_json_string(item, "membershipRule");
+    if (!id || apr_hash_get(g->seen, key_of(k->pool, id), APR_HASH_KEY_STRING)) {
+        return;
+    }
+    directory_membership *row = apr_array_push(g->rows);
+    row->group_id = id;
+    row->group_name = name ? name : id;
+    row->retained = other ? other : graph_group_retained(item);
+    if (!other && rule && row->retained && has_type(item, "DynamicMembership")) {
+        row->retained = apr_pstrcat(k->pool, row->retained, ": ", rule, NULL);
+    }
+    apr_hash_set(g->seen, key_of(k->pool, id), APR_HASH_KEY_STRING, row->group_id);
+}
+
+static directory_class gather_listed(graph_call *k, const char *user_id, gathering *g)
+{
+    const graph_request list = {.method = "GET",
+                                .url = graph_user_url(k->g, k->pool, user_id, "/memberOf?$top=999&$select=" GRAPH_GROUP_SELECT),
+                                .cost = 1,
+                                .doing = "listing the user's groups"};
+    return graph_needs(k, graph_each(k, &list, gather, g), "GroupMember.Read.All", 0);
+}
+
+static directory_class gather_one(graph_call *k, const char *group_id, gathering *g)
+{
+    const graph_request get = {.method = "GET",
+                               .url = graph_url(k->g, k->pool, "/groups/%s?$select=" GRAPH_GROUP_SELECT, group_id),
+                               .doing = "reading a group"};
+    graph_answer answer;
+    directory_class class = graph_needs(k, graph_read(k, &get, &answer), "GroupMember.Read.All", 0);
+    if (!class) {
+        gather(k, answer.json, g);
+    }
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* Groups the cache knows and the list does not show: hidden memberships, or a list that lags. The directory is asked. */
+static directory_class gather_asked(graph_call *k, const char *user_id, json_t *group_ids, gathering *g)
+{
+    const graph_request post = {.method = "POST",
+                                .url = graph_user_url(k->g, k->pool, user_id, "/checkMemberGroups"),
+                                .json = ida_json_keep(k->pool, json_pack("{s:O}", "groupIds", group_ids)),
+                                .cost = 4,
+                                .doing = "looking into groups"};
+    graph_answer answer;
+    const json_t *id;
+    size_t i;
+    directory_class class = graph_needs(k, graph_read(k, &post, &answer), "GroupMember.Read.All", 0);
+    json_array_foreach(class ? NULL : json_object_get(answer.json, "value"), i, id) {
+        class = class || !json_string_value(id) ? class : gather_one(k, json_string_value(id), g);
+    }
+    return class;
+}
+
+directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates,
+                                  int candidate_count, const directory_membership **rows, int *count, directory_error *e)
+{
+    graph_call k = graph_call_begin((graph *)d, pool, e);
+    gathering g = {apr_array_make(pool, 16, sizeof(directory_membership)), apr_hash_make(pool)};
+    *rows = NULL;
+    *count = 0;
+    directory_class class = gather_listed(&k, id, &g);
+    json_t *ask = ida_json_keep(pool, json_array());
+    for (int i = 0; !class && i < candidate_count; i++) {
+        if (!apr_hash_get(g.seen, key_of(pool, candidates[i]), APR_HASH_KEY_STRING)) {
+            json_array_append_new(ask, json_string(candidates[i]));
+        }
+        if (json_array_size(ask) && (json_array_size(ask) == CHECK_MAX || i == candidate_count - 1)) {
+            class = gather_asked(&k, id, ask, &g);
+            ask = ida_json_keep(pool, json_array());
+        }
+    }
+    if (!class) {
+        *rows = (const directory_membership *)g.rows->elts;
+        *count = g.rows->nelts;
+    }
+    return graph_end(&k, class);
+}
+
+/* --- leaving --- */
+
+/* The directory said that there is no such membership. Some replica may still show it: then that is not settled. */
+static directory_class surely_left(graph_call *k, const char *group_id, const char *user_id)
+{
+    gathering g = {apr_array_make(k->pool, 16, sizeof(directory_membership)), apr_hash_make(k->pool)};
+    directory_class class = gather_listed(k, user_id, &g);
+    if (class == DIRECTORY_NOT_FOUND) {
+        return DIRECTORY_ALREADY; /* the user is gone */
+    }
+    if (!class && apr_hash_get(g.seen, key_of(k->pool, group_id), APR_HASH_KEY_STRING)) {
+        return graph_fail(k, DIRECTORY_LAG, NULL,
+                          "removing the member: the group does not know the user, but the user's groups still list it");
+    }
+    return class ? class : DIRECTORY_ALREADY;
+}
+
+directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
+{
+    graph_call k = graph_call_begin((graph *)d, pool, e);
+    const graph_request remove = {
+        .method = "DELETE", .url = graph_member_ref_url(k.g, pool, group_id, user_id), .doing = "removing the member"};
+    graph_answer answer;
+    if (!remove.url) {
+        return graph_fail(&k, DIRECTORY_INVALID, NULL, "removing the member: \"%s\" or \"%s\" is no object ID", group_id, user_id);
+    }
+    directory_class class = graph_needs(&k, graph_write(&k, &remove, &answer), "GroupMember.ReadWrite.All", 0);
+    if (class == DIRECTORY_NOT_FOUND) {
+        class = surely_left(&k, group_id, user_id);
+    }
+    return graph_end(&k, class);
+}
+
+/* --- joining --- */
+
+typedef struct joining {
+    graph_call *k;
+    const char *group_id;
+    const char *const *user_ids;
+    directory_class *each;
+} joining;
+
+static const char *object_url(const joining *j, int i)
+{
+    return graph_url(j->k->g, j->k->pool, "/directoryObjects/%s", j->user_ids[i]);
+}
+
+/* What a refusal means for the ones it is about. */
+static directory_class joined(graph_call *k, directory_class class, const graph_answer *answer)
+{
+    if (class == DIRECTORY_INVALID && graph_answer_says(answer, "added object references already exist")) {
+        return DIRECTORY_ALREADY;
+    }
+    if (class == DIRECTORY_INVALID && graph_missing_reference(answer)) {
+        return k->e->class = DIRECTORY_LAG;
+    }
+    return class;
+}
+
+static directory_class join_one(const joining *j, int i)
+{
+    const graph_request post = {.method = "POST",
+                                .url = graph_url(j->k->g, j->k->pool, "/groups/%s/members/$ref", j->group_id),
+                                .json = graph_reference(j->k, object_url(j, i)),
+                                .doing = "adding the member"};
+    graph_answer answer;
+    directory_class class = graph_needs(j->k, graph_write(j->k, &post, &answer), "GroupMember.ReadWrite.All", 0);
+    return joined(j->k, class, &answer);
+}
+
+/* All of them in one request, or none. */
+static directory_class join_together(const joining *j, int from, int count)
+{
+    json_t *list = json_array();
+    for (int i = from; i < from + count; i++) {
+        json_array_append_new(list, json_string(object_url(j, i)));
+    }
+    const graph_request patch = {.method = "PATCH",
+                                 .url = graph_url(j->k->g, j->k->pool, "/groups/%s", j->group_id),
+                                 .json = ida_json_keep(j->k->pool, json_pack("{s:o}", "members@odata.bind", list)),
+                                 .doing = "adding the members"};
+    graph_answer answer;
+    return graph_needs(j->k, graph_write(j->k, &patch, &answer), "GroupMember.ReadWrite.All", 0);
+}
+
+/* 1 when the refusal of many may be about one of them. */
+static int concerns_one(directory_class class)
+{
+    return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT;
+}
+
+directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
+                                  directory_class *each, directory_error *e)
+{
+    graph_call k = graph_call_begin((graph *)d, pool, e);
+    joining j = {&k, group_id, user_ids, each};
+    directory_error first = {0};
+    int already = 0;
+    for (int from = 0; from < count; from += GRAPH_BIND_MAX) {
+        int size = count - from < GRAPH_BIND_MAX ? count - from : GRAPH_BIND_MAX;
+        directory_class all = size == 1 ? DIRECTORY_INVALID : join_together(&j, from, size);
+        for (int i = from; i < from + size; i++) {
+            each[i] = concerns_one(all) ? join_one(&j, i) : all;
+            already += each[i] == DIRECTORY_ALREADY;
+            if (each[i] && each[i] != DIRECTORY_ALREADY && !first.class) {
+                first = *e;
+                first.class = each[i];
+            }
+        }
+    }
+    if (first.class) {
+        *e = first;
+        return first.class;
+    }
+    return graph_end(&k, count && already == count ? DIRECTORY_ALREADY : DIRECTORY_OK);
+}
