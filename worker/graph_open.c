@@ -140,4 +140,5 @@ const directory_ops graph_directory_ops = {
     .remove_member = graph_remove_member,
     .add_members = graph_add_members,
     .set_licenses = graph_set_licenses,
+    .sync = graph_sync,
 };

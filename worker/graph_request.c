@@ -85,7 +85,7 @@ static void read_error(graph_call *k, graph_answer *answer)
  * directory, whatever its status says. */
 static int plausible(const graph_request *r, const graph_answer *answer, const http_answer *raw)
 {
-    return raw->len == 0 || answer->json || r->bytes;
+    return raw->len == 0 || answer->json || answer->bytes || r->bytes;
 }
 
 static directory_class read_answer(graph_call *k, graph_effect effect, const graph_request *r, const http_answer *raw,
@@ -95,7 +95,12 @@ static directory_class read_answer(graph_call *k, graph_effect effect, const gra
     const char *field, *advice, *id = raw->request_id ? raw->request_id : "none";
     const char *doing = r->doing ? r->doing : r->method;
     answer->status = raw->status;
-    answer->json = raw->len ? ida_json_keep(k->pool, json_loadb(raw->bytes, raw->len, 0, NULL)) : NULL;
+    if (r->raw && raw->status / 100 == 2) {
+        answer->bytes = apr_pstrmemdup(k->pool, raw->len ? raw->bytes : "", raw->len);
+        answer->bytes_len = raw->len;
+    } else {
+        answer->json = raw->len ? ida_json_keep(k->pool, json_loadb(raw->bytes, raw->len, 0, NULL)) : NULL;
+    }
     answer->location = raw->location;
     answer->retry_after_ms = http_retry_after_ms(raw, ida_now(g->env));
     read_error(k, answer);

@@ -232,6 +232,8 @@ int graph_user_item(graph_call *k, const json_t *user, sync_user *item)
     item->last_noninteractive_at = graph_time(json_object_get(activity, "lastNonInteractiveSignInDateTime"));
     item->last_success_at = graph_time(json_object_get(activity, "lastSuccessfulSignInDateTime"));
     item->manager_id = ida_json_string(json_object_get(user, "manager"), "id");
+    item->manager_untold = json_object_get(user, "manager") == NULL; /* what was not asked for stays in the cache as it is */
+    item->sign_ins_untold = activity == NULL;
     return 1;
 }
 

@@ -1,0 +1,35 @@
+/* Items of delta pages as the cache takes them. */
+#ifndef WORKER_GRAPH_DELTA_H
+#define WORKER_GRAPH_DELTA_H
+
+#include <apr_hash.h>
+
+#include "worker/graph.h"
+#include "worker/graph_reader.h"
+
+/* What the rounds ask for. A change of either makes tokens worthless: both are part of the binding. */
+#define GRAPH_USERS_TRACKED GRAPH_USER_SELECT ",manager"
+#define GRAPH_GROUPS_TRACKED GRAPH_GROUP_SELECT ",members"
+
+typedef struct graph_delta {
+    graph_call *k;
+    ida_ctx *c;
+    sync_run *run;
+    apr_pool_t *pool;      /* of the run */
+    apr_pool_t *item_pool; /* cleared after every item */
+    apr_hash_t *skus;      /* skuId -> name, as met in this run */
+    int unnamed_skus;      /* licences met that have no name as far as we know */
+    int64_t foreign;       /* members that are neither user nor group */
+} graph_delta;
+
+/* Turns a store's failure into the call's error. */
+directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind);
+
+/* One item of /users/delta, of /groups/delta, staged. */
+directory_class graph_delta_user(graph_delta *d, graph_reader *r);
+directory_class graph_delta_group(graph_delta *d, graph_reader *r);
+
+/* RFC 3339 to ms; 0 for NULL, other text and the year 1, which the directory writes for "never". */
+int64_t graph_text_time(const char *text);
+
+#endif

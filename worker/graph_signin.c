@@ -1,0 +1,209 @@
+/* Owns the pass over sign-in activity: its own pace, its place between rounds, what a directory without it means. Must not know
+ * delta rounds.
+ *
+ * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many rounds: each takes a piece, and where
+ * it stopped is kept with the tokens. Before the first pass is whole nobody's sign-ins are known, and nobody is called stale. */
+#include <apr_strings.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/graph_fetch.h"
+#include "worker/graph_sync.h"
+
+#define EVERY_MS (6 * 60 * INT64_C(60000))
+#define REFUSED_EVERY_MS (60 * INT64_C(60000)) /* a permission may be granted meanwhile */
+#define FAILED_WAIT_MS (5 * INT64_C(60000))
+#define THROTTLED_WAIT_MS 30000
+#define WINDOW_MS 11000 /* published: 10 s; requests travel at different speeds */
+#define NAP_MS 100
+#define REASON_MAX 300
+#define SENT (sizeof((graph_sign_ins *)0)->sent / sizeof(int64_t))
+
+static int64_t number(const json_t *object, const char *member)
+{
+    int64_t n = json_integer_value(json_object_get(object, member));
+    return n > 0 ? n : 0;
+}
+
+void graph_sign_ins_load(graph_sign_ins *s, apr_pool_t *pool, const json_t *tokens)
+{
+    const json_t *kept = json_object_get(tokens, "signIns"), *sent = json_object_get(kept, "sent");
+    *s = (graph_sign_ins){
+        .next = apr_pstrdup(pool, ida_json_string(kept, "next")),
+        .completed_at = number(kept, "completedAt"),
+        .not_before = number(kept, "notBefore"),
+        .refused = apr_pstrdup(pool, ida_json_string(kept, "refused")),
+    };
+    for (size_t i = 0; i < SENT; i++) {
+        s->sent[i] = json_integer_value(json_array_get(sent, i));
+    }
+}
+
+json_t *graph_sign_ins_json(const graph_sign_ins *s)
+{
+    json_t *kept = json_object(), *sent = json_array();
+    ida_json_put(kept, "next", s->next);
+    json_object_set_new(kept, "completedAt", json_integer(s->completed_at));
+    json_object_set_new(kept, "notBefore", json_integer(s->not_before));
+    ida_json_put(kept, "refused", s->refused);
+    for (size_t i = 0; i < SENT; i++) {
+        json_array_append_new(sent, json_integer(s->sent[i]));
+    }
+    json_object_set_new(kept, "sent", sent);
+    return kept;
+}
+
+int graph_sign_ins_known(const graph_sign_ins *s)
+{
+    return s->completed_at > 0 && !s->refused;
+}
+
+/* --- one item --- */
+
+static directory_class item(graph_delta *d, graph_reader *r)
+{
+    const char *name, *inner, *id = NULL;
+    sync_sign_ins times = {0};
+    for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
+        if (strcmp(name, "id") == 0) {
+            id = graph_read_text(r);
+        } else if (strcmp(name, "signInActivity") == 0) {
+            for (int in = graph_object_begin(r, &inner); in; in = graph_object_next(r, &inner)) {
+                int64_t *to = strcmp(inner, "lastSignInDateTime") == 0                 ? &times.last
+                              : strcmp(inner, "lastNonInteractiveSignInDateTime") == 0 ? &times.last_noninteractive
+                              : strcmp(inner, "lastSuccessfulSignInDateTime") == 0     ? &times.last_success
+                                                                                       : NULL;
+                if (to) {
+                    *to = graph_text_time(graph_read_text(r));
+                } else {
+                    graph_skip(r);
+                }
+            }
+        } else {
+            graph_skip(r);
+        }
+    }
+    /* Rows of users who are gone can appear: without an ID, or with one that the cache does not hold. */
+    return id && !r->fault ? graph_stored(d->k, d->c, sync_run_sign_ins(d->run, d->c, id, &times)) : DIRECTORY_OK;
+}
+
+static directory_class items(graph_delta *d, const graph_page *page)
+{
+    graph_reader r;
+    directory_class class = DIRECTORY_OK;
+    graph_reader_begin(&r, page->items);
+    for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
+        class = item(d, &r);
+    }
+    return class;
+}
+
+/* --- pace --- */
+
+static void note_sent(graph_sign_ins *s, int64_t now)
+{
+    memmove(s->sent, s->sent + 1, (SENT - 1) * sizeof *s->sent);
+    s->sent[SENT - 1] = now;
+}
+
+/* Waits until the oldest of the last five requests is old enough. 0: that is longer than `*patience`, or the call shall stop. */
+static int turn(const graph_call *k, const graph_sign_ins *s, int64_t *patience)
+{
+    int64_t now = ida_now(k->g->env), wait = s->sent[0] + WINDOW_MS - now;
+    if (s->sent[0] > now) { /* the clock was set back */
+        wait = WINDOW_MS;
+    }
+    if (wait > *patience) {
+        return 0;
+    }
+    *patience -= wait > 0 ? wait : 0;
+    for (; wait > 0; wait -= NAP_MS) {
+        struct timespec pause = {.tv_nsec = (wait < NAP_MS ? wait : NAP_MS) * 1000000};
+        if (k->alive && k->alive(k->baton)) {
+            return 0;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+
+/* --- the pass --- */
+
+/* Said when it is news. */
+static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answer, int64_t now)
+{
+    const graph *g = d->k->g;
+    const char *code = answer->code && *answer->code ? answer->code : "HTTP 403";
+    if (!s->refused) {
+        ida_log(g->env, IDA_LOG_WARN, "IDA0480",
+                "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application permission AuditLog.Read.All and a Microsoft Entra ID "
+                "P1 or P2 licence; reports of stale accounts count from creation instead",
+                g->tenant->id, ida_clean(d->item_pool, code, strlen(code), 80));
+    }
+    s->refused = ida_clean(d->k->pool, code, strlen(code), REASON_MAX);
+    s->next = NULL;
+    s->not_before = now + REFUSED_EVERY_MS;
+}
+
+/* What a page that did not come means: never the end of the main sync. */
+static void failed(graph_delta *d, graph_sign_ins *s, directory_class class, const graph_answer *answer, const directory_error *e)
+{
+    const graph *g = d->k->g;
+    int64_t now = ida_now(g->env), told = (int64_t)e->retry_after_s * 1000;
+    if (class == DIRECTORY_FORBIDDEN) {
+        refused(d, s, answer, now);
+    } else if (class == DIRECTORY_THROTTLED) {
+        s->not_before = now + (told > THROTTLED_WAIT_MS ? told : THROTTLED_WAIT_MS);
+    } else {
+        /* The page's link is good for a while only: anything but a passing fault begins the pass anew. */
+        s->next = class == DIRECTORY_TRANSIENT ? s->next : NULL;
+        s->not_before = now + (class == DIRECTORY_TOKEN_LOST ? 0 : FAILED_WAIT_MS);
+        ida_log(g->env, IDA_LOG_INFO, NULL, "tenant %s: sign-in activity could not be read and is tried again: %s", g->tenant->id,
+                e->message ? e->message : directory_class_text(class));
+    }
+}
+
+directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full, int64_t patience)
+{
+    graph_call *k = d->k;
+    const graph *g = k->g;
+    int64_t begun = ida_now(g->env);
+    int due = s->next || full || s->refused || begun - s->completed_at >= EVERY_MS || s->completed_at > begun;
+    if (!due || (s->not_before > begun && s->not_before - begun <= EVERY_MS)) {
+        return DIRECTORY_OK;
+    }
+    directory_class class = DIRECTORY_OK;
+    for (int more = 1; more && !class && turn(k, s, &patience);) {
+        graph_page page = {0};
+        graph_answer answer;
+        directory_error e = {0};
+        graph_call own = *k;
+        const char *next = NULL;
+        const char *url = s->next ? s->next : graph_url(g, k->pool, "/users?$select=id,signInActivity&$top=500");
+        apr_pool_create(&page.pool, k->pool);
+        own.pool = page.pool;
+        own.e = &e;
+        note_sent(s, ida_now(g->env));
+        directory_class came = graph_fetch_page(&own, url, "reading sign-in activity", &page, &next, &answer);
+        if (came) {
+            if (came == DIRECTORY_TRANSIENT) { /* it was asked for twice */
+                note_sent(s, ida_now(g->env));
+            }
+            failed(d, s, came, &answer, &e);
+            more = 0;
+        } else {
+            class = items(d, &page);
+            s->next = apr_pstrdup(k->pool, next);
+            s->refused = NULL;
+            more = next != NULL;
+            if (!more && !class) {
+                s->completed_at = begun;
+                s->not_before = 0;
+            }
+        }
+        apr_pool_destroy(page.pool);
+    }
+    return class;
+}

@@ -1,0 +1,269 @@
+/* Owns a sync run of the cloud directory: what tokens hold for, the two delta streams, restarts, users who were restored. Must not know what an item
+ * looks like, nor how the cache is kept.
+ *
+ * A run stages everything and gives the links of the next round with its last batch: a run that breaks off anywhere leaves cache and links as they
+ * were, and the next one asks again from there. A link that is refused begins a round over everything while the old cache serves. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/graph_calls.h"
+#include "worker/graph_fetch.h"
+#include "worker/graph_sync.h"
+#include "worker/graph_throttle.h"
+
+#define SIGN_IN_PATIENCE_MS 15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
+#define RETURNED_SLICE 100
+#define RETURNED_AGE_MS (60 * INT64_C(60000)) /* made longer ago than this before the last round, and yet not in the cache */
+
+enum { USERS, GROUPS, STREAMS };
+
+static const struct {
+    const char *token; /* its member in sync_state.tokens */
+    const char *start, *doing;
+    directory_class (*item)(graph_delta *d, graph_reader *r);
+} streams[STREAMS] = {
+    {"users", "/users/delta?$select=" GRAPH_USERS_TRACKED, "reading changed users", graph_delta_user},
+    {"groups", "/groups/delta?$select=" GRAPH_GROUPS_TRACKED, "reading changed groups", graph_delta_group},
+};
+
+typedef struct wanted {
+    graph_call *k;
+    store *cache;
+    ida_ctx *c;
+    store_sync_state state;
+    int accept, licenses_refused;
+    const char *binding;
+    const json_t *tokens;            /* of the last run; NULL: everything is read */
+    const char *restart[STREAMS];    /* where a refused link wants the round over everything to begin */
+    graph_sign_ins sign_ins;
+    sync_summary *summary;
+} wanted;
+
+/* --- one stream --- */
+
+static directory_class take_page(graph_delta *d, graph_page *page, int which)
+{
+    graph_reader r;
+    directory_class class = DIRECTORY_OK;
+    graph_reader_begin(&r, page->items);
+    for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
+        class = streams[which].item(d, &r);
+    }
+    return class;
+}
+
+static directory_class read_stream(graph_delta *d, wanted *w, int which, const char **token)
+{
+    graph_call *k = w->k;
+    const char *known = w->tokens ? ida_json_string(w->tokens, streams[which].token) : w->restart[which];
+    const char *url = known ? known : graph_url(k->g, k->pool, streams[which].start);
+    graph_fetch *fetch;
+    *token = NULL;
+    directory_class class = graph_fetch_begin(&fetch, k, url, known != NULL, streams[which].doing);
+    while (!class && !*token) {
+        graph_page page;
+        class = graph_fetch_next(fetch, &page, &w->restart[which]);
+        if (class) {
+            break;
+        }
+        class = take_page(d, &page, which);
+        if (!class && page.last) {
+            *token = apr_pstrdup(k->pool, page.delta);
+            class = page.delta ? DIRECTORY_OK
+                               : graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the last page names no link for the next round", streams[which].doing);
+        }
+        if (!class && !*token && k->alive && k->alive(k->baton)) {
+            class = graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: stopped", streams[which].doing);
+        }
+        apr_pool_destroy(page.pool);
+    }
+    graph_fetch_end(fetch);
+    return class;
+}
+
+/* --- users who came back --- */
+
+typedef struct memberships {
+    graph_delta *d;
+    const char *user_id;
+    ida_kind kind;
+} memberships;
+
+static void membership(graph_call *k, json_t *item, void *baton)
+{
+    memberships *m = baton;
+    const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id");
+    const sync_member member = {.id = m->user_id, .kind = "user"};
+    (void)k;
+    if (!m->kind && id && type && strcmp(type, "#microsoft.graph.group") == 0) {
+        m->kind = sync_run_member(m->d->run, m->d->c, id, &member, 0);
+    }
+}
+
+/* Groups do not change when a member is deleted and restored, so that no delta tells: the user is asked. */
+static directory_class read_memberships(graph_delta *d, const char *user_id)
+{
+    graph_call k = *d->k;
+    apr_pool_create(&k.pool, d->k->pool);
+    k.deadline = ida_monotonic(k.g->env) + DIRECTORY_CALL_MS;
+    memberships m = {d, user_id, IDA_OK};
+    const graph_request get = {.method = "GET",
+                               .url = graph_user_url(k.g, k.pool, user_id, "/memberOf?$select=id&$top=999"),
+                               .cost = 1,
+                               .low_priority = 1,
+                               .doing = "reading the groups of a restored user"};
+    directory_class class = graph_each(&k, &get, membership, &m);
+    if (class) {
+        k.e->message = apr_pstrdup(d->k->pool, k.e->message);
+    }
+    apr_pool_destroy(k.pool);
+    return class ? class : graph_stored(d->k, d->c, m.kind);
+}
+
+static directory_class read_returned(graph_delta *d, wanted *w)
+{
+    const char **ids, *after = "";
+    int count;
+    do {
+        directory_class class =
+            graph_stored(w->k, w->c, sync_run_returned(d->run, w->c, w->state.started_at - RETURNED_AGE_MS, after, RETURNED_SLICE, &ids, &count));
+        for (int i = 0; !class && i < count; i++) {
+            class = read_memberships(d, ids[i]);
+            if (class == DIRECTORY_NOT_FOUND) { /* gone again: a later page or round says so */
+                class = DIRECTORY_OK;
+            }
+            if (!class && w->k->alive && w->k->alive(w->k->baton)) {
+                class = graph_fail(w->k, DIRECTORY_LOCAL, NULL, "stopped");
+            }
+        }
+        if (class) {
+            return class;
+        }
+        after = count ? ids[count - 1] : after;
+    } while (count == RETURNED_SLICE);
+    return DIRECTORY_OK;
+}
+
+/* --- a run --- */
+
+/* Everything into staging; *tokens is for the next run. */
+static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
+{
+    graph_call *k = w->k;
+    int full = w->tokens == NULL;
+    json_t *fresh = ida_json_keep(k->pool, json_object());
+    directory_class class = graph_sign_ins_read(d, &w->sign_ins, full, full ? 0 : SIGN_IN_PATIENCE_MS);
+    for (int i = 0; !class && i < STREAMS; i++) {
+        const char *token;
+        class = read_stream(d, w, i, &token);
+        ida_json_put(fresh, streams[i].token, token);
+        if (!class && i == USERS && !full) {
+            class = read_returned(d, w);
+        }
+    }
+    json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
+    *tokens = ida_json_text(k->pool, fresh);
+    return class;
+}
+
+/* A licence bought a moment ago is not in our list yet: *again when it has a name now. */
+static directory_class name_licenses(graph_delta *d, int *again)
+{
+    directory_class class = graph_license_load(d->k, 1);
+    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->skus); i && !class && !*again; i = apr_hash_next(i)) {
+        const char *sku = apr_hash_this_key(i), *name = apr_hash_this_val(i);
+        *again = strcmp(sku, name) == 0 && strcmp(graph_license_name(d->k->g, d->pool, sku), sku) != 0;
+    }
+    return class;
+}
+
+static directory_class run_once(wanted *w, int *again)
+{
+    graph_call *k = w->k;
+    graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .skus = apr_hash_make(k->pool)};
+    sync_guard guard = k->g->guard;
+    const char *tokens = "{}";
+    guard.accept = w->accept;
+    *again = 0;
+    apr_pool_create(&d.item_pool, k->pool);
+    directory_class class =
+        graph_stored(k, w->c, sync_run_begin(&d.run, w->cache, w->c, k->pool, k->g->tenant->id, IDA_DIR_CLOUD, w->tokens == NULL));
+    if (class) {
+        return class;
+    }
+    class = stage_all(&d, w, &tokens);
+    if (!class && d.unnamed_skus && !w->licenses_refused) {
+        class = name_licenses(&d, again);
+    }
+    apr_pool_destroy(d.item_pool);
+    if (class || *again) {
+        sync_run_abort(d.run, w->c, class ? k->e->message : NULL);
+        return class;
+    }
+    ida_kind kind = sync_run_commit(d.run, w->c, tokens, w->binding, &guard, graph_sign_ins_known(&w->sign_ins), w->summary);
+    if (d.foreign) {
+        ida_log(k->g->env, IDA_LOG_DEBUG, NULL, "tenant %s: %lld members that are neither user nor group were left out", k->g->tenant->id,
+                (long long)d.foreign);
+    }
+    return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK : graph_stored(k, w->c, kind);
+}
+
+/* Licences without the permission to read their names are told by ID; with it they are read anew, all of them. */
+static directory_class load_licenses(wanted *w)
+{
+    const graph *g = w->k->g;
+    directory_class class = graph_license_load(w->k, 0);
+    w->licenses_refused = class == DIRECTORY_FORBIDDEN;
+    w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s", g->root, g->directory_id, g->client_id, streams[USERS].start,
+                              streams[GROUPS].start, w->licenses_refused ? "by ID" : "by name");
+    w->binding = ida_sha256_hex(w->k->pool, w->binding, strlen(w->binding));
+    if (w->licenses_refused && !(w->state.binding && strcmp(w->state.binding, w->binding) == 0)) {
+        ida_log(g->env, IDA_LOG_WARN, "IDA0481", "tenant %s: licences are shown by ID, as their names cannot be read: %s", g->tenant->id,
+                w->k->e->message ? w->k->e->message : "");
+    }
+    return w->licenses_refused ? DIRECTORY_OK : class;
+}
+
+directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
+                           sync_summary *summary, directory_error *e)
+{
+    graph *g = (graph *)d;
+    graph_call k = graph_call_begin(g, pool, e);
+    wanted w = {.k = &k, .cache = cache, .c = c, .accept = accept, .summary = summary};
+    int again = 0;
+    k.alive = alive;
+    k.baton = baton;
+    *summary = (sync_summary){0};
+    directory_class class = graph_stored(&k, c, store_sync_state_get(cache, c, g->tenant->id, IDA_DIR_CLOUD, &w.state));
+    class = class ? class : load_licenses(&w);
+    if (class) {
+        return class;
+    }
+    const json_t *tokens = w.state.tokens ? ida_json_load(pool, w.state.tokens) : NULL;
+    int same = w.state.binding && strcmp(w.state.binding, w.binding) == 0;
+    int usable = !full && same && w.state.full_at > 0 && ida_json_string(tokens, streams[USERS].token) && ida_json_string(tokens, streams[GROUPS].token);
+    graph_sign_ins_load(&w.sign_ins, pool, same ? tokens : NULL);
+    w.tokens = usable ? tokens : NULL;
+    for (int restarts = 0, renames = 0;;) {
+        class = run_once(&w, &again);
+        if (class == DIRECTORY_TOKEN_LOST && restarts++ < 2) {
+            /* Where the other stream would begin was not told by its refusal: from its own start. */
+            ida_log(g->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", g->tenant->id, e->message ? e->message : "");
+            w.tokens = NULL;
+            continue;
+        }
+        if (class || !again || renames++) {
+            break;
+        }
+    }
+    if (class == DIRECTORY_TOKEN_LOST) { /* refused again and again: the directory's fault, not a lost token's */
+        class = e->class = DIRECTORY_TRANSIENT;
+    }
+    if (!class) {
+        graph_throttle_tenant_size(g, summary->users);
+        *e = (directory_error){.class = DIRECTORY_OK};
+    }
+    return class;
+}
