@@ -1,5 +1,6 @@
 /* Owns the client assertion: a JWT signed with the application's certificate (PS256). Must not know where it is sent. */
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
@@ -106,25 +107,42 @@ static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *k
     return good ? NULL : "holds a key that cannot sign (PS256 needs RSA of 2048 to 8192 bits)";
 }
 
+static const char *read_pem(const char *pem, size_t len, EVP_PKEY **key, X509 **certificate)
+{
+    BIO *bio = BIO_new_mem_buf(pem, (int)len);
+    *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
+    *certificate = *key ? own_certificate(pem, len, *key) : NULL;
+    BIO_free(bio);
+    ERR_clear_error(); /* the end of the file counts as one */
+    return !*key           ? "holds no private key in PEM form that is readable without a passphrase"
+           : !*certificate ? "holds no certificate in PEM form that belongs to its private key"
+           : !EVP_PKEY_is_a(*key, "RSA") || EVP_PKEY_get_bits(*key) < 2048 ? "must hold an RSA key of at least 2048 bits"
+           : X509_cmp_current_time(X509_get0_notAfter(*certificate)) <= 0
+               ? "holds a certificate that has expired: make a new one and upload its public part to the application"
+               : NULL;
+}
+
+const char *graph_certificate_days(const char *pem, size_t len, int64_t *days)
+{
+    EVP_PKEY *key;
+    X509 *certificate;
+    int whole = 0, seconds = 0;
+    const char *fault = read_pem(pem, len, &key, &certificate);
+    if (!fault && ASN1_TIME_diff(&whole, &seconds, NULL, X509_get0_notAfter(certificate))) {
+        *days = whole;
+    }
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    return fault;
+}
+
 const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len, const char *client_id,
                             const char *audience, char *out, size_t size)
 {
-    BIO *bio = BIO_new_mem_buf(pem, (int)pem_len);
-    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-    X509 *certificate = key ? own_certificate(pem, pem_len, key) : NULL;
-    const char *fault;
-    BIO_free(bio);
-    if (!key) {
-        fault = "holds no private key in PEM form that is readable without a passphrase";
-    } else if (!certificate) {
-        fault = "holds no certificate in PEM form that belongs to its private key";
-    } else if (!EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_get_bits(key) < 2048) {
-        fault = "must hold an RSA key of at least 2048 bits";
-    } else if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
-        fault = "holds a certificate that has expired: make a new one and upload its public part to the application";
-    } else {
-        fault = write_token(env, pool, key, certificate, client_id, audience, out, size);
-    }
+    EVP_PKEY *key;
+    X509 *certificate;
+    const char *fault = read_pem(pem, pem_len, &key, &certificate);
+    fault = fault ? fault : write_token(env, pool, key, certificate, client_id, audience, out, size);
     X509_free(certificate);
     EVP_PKEY_free(key); /* wipes the private numbers */
     return fault;

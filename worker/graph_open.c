@@ -130,6 +130,7 @@ const directory_ops graph_directory_ops = {
     .lag_ms = GRAPH_LAG_MS,
     .open = graph_open,
     .close = graph_close,
+    .probe = graph_probe,
     .find = graph_find,
     .create = graph_create,
     .set_manager = graph_set_manager,

@@ -42,5 +42,7 @@ const char *graph_token_scope(const graph *g, apr_pool_t *pool);
  * key and certificate. */
 const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len, const char *client_id,
                             const char *audience, char *out, size_t size);
+/* Whole days that the certificate still holds. NULL, or what is wrong. */
+const char *graph_certificate_days(const char *pem, size_t len, int64_t *days);
 
 #endif

@@ -9,12 +9,14 @@
 #include "core/store_directory.h"
 #include "core/store_queue.h"
 #include "core/store_tenant.h"
+#include "worker/graph_throttle.h"
 #include "worker/health.h"
 #include "worker/ingest.h"
 
 #define DAY_MS INT64_C(86400000)
 #define WALLS_PAGE 500
 #define RETAIN_BATCH 500
+#define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
 
 typedef struct keeper {
     worker *w;
@@ -48,6 +50,22 @@ static void beat(worker *w, store *main, apr_pool_t *pool)
     }
 }
 
+/* The limits of a cloud directory are the application's, so the workers on one store divide them. Who has not been seen for three
+ * heartbeats and a little is gone. */
+static void share(worker *w, store *main, apr_pool_t *pool)
+{
+    const store_worker *rows;
+    int count = 0, live = 0;
+    int64_t now = ida_now(&w->env);
+    if (store_worker_list(main, worker_ctx(w, pool), &rows, &count)) {
+        return; /* the last known share holds */
+    }
+    for (int i = 0; i < count; i++) {
+        live += now - rows[i].seen_at < 3 * LEASE_RENEW_MS + 5000;
+    }
+    graph_throttle_share(live);
+}
+
 static void *heart_main(void *baton)
 {
     housekeeping *h = baton;
@@ -56,12 +74,17 @@ static void *heart_main(void *baton)
     apr_pool_create(&own, NULL);
     apr_pool_create(&pool, own);
     store *main = store_make(own, w->config.store, DB_REQUEST);
-    int64_t last = 0;
+    int64_t last = 0, shared = 0;
     while (!atomic_load(&h->heart_may_end)) {
         int64_t now = ida_monotonic(&w->env);
         if (!last || now - last >= LEASE_RENEW_MS) {
             last = now;
             beat(w, main, pool);
+            apr_pool_clear(pool);
+        }
+        if (!shared || now - shared >= SHARE_MS) {
+            shared = now;
+            share(w, main, pool);
             apr_pool_clear(pool);
         }
         struct timespec pause = {.tv_nsec = 50 * 1000000};
