@@ -119,10 +119,16 @@ json_t *ida_json_load(apr_pool_t *pool, const char *text)
 
 static char *dump(apr_pool_t *pool, const json_t *value, size_t flags)
 {
-    char *text = value ? json_dumps(value, flags | JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    char *copy = apr_pstrdup(pool, text);
-    free(text);
-    return copy;
+    char small[2048]; /* most answers and audit parameters: one pass, no allocation but the pool's */
+    flags |= JSON_COMPACT | JSON_ENCODE_ANY;
+    size_t len = value ? json_dumpb(value, small, sizeof small, flags) : 0;
+    if (!len || len <= sizeof small) {
+        return len ? apr_pstrmemdup(pool, small, len) : NULL;
+    }
+    char *text = apr_palloc(pool, len + 1);
+    json_dumpb(value, text, len, flags);
+    text[len] = '\0';
+    return text;
 }
 
 char *ida_json_text(apr_pool_t *pool, const json_t *value)

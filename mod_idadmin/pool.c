@@ -9,7 +9,7 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define CONNECTIONS 4                      /* design 8: as many served as many requests as 25 */
+#define CONNECTIONS 4                      /* of readers: as many served as many requests as 25 */
 #define WRITERS 2                          /* of them may be with writers, so that reads find the others */
 #define WAIT_US apr_time_from_sec(5)
 
@@ -17,7 +17,7 @@ APLOG_USE_MODULE(idadmin);
 static struct {
     apr_reslist_t *list;
     store *handles[CONNECTIONS];
-    int given, made;
+    int given;
 } connections;
 
 /* SQLite has one writer at a time: the writers of this child share one connection, the readers have the others. NULL with
@@ -34,7 +34,7 @@ static apr_status_t give(void **resource, void *params, apr_pool_t *pool)
 {
     (void)params;
     (void)pool;
-    if (connections.given == connections.made) {
+    if (connections.given == CONNECTIONS) {
         return APR_EGENERAL;
     }
     *resource = connections.handles[connections.given++];
@@ -53,12 +53,10 @@ void pool_init(apr_pool_t *pool, server_rec *s)
 {
     group = store_group_make(pool, config_store(s));
     connections.given = writers.inside = 0;
-    connections.made = CONNECTIONS - (group != NULL);
-    for (int i = 0; i < connections.made; i++) {
+    for (int i = 0; i < CONNECTIONS; i++) {
         connections.handles[i] = store_make(pool, config_store(s), DB_REQUEST);
     }
-    apr_status_t rv =
-        apr_reslist_create(&connections.list, 0, connections.made, connections.made, 0, give, keep, NULL, pool);
+    apr_status_t rv = apr_reslist_create(&connections.list, 0, CONNECTIONS, CONNECTIONS, 0, give, keep, NULL, pool);
     if (rv == APR_SUCCESS) {
         rv = apr_thread_mutex_create(&writers.lock, APR_THREAD_MUTEX_DEFAULT, pool);
     }
