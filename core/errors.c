@@ -16,6 +16,8 @@ static const struct {
     [IDA_NOT_FOUND] = {404, "NOT_FOUND", "There is nothing at this address."},
     [IDA_METHOD_NOT_ALLOWED] = {405, "METHOD_NOT_ALLOWED",
         "This address does not take that method; the Allow header lists those it takes."},
+    [IDA_NOT_ACCEPTABLE] = {406, "NOT_ACCEPTABLE",
+        "The Accept header must list both application/json and text/event-stream. Send: Accept: application/json, text/event-stream"},
     [IDA_CONFLICT] = {409, "CONFLICT", "The request does not fit the present state."},
     [IDA_PAYLOAD_TOO_LARGE] = {413, "PAYLOAD_TOO_LARGE", "The request body is larger than 6291456 bytes (6 MB)."},
     [IDA_UNSUPPORTED_MEDIA_TYPE] = {415, "UNSUPPORTED_MEDIA_TYPE",

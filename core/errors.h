@@ -11,6 +11,7 @@ typedef enum ida_kind {
     IDA_FORBIDDEN,
     IDA_NOT_FOUND,
     IDA_METHOD_NOT_ALLOWED,
+    IDA_NOT_ACCEPTABLE, /* MCP alone: REST answers JSON whatever Accept says */
     IDA_CONFLICT,
     IDA_PAYLOAD_TOO_LARGE,
     IDA_UNSUPPORTED_MEDIA_TYPE,

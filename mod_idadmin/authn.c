@@ -1,4 +1,4 @@
-/* Owns AuthType IdAdmin: the three headers, judging them, the principal of the request. Must not know what a principal may do.
+/* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the request. Must not know what a principal may do.
  *
  * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the
  * same comparison. */
@@ -19,8 +19,9 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     int status = limit_failure(r);
     if (status == HTTP_UNAUTHORIZED) {
         request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
+        const char *scheme = request_face(r) == FACE_MCP ? "Bearer" : AUTH_TYPE;
         apr_table_setn(r->err_headers_out, "WWW-Authenticate",
-                       apr_psprintf(r->pool, AUTH_TYPE " realm=\"%s\"", realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
+                       apr_psprintf(r->pool, "%s realm=\"%s\"", scheme, realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                       "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
                       company ? company : "", username ? username : "", r->useragent_ip);
@@ -55,6 +56,40 @@ static void set_principal(request_rec *r, request_state *state)
     }
 }
 
+static void wipe(char *secret)
+{
+    if (secret) {
+        OPENSSL_cleanse(secret, strlen(secret));
+    }
+}
+
+/* A bearer secret decides when there is one, also beside the three headers. The key is the caller's to wipe. What is wrong, or
+ * NULL. */
+static const char *read_credentials(request_rec *r, request_state *state, const char **company, const char **username, char **key)
+{
+    char *bearer = state->bearer, *said_company = NULL, *said_username = NULL;
+    *company = bearer ? NULL : request_single_header(r, "X-Company-ID");
+    *username = bearer ? NULL : request_single_header(r, "X-Api-User");
+    *key = state->key;
+    state->key = NULL;
+    if (bearer) {
+        wipe(*key);
+        *key = NULL;
+        state->bearer = NULL;
+        int split = ida_secret_split(r->pool, bearer, &said_company, &said_username, key);
+        wipe(bearer);
+        if (!split) {
+            return "bearer secret not of the shape companyId:username:apiKey";
+        }
+        *company = said_company;
+        *username = said_username;
+    }
+    if (!*company || !*username || !*key) {
+        return "header missing";
+    }
+    return ida_name_valid(*company) && ida_name_valid(*username) && ida_key_well_formed(*key) ? NULL : "malformed";
+}
+
 int authn_check(request_rec *r)
 {
     const char *type = ap_auth_type(r);
@@ -64,19 +99,18 @@ int authn_check(request_rec *r)
     if (!child || !child->snapshots) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    request_state *state = request_state_of(r); /* has taken the key out of the headers */
-    const char *company = request_single_header(r, "X-Company-ID"), *username = request_single_header(r, "X-Api-User");
-    char *key = state->key;
-    state->key = NULL;
-    if (!company || !username || !key || !ida_name_valid(company) || !ida_name_valid(username) || !ida_key_well_formed(key)) {
-        if (key) {
-            OPENSSL_cleanse(key, strlen(key));
-        }
-        return challenge(r, !company || !username || !key ? "header missing" : "malformed", company, username);
-    }
+    request_state *state = request_state_of(r); /* has taken the secrets out of the headers */
+    const char *company, *username;
+    char *key;
+    const char *fault = read_credentials(r, state, &company, &username, &key);
     char hash[IDA_KEY_HASH_LEN + 1];
-    ida_key_hash(key, hash);
-    OPENSSL_cleanse(key, strlen(key));
+    if (!fault) {
+        ida_key_hash(key, hash);
+    }
+    wipe(key);
+    if (fault) {
+        return challenge(r, fault, company, username);
+    }
 
     const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
     const ida_snapshot *snapshot;

@@ -81,9 +81,9 @@ int body_announced(request_rec *r)
     return length > 0 || (length < 0 && apr_table_get(r->headers_in, "Transfer-Encoding"));
 }
 
-static int too_large(ida_ctx *c)
+static int too_large(ida_ctx *c, const request_body *b)
 {
-    return ida_kind_status(ida_fail(c, IDA_PAYLOAD_TOO_LARGE, "%s", ida_kind_text(IDA_PAYLOAD_TOO_LARGE)));
+    return ida_kind_status(ida_fail(c, IDA_PAYLOAD_TOO_LARGE, "%s", b->too_large));
 }
 
 static int no_place(request_rec *r, ida_ctx *c)
@@ -100,15 +100,15 @@ static int no_place(request_rec *r, ida_ctx *c)
 static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
 {
     size_t need = b->len + more;
-    if (need > IDA_REST_BODY_MAX) {
-        return too_large(c);
+    if (need > b->max) {
+        return too_large(c, b);
     }
     if (need <= b->room) {
         return OK;
     }
     apr_int64_t length = announced_length(r);
     /* Above the small size the whole is reserved at once: growing reservations could wait for each other. */
-    size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : IDA_REST_BODY_MAX;
+    size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : b->max;
     if (room > SMALL && !reserve(room)) {
         return no_place(r, c);
     }
@@ -179,10 +179,12 @@ static int read_all(request_rec *r, ida_ctx *c, request_body *b)
     return OK;
 }
 
-int body_read(request_rec *r, ida_ctx *c, request_body *b)
+int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const char *too_large_text)
 {
     memset(b, 0, sizeof *b);
-    int status = announced_length(r) > IDA_REST_BODY_MAX ? too_large(c) : make_room(r, c, b, 1);
+    b->max = max;
+    b->too_large = too_large_text;
+    int status = announced_length(r) > (apr_int64_t)max ? too_large(c, b) : make_room(r, c, b, 1);
     if (status == OK) {
         status = read_all(r, c, b);
     }

@@ -139,6 +139,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
     }
     child->spool = ida_spool_writer_make(pool, config_spool(s));
     child->snapshots = ida_snapshots_make(pool, SNAPSHOTS_MAX);
+    child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     child->openapi_len = strlen(child->openapi);
     body_init(pool);

@@ -1,6 +1,7 @@
 /* Owns the directives: their table, unset values, merging and defaults. Must not know what is done with them. */
 #include "mod_idadmin/module.h"
 
+#include <apr_uri.h>
 #include <string.h>
 
 #ifndef IDA_LOCALSTATEDIR
@@ -38,6 +39,41 @@ void *config_merge(apr_pool_t *pool, void *base, void *more)
         merged->rates[i] = m->rates[i].limit || m->rates[i].off ? m->rates[i] : b->rates[i];
     }
     return merged;
+}
+
+void *config_create_location(apr_pool_t *pool, char *path)
+{
+    (void)path;
+    return apr_pcalloc(pool, sizeof(location_config));
+}
+
+void *config_merge_location(apr_pool_t *pool, void *base, void *more)
+{
+    const location_config *b = base, *m = more;
+    location_config *merged = apr_palloc(pool, sizeof *merged);
+    merged->origins = m->origins ? m->origins : b->origins; /* a list of its own replaces what is inherited */
+    return merged;
+}
+
+static const location_config *location_of(request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &idadmin_module);
+}
+
+int config_has_origins(request_rec *r)
+{
+    return location_of(r)->origins != NULL;
+}
+
+int config_allows_origin(request_rec *r, const char *origin)
+{
+    const apr_array_header_t *list = location_of(r)->origins;
+    for (int i = 0; list && i < list->nelts; i++) {
+        if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), origin) == 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static server_config *config_of(server_rec *s)
@@ -123,7 +159,29 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
     return apr_psprintf(cmd->pool, "%s \"%s\": the first word must be key, company, address or failures", cmd->cmd->name, kind);
 }
 
+/* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means anyway. */
+static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *value)
+{
+    location_config *config = location;
+    apr_uri_t uri;
+    int good = apr_uri_parse(cmd->pool, value, &uri) == APR_SUCCESS && uri.scheme && uri.hostname && *uri.hostname &&
+               (strcasecmp(uri.scheme, "https") == 0 || strcasecmp(uri.scheme, "http") == 0) && !uri.path && !uri.query &&
+               !uri.fragment && !uri.user && !uri.password && !(uri.port_str && uri.port == apr_uri_port_of_scheme(uri.scheme));
+    if (!good) {
+        return apr_psprintf(cmd->pool,
+                            "%s \"%s\": must be an origin such as https://assistant.example or http://localhost:6274, without path, "
+                            "without slash at its end and without the port that is usual for its scheme", cmd->cmd->name, value);
+    }
+    if (!config->origins) {
+        config->origins = apr_array_make(cmd->pool, 2, sizeof(const char *));
+    }
+    APR_ARRAY_PUSH(config->origins, const char *) = value;
+    return NULL;
+}
+
 const command_rec idadmin_directives[] = {
+    AP_INIT_ITERATE("IdAdminAllowOrigin", set_allow_origin, NULL, ACCESS_CONF,
+                    "origins of web pages that may use this MCP address, such as https://assistant.example"),
     AP_INIT_TAKE1("IdAdminStore", set_store, NULL, RSRC_CONF,
                   "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
     AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF, "directory of this node's audit spool, read by its worker"),

@@ -20,7 +20,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
 {
     request_body body = {0};
     if (call->operation->body) {
-        int status = body_read(r, call->c, &body);
+        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX, ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
         if (status != OK) {
             ida_kind kind = call->c->kind ? call->c->kind : ida_kind_of_status(status);
             refuse(call, kind, answer);

@@ -56,25 +56,29 @@ static void allow(request_rec *r, const char *methods)
     }
 }
 
-static const char *methods_of(request_rec *r)
-{
-    request_state *state = request_state_of(r);
-    if (state->face == FACE_OPENAPI) {
-        state->route.allow = "GET, HEAD, OPTIONS";
-        state->routed = 1;
-    }
-    return request_route(r)->allow;
-}
-
 static int wrong_method(request_rec *r)
 {
-    allow(r, methods_of(r));
+    allow(r, request_route(r)->allow);
     return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
 }
 
 int limit_trace(request_rec *r)
 {
     return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r) : DECLINED;
+}
+
+static int is_wrong_method(request_rec *r, const request_state *state, int options)
+{
+    switch (state->face) {
+    case FACE_REST:
+        return state->route.kind == IDA_ROUTE_WRONG_METHOD;
+    case FACE_OPENAPI:
+        return r->method_number != M_GET && !options;
+    case FACE_MCP:
+        return r->method_number != M_POST && !options;
+    default:
+        return 0; /* nothing there for any of them */
+    }
 }
 
 int limit_access(request_rec *r)
@@ -87,10 +91,12 @@ int limit_access(request_rec *r)
         return HTTP_SERVICE_UNAVAILABLE; /* child_init said why */
     }
     request_state *state = request_state_of(r);
-    const char *methods = methods_of(r);
-    int options = r->method_number == M_OPTIONS;
-    int wrong = f == FACE_REST ? state->route.kind == IDA_ROUTE_WRONG_METHOD : r->method_number != M_GET && !options;
-    if (wrong) {
+    const char *methods = request_route(r)->allow;
+    if (f == FACE_MCP && origin_check(r) != OK) {
+        return HTTP_FORBIDDEN;
+    }
+    int options = f == FACE_MCP ? origin_is_preflight(r) : r->method_number == M_OPTIONS && f != FACE_ABSENT;
+    if (is_wrong_method(r, state, options)) {
         return wrong_method(r);
     }
     if (request_is_first(r) && !charge(r, IDA_LIMIT_ADDRESS, address_name(r), config_rate(r->server, IDA_LIMIT_ADDRESS))) {
@@ -98,7 +104,7 @@ int limit_access(request_rec *r)
         return refuse(r, state->quotas[IDA_LIMIT_ADDRESS].charge.retry_after_s);
     }
     if (options) {
-        return answer_options(r, methods);
+        return f == FACE_MCP ? origin_answer_preflight(r) : answer_options(r, methods);
     }
     return DECLINED; /* the rest is for whoever else guards this Location */
 }

@@ -38,10 +38,12 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_fixups(limit_fixups, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(absent_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(respond_insert_error_filter, NULL, NULL, APR_HOOK_LAST);
     ap_hook_log_transaction(log_request, NULL, NULL, APR_HOOK_FIRST);
 }
 
 AP_DECLARE_MODULE(idadmin) = {
-    STANDARD20_MODULE_STUFF, NULL, NULL, config_create, config_merge, idadmin_directives, register_hooks, AP_MODULE_FLAG_NONE,
+    STANDARD20_MODULE_STUFF, config_create_location, config_merge_location, config_create, config_merge, idadmin_directives, register_hooks, AP_MODULE_FLAG_NONE,
 };

@@ -10,6 +10,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "core/mcp.h"
 #include "core/ratelimit.h"
 #include "core/rest.h"
 #include "core/snapshot.h"
@@ -30,9 +31,18 @@ typedef struct server_config {
     ida_rate rates[LIMIT_KINDS];
 } server_config;
 
+/* Of a Location: web origins whose pages may speak to it, as written in an Origin header. NULL: unset. */
+typedef struct location_config {
+    apr_array_header_t *origins; /* of const char * */
+} location_config;
+
 extern const command_rec idadmin_directives[];
 void *config_create(apr_pool_t *pool, server_rec *s);
 void *config_merge(apr_pool_t *pool, void *base, void *more);
+void *config_create_location(apr_pool_t *pool, char *path);
+void *config_merge_location(apr_pool_t *pool, void *base, void *more);
+int config_allows_origin(request_rec *r, const char *origin);
+int config_has_origins(request_rec *r);
 const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
 unsigned config_rate_table(server_rec *s);
@@ -40,7 +50,7 @@ const ida_rate *config_rate(server_rec *s, ida_limit_kind kind);
 
 /* --- request.c: state of a request, made by its first hook --- */
 
-typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI } face;
+typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI, FACE_MCP, FACE_ABSENT } face;
 
 typedef struct quota { /* one policy of the RateLimit headers */
     ida_rate rate;
@@ -54,6 +64,7 @@ typedef struct request_state {
     int routed;
     ida_route route;
     char *key;                     /* X-Api-Key, taken out of headers_in; wiped once it is judged */
+    char *bearer;                  /* the same of Authorization: Bearer, where MCP is served */
     const ida_snapshot *snapshot;  /* given back when the request's pool goes */
     const ida_principal *principal;/* set by check_authn alone */
     quota quotas[LIMIT_KINDS];     /* those of key, company, address */
@@ -68,11 +79,13 @@ int request_translate(request_rec *r);
 int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
 request_state *request_state_of(request_rec *r);
-const ida_route *request_route(request_rec *r);
+const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
 /* Value of a request header that is there exactly once, else NULL. */
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */
 int request_is_first(request_rec *r);
+/* Whether the client has closed its connection, as far as that can be seen without writing. */
+int request_gone(void *r);
 /* Notes a refusal for the error filter and returns the status to hand to httpd. */
 int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after);
 
@@ -84,7 +97,8 @@ typedef struct child_state {
     ida_limiter *limiter;
     ida_spool_writer *spool;
     ida_snapshots *snapshots;
-    char *openapi;                 /* text made once */
+    const ida_mcp *mcp;            /* texts made once */
+    char *openapi;
     size_t openapi_len;
 } child_state;
 
@@ -134,18 +148,29 @@ int limit_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED 
 void limit_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
+int mcp_handler(request_rec *r);
+int absent_handler(request_rec *r);  /* addresses that must be a clean 404 */
+
+/* --- origin.c: browsers at the MCP address --- */
+
+/* 403 when a web page of another origin asks; else OK, with the headers its browser wants. */
+int origin_check(request_rec *r);
+/* 1 when the request is a browser's question before the real one, to be answered by origin_answer_preflight. */
+int origin_is_preflight(request_rec *r);
+int origin_answer_preflight(request_rec *r);
 
 /* --- body.c --- */
 
 typedef struct request_body {
     char *bytes;         /* malloc; NUL-terminated beyond len */
-    size_t len, room;
+    size_t len, room, max;
     apr_time_t deadline;
+    const char *too_large;
 } request_body;
 
-/* Reads the body, at most IDA_REST_BODY_MAX. OK; else a status, with c->kind set where the refusal is ours and unset where
+/* Reads the body, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
  * httpd's own is to be returned. */
-int body_read(request_rec *r, ida_ctx *c, request_body *body);
+int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
 void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */
 void body_init(apr_pool_t *pool);

@@ -1,15 +1,17 @@
 /* Owns the state of a request across the phases. Must not know credentials' rules nor the store. */
 #include "mod_idadmin/module.h"
 
+#include <apr_portable.h>
 #include <openssl/crypto.h>
 #include <string.h>
+#include <sys/socket.h>
 
 APLOG_USE_MODULE(idadmin);
 
 face request_face(request_rec *r)
 {
     static const struct { const char *handler; face face; } faces[] = {
-        {"idadmin-rest", FACE_REST}, {"idadmin-openapi", FACE_OPENAPI},
+        {"idadmin-rest", FACE_REST}, {"idadmin-openapi", FACE_OPENAPI}, {"idadmin-mcp", FACE_MCP}, {"idadmin-absent", FACE_ABSENT},
     };
     const request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (state) {
@@ -62,17 +64,37 @@ const char *request_single_header(request_rec *r, const char *name)
     return seen.count == 1 ? seen.value : NULL;
 }
 
+static void wipe(char *secret)
+{
+    if (secret) {
+        OPENSSL_cleanse(secret, strlen(secret));
+    }
+}
+
 static apr_status_t give_back(void *baton)
 {
     request_state *state = baton;
-    if (state->key) {
-        OPENSSL_cleanse(state->key, strlen(state->key));
-    }
+    wipe(state->key);
+    wipe(state->bearer);
     if (state->snapshot) {
         ida_snapshot_release(state->snapshot);
         state->snapshot = NULL;
     }
     return APR_SUCCESS;
+}
+
+/* What follows `scheme` (a word and blanks, or nothing) in a header that is there once, its bytes in the table overwritten; NULL
+ * when it is not of that scheme. */
+static char *take_secret(request_rec *r, const char *header, const char *scheme)
+{
+    char *value = (char *)request_single_header(r, header);
+    size_t len = strlen(scheme);
+    if (!value || strncasecmp(value, scheme, len) != 0 || (len && value[len] && value[len] != ' ' && value[len] != '\t')) {
+        return NULL;
+    }
+    char *secret = apr_pstrdup(r->pool, value + len + strspn(value + len, " \t"));
+    OPENSSL_cleanse(value, strlen(value));
+    return secret;
 }
 
 request_state *request_state_of(request_rec *r)
@@ -85,13 +107,12 @@ request_state *request_state_of(request_rec *r)
         state->face = f;
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
-        /* The key leaves the header table before anything else can log it; the bytes are ours to wipe. */
-        const char *key = request_single_header(r, "X-Api-Key");
-        if (key) {
-            state->key = apr_pstrdup(r->pool, key);
-            OPENSSL_cleanse((char *)key, strlen(key));
-        }
+        /* Secrets leave the header table before anything else can log them; the bytes are ours to wipe. */
+        state->key = take_secret(r, "X-Api-Key", "");
         apr_table_unset(r->headers_in, "X-Api-Key");
+        if (f == FACE_MCP && (state->bearer = take_secret(r, "Authorization", "Bearer")) != NULL) {
+            apr_table_unset(r->headers_in, "Authorization");
+        }
     }
     return state;
 }
@@ -100,9 +121,12 @@ const ida_route *request_route(request_rec *r)
 {
     request_state *state = request_state_of(r);
     if (!state->routed) {
-        ida_rest_route(r->pool, r->method, r->uri, &state->route);
-        state->routed = 1;
+        state->route.allow = state->face == FACE_MCP ? "POST" : "GET, HEAD, OPTIONS";
     }
+    if (!state->routed && state->face == FACE_REST) {
+        ida_rest_route(r->pool, r->method, r->uri, &state->route);
+    }
+    state->routed = 1;
     return &state->route;
 }
 
@@ -116,10 +140,25 @@ int request_is_first(request_rec *r)
     return 1;
 }
 
+int request_gone(void *baton)
+{
+    const request_rec *r = baton;
+    conn_rec *c = r->connection;
+    apr_socket_t *socket = c->master ? NULL : ap_get_conn_socket(c); /* of many streams: their end is told by `aborted` */
+    apr_os_sock_t fd;
+    char byte;
+    if (c->aborted || (c->master && c->master->aborted)) {
+        return 1;
+    }
+    return socket && apr_os_sock_get(&fd, socket) == APR_SUCCESS && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after)
 {
-    ida_ctx *c = request_state_of(r)->c;
-    ida_fail(c, kind, "%s", message ? message : ida_kind_text(kind));
+    request_state *state = request_state_of(r);
+    ida_ctx *c = state->c;
+    const char *usual = state->face == FACE_MCP ? ida_mcp_kind_text(kind) : NULL;
+    ida_fail(c, kind, "%s", message ? message : usual ? usual : ida_kind_text(kind));
     c->retry_after = retry_after;
     if (retry_after) {
         apr_table_setn(r->err_headers_out, "Retry-After", apr_itoa(r->pool, retry_after));

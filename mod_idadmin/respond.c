@@ -11,6 +11,14 @@ APLOG_USE_MODULE(idadmin);
 
 static ap_filter_rec_t *error_filter;
 
+static void set_type(request_rec *r, const request_state *state)
+{
+    ap_set_content_type(r, state->face == FACE_MCP ? IDA_MCP_TYPE : IDA_JSON_TYPE);
+    if (state->face == FACE_MCP) {
+        apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    }
+}
+
 int respond(request_rec *r, const ida_rest_answer *answer)
 {
     r->status = answer->status;
@@ -24,7 +32,7 @@ int respond(request_rec *r, const ida_rest_answer *answer)
     if (!answer->body) {
         return OK;
     }
-    ap_set_content_type(r, IDA_JSON_TYPE);
+    set_type(r, request_state_of(r));
     ap_set_content_length(r, (apr_off_t)answer->len);
     keepalive_preserve(r);
     ap_rwrite(answer->body, (int)answer->len, r); /* dropped by httpd for HEAD */
@@ -37,12 +45,18 @@ static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
     int ours = c->kind && ida_kind_status(c->kind) == r->status;
-    return ida_rest_error(r->pool, ours ? c->kind : ida_kind_of_status(r->status), ours ? ida_public_message(c) : NULL);
+    ida_kind kind = ours ? c->kind : ida_kind_of_status(r->status);
+    const char *text = ours ? ida_public_message(c) : NULL;
+    if (state->face != FACE_MCP) {
+        return ida_rest_error(r->pool, kind, text);
+    }
+    text = text ? text : ida_mcp_kind_text(kind);
+    return ida_mcp_refusal(r->pool, r->status, text ? text : ida_kind_text(kind));
 }
 
 static void error_headers(request_rec *r, const request_state *state, size_t len)
 {
-    ap_set_content_type(r, IDA_JSON_TYPE);
+    set_type(r, state);
     ap_set_content_length(r, (apr_off_t)len);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {

@@ -34,12 +34,14 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     }
     const ida_route *route = request_route(r);
     const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
+    int mcp = state->face == FACE_MCP;
     ida_call call = {
         .c = state->c,
         .operation = route->operation,
+        .face = mcp ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,
         .tenant = state->snapshot->tenant,
-        .endpoint = apr_pstrcat(r->pool, r->method, " ", path, NULL),
+        .endpoint = mcp ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL),
     };
     return spool_write(state->c, ida_operation_refusal(&call, kind));
 }
