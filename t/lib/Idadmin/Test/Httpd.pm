@@ -18,6 +18,16 @@ my $locations = <<'CONF';
     SetHandler idadmin-openapi
     Require all granted
 </Location>
+<Location "/mcp">
+    SetHandler idadmin-mcp
+    AuthType IdAdmin
+    Require valid-user
+    IdAdminAllowOrigin https://assistant.example
+</Location>
+<LocationMatch "^/\.well-known/(oauth-|openid-configuration)">
+    SetHandler idadmin-absent
+    Require all granted
+</LocationMatch>
 CONF
 
 sub skip_reason {

@@ -1,0 +1,109 @@
+package Idadmin::Test::Mcp;
+# A client of the MCP address, in the words of either era: revision 2026-07-28 (stateless) or an older one. Everything that a
+# client says by itself can be said differently, or left out by undef.
+use strict;
+use warnings;
+use Encode ();
+use Idadmin::Test ();
+use JSON::PP ();
+
+# new($httpd, key => JSON of "key create", era => 'modern'|'2025-11-25'|..., path => '/mcp')
+sub new {
+    my ($class, $httpd, %how) = @_;
+    return bless { httpd => $httpd, era => 'modern', path => '/mcp', next => 0, %how }, $class;
+}
+
+sub modern { return $_[0]{era} eq 'modern' }
+sub client { my ($self) = @_; return $self->{client} //= $self->{httpd}->client }
+
+# The message as this era writes it: message('tools/call', { name => ... }).
+sub message {
+    my ($self, $method, $params) = @_;
+    my %message = (jsonrpc => '2.0', id => $self->{next}++, method => $method);
+    $message{params} = $params if $params;
+    $message{params} = { %{ $params // {} }, _meta => $self->meta } if $self->modern;
+    return \%message;
+}
+
+sub meta {
+    return {
+        'io.modelcontextprotocol/protocolVersion'    => '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities' => {},
+        'io.modelcontextprotocol/clientInfo'         => { name => 'idadmin-test', version => '1' },
+    };
+}
+
+# The headers that go with a message; changes by name.
+sub headers {
+    my ($self, $message, %changes) = @_;
+    my %headers = ('Content-Type' => 'application/json', Accept => 'application/json, text/event-stream');
+    $headers{Authorization} = "Bearer $self->{key}{mcpSecret}" if $self->{key};
+    if ($self->modern) {
+        $headers{'MCP-Protocol-Version'} = '2026-07-28';
+        $headers{'Mcp-Method'} = $message->{method} if ref $message eq 'HASH';
+        $headers{'Mcp-Name'}   = $message->{params}{name} if ref $message eq 'HASH' && ($message->{method} // '') eq 'tools/call';
+    }
+    elsif (ref $message eq 'HASH' && ($message->{method} // '') ne 'initialize') {
+        $headers{'MCP-Protocol-Version'} = $self->{era};
+    }
+    %headers = (%headers, %changes);
+    return [map { ($_ => $headers{$_}) } sort keys %headers];
+}
+
+# post($message or $bytes, headers => {...}, ...) -> the answer of Http::request
+sub post {
+    my ($self, $message, %how) = @_;
+    my $changes = delete $how{headers} // {};
+    my $method = delete $how{method} // 'POST';
+    my $body = ref $message ? Idadmin::Test::json_text($message) : $message;
+    return $self->client->request($method, $self->{path}, body => $body, headers => $self->headers($message, %$changes), %how);
+}
+
+# ask($method, $params) -> { status, result, error, ... }
+sub ask {
+    my ($self, $method, $params, %how) = @_;
+    my $answer = $self->post($self->message($method, $params), %how);
+    return { %$answer, result => ($answer->{json} // {})->{result}, error => ($answer->{json} // {})->{error} };
+}
+
+# A tool: { %answer, data => structuredContent, text, failed => text of a tool error }. Both renderings must be the same JSON.
+sub call {
+    my ($self, $tool, $arguments, %how) = @_;
+    my $answer = $self->ask('tools/call', { name => $tool, arguments => $arguments // {} }, %how);
+    my $result = $answer->{result} or return $answer;
+    $answer->{text} = $result->{content}[0]{text};
+    if ($result->{isError}) {
+        $answer->{failed} = $answer->{text};
+        die "a tool error with structuredContent\n" if exists $result->{structuredContent};
+        return $answer;
+    }
+    $answer->{data} = $result->{structuredContent};
+    my $canonical = JSON::PP->new->canonical->allow_nonref;
+    die "text and structuredContent of $tool differ\n"
+        if $canonical->encode(Idadmin::Test::json_data(Encode::encode_utf8($answer->{text}))) ne $canonical->encode($answer->{data});
+    return $answer;
+}
+
+# The first messages of a client of an older revision.
+sub initialize {
+    my ($self) = @_;
+    my $answer = $self->ask(initialize => { protocolVersion => $self->{era}, capabilities => {}, clientInfo => { name => 'idadmin-test', version => '1' } });
+    $self->post({ jsonrpc => '2.0', method => 'notifications/initialized' });
+    return $answer;
+}
+
+# Every item of a list tool, page after page; dies when a cursor comes twice.
+sub pages {
+    my ($self, $tool, $arguments, $limit) = @_;
+    my (@items, %seen, $cursor);
+    do {
+        my $answer = $self->call($tool, { %$arguments, ($limit ? (limit => ref $limit ? $limit->() : $limit) : ()), (defined $cursor ? (cursor => $cursor) : ()) });
+        die "$tool: " . ($answer->{failed} // $answer->{body}) . "\n" if !$answer->{data};
+        push @items, @{ $answer->{data}{items} };
+        $cursor = $answer->{data}{nextCursor};
+        die "$tool: the same cursor twice\n" if defined $cursor && $seen{$cursor}++;
+    } while defined $cursor;
+    return @items;
+}
+
+1;
