@@ -1,9 +1,10 @@
 package Idadmin::Test::Stack;
-# Everything together: store, tenant, keys, slapd, httpd, worker; and requests as an HR platform sends them.
+# Everything together: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests as an HR platform sends them.
 use strict;
 use warnings;
 use Exporter 'import';
 use Idadmin::Test ();
+use Idadmin::Test::Cloud ();
 use Idadmin::Test::Httpd ();
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Slapd ();
@@ -25,6 +26,8 @@ sub for_each_stack(&@) {
 
 # new(engine => 'sqlite'|'postgresql', ...); further options:
 #   slapd  => OBJECT, {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
+#   cloud  => OBJECT or {...} for Cloud->new: the tenant is acme with a cloud directory; with slapd => {...} as well it is nordic with
+#             both (`directory => {...}` inside changes members of directories.cloud)
 #   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
 #   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s unless --rate-limit is given
 #   sync   => 0   do not wait for the first sync (with a worker it is waited for)
@@ -36,7 +39,9 @@ sub new {
         chmod $dir eq "$base/lib" ? 0750 : 0755, $dir;
         Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
     }
-    my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite', company => 'nordic', keys => {} }, $class;
+    my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite', keys => {} }, $class;
+    $how{slapd} //= 0 if $how{cloud};
+    $self->{company} = $how{cloud} && !$how{slapd} ? 'acme' : 'nordic';
     if ($self->{engine} eq 'sqlite') {
         $self->{store} = "sqlite3:$base/lib/idadmin.db";
     }
@@ -50,6 +55,11 @@ sub new {
 
     $self->{slapd} = ref $how{slapd} && ref $how{slapd} ne 'HASH' ? $how{slapd} : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
         if !defined $how{slapd} || $how{slapd};
+    if (my $cloud = $how{cloud}) {
+        my %given = ref $cloud eq 'HASH' ? %$cloud : ();
+        $self->{cloud_changes} = delete $given{directory};
+        $self->{cloud} = ref $cloud eq 'HASH' ? Idadmin::Test::Cloud->new(($self->{slapd} ? (domains => [$Idadmin::Test::Slapd::domain]) : ()), %given) : $cloud;
+    }
     if (!defined $how{tenant} || $how{tenant}) {
         $self->apply_tenant($self->tenant_document(%{ $how{tenant} // {} }));
         $self->create_key(full => 'hr-full', 'full');
@@ -60,7 +70,7 @@ sub new {
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
         $self->{worker} = $self->new_worker(%{ $how{worker} || {} });
-        $self->wait_synced if ($how{sync} // 1) && $self->{slapd} && (!defined $how{tenant} || $how{tenant});
+        $self->wait_synced if ($how{sync} // 1) && ($self->{slapd} || $self->{cloud}) && (!defined $how{tenant} || $how{tenant});
     }
     return $self;
 }
@@ -68,6 +78,7 @@ sub new {
 sub store  { return $_[0]{store} }
 sub spool  { return $_[0]{spool} }
 sub slapd  { return $_[0]{slapd} }
+sub cloud  { return $_[0]{cloud} }
 sub httpd  { return $_[0]{httpd} }
 sub worker { return $_[0]{worker} }
 sub engine { return $_[0]{engine} }
@@ -113,16 +124,18 @@ sub ctl_ok {
     return $result->{json};
 }
 
-# The usual document of tenant nordic over this slapd, with changed members.
+# The usual document of tenant nordic over this slapd (or acme over this cloud directory), with changed members.
 sub tenant_document {
     my ($self, %changes) = @_;
-    my $slapd = $self->{slapd};
+    my $cloud  = $self->{cloud};
+    my $domain = $self->domain;
+    my $acme   = $self->{company} eq 'acme';
     my %document = (
-        companyId => $self->{company}, name => 'Nordic AB', timeZone => 'Europe/Stockholm',
+        companyId => $self->{company}, name => $acme ? 'Acme AB' : 'Nordic AB', timeZone => 'Europe/Stockholm',
         usernameFormat => '{firstname}.{surname}', emailFormat => '{firstname}.{surname}', displayNameFormat => '{firstname} {surname}',
-        upnDomain => $Idadmin::Test::Slapd::domain, emailDomain => $Idadmin::Test::Slapd::domain, createUsersIn => 'onPremises',
+        upnDomain => $domain, emailDomain => $domain, createUsersIn => $acme ? 'cloud' : 'onPremises',
         modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
-        directories => { onPremises => $self->directory_document },
+        directories => { ($acme ? () : (onPremises => $self->directory_document)), ($cloud ? (cloud => $self->cloud_document) : ()) },
     );
     for my $name (keys %changes) {
         if   (defined $changes{$name}) { $document{$name} = $changes{$name} }
@@ -130,6 +143,11 @@ sub tenant_document {
     }
     return \%document;
 }
+
+# Of the tenant's people.
+sub domain { my ($self) = @_; return $self->{company} eq 'acme' ? $Idadmin::Test::Cloud::domain : $Idadmin::Test::Slapd::domain }
+
+sub cloud_document { my ($self, %changes) = @_; return $self->{cloud}->document(%{ $self->{cloud_changes} // {} }, %changes) }
 
 sub directory_document {
     my ($self, %changes) = @_;
@@ -209,7 +227,7 @@ sub wait_synced {
         return $self;
     }
     my $answer;
-    Idadmin::Test::wait_until($seconds // 30, sub { $answer = $self->get_user("eva.berg\@$Idadmin::Test::Slapd::domain"); $answer->{status} == 200 })
+    Idadmin::Test::wait_until($seconds // 30, sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
         or die "the directory is not synchronised: $answer->{status} $answer->{body}\n" . ($self->{worker} ? $self->{worker}->log_text : '');
     return $self;
 }
@@ -220,6 +238,7 @@ sub stop {
     $self->{worker}->stop if $self->{worker};
     $self->{httpd}->stop  if $self->{httpd};
     $self->{slapd}->stop  if $self->{slapd};
+    $self->{cloud}->stop  if $self->{cloud};
     return $self;
 }
 
