@@ -50,6 +50,7 @@ void directory_library_init(void)
 
 const directory_ops *directory_ops_for(ida_directory_kind kind)
 {
-    static const directory_ops *const connectors[IDA_DIR_COUNT] = {[IDA_DIR_ON_PREMISES] = &ld_directory_ops};
+    static const directory_ops *const connectors[IDA_DIR_COUNT] = {[IDA_DIR_CLOUD] = &graph_directory_ops,
+                                                                   [IDA_DIR_ON_PREMISES] = &ld_directory_ops};
     return (unsigned)kind < IDA_DIR_COUNT ? connectors[kind] : NULL;
 }

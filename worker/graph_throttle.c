@@ -172,6 +172,6 @@ void graph_throttle_tenant_size(const graph *g, int64_t users)
 {
     graph_throttle *t = &g->client->throttle;
     pthread_mutex_lock(&t->lock);
-    t->users = users;
+    t->users = users > t->users ? users : t->users; /* a round that brings changes only sees few of them */
     pthread_mutex_unlock(&t->lock);
 }
