@@ -238,7 +238,7 @@ static void see_group(graph_call *k, json_t *item, void *baton)
     h->name = name ? apr_pstrcat(h->m->k->pool, "the group ", name, NULL) : "a group";
 }
 
-/* Who has an address, as main or further one: users, then groups, which share the name space. An index that does not answer such
+/* Who has an address, as UPN, main or further one: users, then groups, which share the name space. An index that does not answer such
  * questions shows nobody. */
 static directory_class look_for_address(making *m, const char *address, holders *h)
 {
@@ -248,7 +248,17 @@ static directory_class look_for_address(making *m, const char *address, holders 
     } places[] = {{"/users", GRAPH_USER_SELECT ",onPremisesExtensionAttributes", see_user},
                   {"/groups", "id,displayName", see_group}};
     graph_call *k = m->k;
+    directory_user user;
     *h = (holders){.m = m};
+    /* A UPN is an address too, whether or not its user has mail. */
+    directory_class found = graph_user_get(k, address, &user, NULL);
+    if (!found) {
+        h->seen = whose(m, &user);
+        h->name = user.display_name ? user.display_name : user.id;
+        *m->user = h->seen == SEEN_OURS ? user : *m->user;
+    } else if (found != DIRECTORY_NOT_FOUND) {
+        return found;
+    }
     for (size_t i = 0; i < sizeof places / sizeof places[0] && h->seen == SEEN_NOBODY; i++) {
         const char *url = apr_pstrcat(k->pool, k->g->root, places[i].path, "?$filter=proxyAddresses/any(p:p%20eq%20'smtp:",
                                       graph_filter_value(k->pool, address), "')&$select=", places[i].select, NULL);

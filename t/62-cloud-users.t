@@ -1,0 +1,401 @@
+# Users, groups and licences of the cloud connector, call by call, against the emulator: what each call makes of an answer that is lost
+# before or after its effect, refused, cut off, a page of some gateway, or older than the last write.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Photo ();
+use IPC::Open2 ();
+use MIME::Base64 ();
+use Time::HiRes ();
+
+my $skip = Idadmin::Test::Cloud->skip_reason;
+plan(skip_all => $skip) if $skip;
+
+my $domain = $Idadmin::Test::Cloud::domain;
+my $cloud  = Idadmin::Test::Cloud->new;
+my ($to, $from, $pid);
+
+sub start_tool {
+    my $document = spew(tempdir() . '/acme.json', json_text({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document } }));
+    $pid = IPC::Open2::open2($from, $to, build_dir() . '/tool/directory_call', $document);
+}
+
+# call(create => upn => ..., ...) -> what the tool answers
+sub call {
+    my ($name, %arguments) = @_;
+    print {$to} json_text({ call => $name, %arguments }), "\n";
+    $to->flush;
+    my $line = readline $from;
+    die "directory_call ended\n" if !defined $line;
+    my $answer = json_data($line);
+    return $answer;
+}
+
+my $people = 0;
+
+# A person nobody has seen before, with a marker of its own.
+sub person {
+    my (%changes) = @_;
+    my $n = ++$people;
+    return (firstname => 'Åsa', surname => "Test$n", displayName => "Åsa Test$n", upn => "asa.test$n\@$domain", marker => sprintf('01jmarker%017d', $n), %changes);
+}
+
+sub fault { my (@rules) = @_; $cloud->control(clearFaults => JSON::PP::true(), faults => [@rules]) }
+sub calm  { $cloud->control(clearFaults => JSON::PP::true(), settings => { lag => {}, photoNeedsMailbox => 0, banPasswords => 0 }) }
+sub late  { my (%lag) = @_; $cloud->control(settings => { lag => \%lag }) }
+sub now_ms { return int(Time::HiRes::time() * 1000) }
+sub id_of { my ($upn) = @_; return $cloud->user($upn)->{id} }
+
+# Calls again, as the task would, until it is done; a class that is no waiting ends it too.
+sub until_done {
+    my ($name, %arguments) = @_;
+    my ($answer, @classes);
+    my $begun = now_ms();
+    for (1 .. 60) {
+        $answer = call($name, %arguments);
+        push @classes, $answer->{class};
+        last if $answer->{class} !~ /^(?:not visible yet|answer lost|not reachable|asks to slow down)$/;
+        $arguments{sentAt} = $begun if $name eq 'create';
+        select undef, undef, undef, $answer->{class} eq 'asks to slow down' ? $answer->{retryAfter} : 0.2;
+    }
+    return ($answer, @classes);
+}
+
+start_tool();
+
+subtest 'create: what stands in the directory' => sub {
+    my %p = person(middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Acme AB', office => 'Malmö 3', city => 'Malmö', country => 'SE', streetAddress => 'Storgatan 1',
+        postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1', mail => "asa.mail\@$domain");
+    my $answer = call(create => %p);
+    is($answer->{class}, 'ok', 'created') or diag $answer->{message};
+    my $user = $cloud->user($p{upn});
+    my %want = (givenName => 'Åsa', surname => $p{surname}, displayName => $p{displayName}, jobTitle => 'Säljare', department => 'Sales', companyName => 'Acme AB', officeLocation => 'Malmö 3',
+        city => 'Malmö', country => 'SE', usageLocation => 'SE', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1', mail => $p{mail},
+        mailNickname => 'asa.test1', userPrincipalName => $p{upn});
+    is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'every property');
+    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, $p{marker}, 'the marker');
+    ok($user->{accountEnabled}, 'enabled');
+    is($answer->{user}{id}, $user->{id}, 'the ID is the one of the answer');
+    is($answer->{user}{$_->[0]}, $_->[1], "the cache is told $_->[0]") for [department => 'Sales'], [company => 'Acme AB'], [office => 'Malmö 3'], [employeeId => 'E1'], [mail => $p{mail}];
+    cmp_ok(abs($answer->{user}{createdAt} - now_ms()), '<', 60_000, 'and when it was made');
+    like($answer->{warning}, qr/middleName/, 'what has no place is told');
+    my %plain = person(accountEnabled => JSON::PP::false(), country => 'Kingdom of Sweden');
+    is(call(create => %plain)->{class}, 'ok', 'little given');
+    my $bare = $cloud->user($plain{upn});
+    ok(!$bare->{accountEnabled}, 'disabled from the beginning');
+    is($bare->{usageLocation}, undef, 'a country in words is no usage location');
+    ok(!exists $bare->{department} || !defined $bare->{department}, 'what was not given is not sent');
+};
+
+subtest 'create: names that somebody has' => sub {
+    my %taken = person(upn => "bo.ek\@$domain");
+    my $answer = call(create => %taken);
+    is($answer->{class}, 'name or value taken', 'a UPN of somebody else');
+    is($answer->{field}, 'upn', 'says which');
+    like($answer->{message}, qr/Bo Ek/, 'and who has it');
+    is($cloud->user("bo.ek\@$domain")->{givenName}, 'Bo', 'who is left alone');
+    my $secondary = call(create => person(upn => "ceo\@$domain"));
+    is("$secondary->{class} $secondary->{field}", 'name or value taken upn', 'a further address of somebody');
+    my $group = call(create => person(upn => "news\@$domain"));
+    is("$group->{class} $group->{field}", 'name or value taken upn', 'the address of a group');
+    like($group->{message}, qr/News list/, 'which is named');
+    my %mail = person(mail => "news\@$domain");
+    my $mail = call(create => %mail);
+    is("$mail->{class} $mail->{field}", 'name or value taken mail', 'a mail address: the mail');
+    is($cloud->user($mail{upn}), undef, 'and nothing was made');
+    my $developers = call(create => person(upn => "maildevelopers\@$domain"));
+    is($developers->{class}, 'ok', 'the nickname of a mail-enabled group is numbered') or diag $developers->{message};
+    is($cloud->user("maildevelopers\@$domain")->{mailNickname}, 'maildevelopers2', 'from 2');
+    my %again = person();
+    call(create => %again);
+    $cloud->control(remove => $again{upn});
+    is(call(create => %again, marker => 'm' x 26)->{class}, 'ok', 'a name that was soft-deleted is free');
+};
+
+subtest 'create: passwords' => sub {
+    $cloud->control(settings => { banPasswords => 2 });
+    is(call(create => person())->{class}, 'ok', 'two refused ones are replaced');
+    $cloud->control(settings => { banPasswords => 50 });
+    my $answer = call(create => person());
+    is($answer->{class}, 'value refused', 'a few times only');
+    calm();
+    my $secrets = $cloud->secrets;
+    my %seen;
+    is(scalar(grep { $seen{$_}++ && $_ ne 'First-Passw0rd-of-24-char' } @{ $secrets->{password} }), 0, 'each one new');
+};
+
+subtest 'create: the answer is lost' => sub {
+    for my $when ('before', 'after') {
+        for my $do (qw(reset truncate truncateReset html badJson)) {
+            my %p = person();
+            fault({ method => '^POST$', path => '^/users$', do => $do, when => $when, count => 1 });
+            my ($answer, @classes) = until_done(create => %p);
+            like($answer->{class}, qr/^(?:ok|was so already)$/, "$do $when the effect: done (@classes)") or diag $answer->{message};
+            is($answer->{user}{id}, id_of($p{upn}), 'with the right ID');
+            is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
+        }
+    }
+    calm();
+    my %p = person();
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 }, { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 2 });
+    my $answer = call(create => %p);
+    isnt($answer->{class}, 'ok', 'looking fails too: not said to be done');
+    ok(!$answer->{user}, 'no ID');
+    calm();
+    is(call(create => %p, sentAt => now_ms())->{class}, 'was so already', 'the next try adopts it');
+    is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
+};
+
+subtest 'create: the account stands and nobody sees it yet' => sub {
+    my %p = person();
+    late(read => 2500);
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
+    my $first = call(create => %p);
+    is($first->{class}, 'not visible yet', 'a lost answer and a late replica: wait') or diag $first->{message};
+    my ($answer, @classes) = until_done(create => %p, sentAt => now_ms() - 1000);
+    is($answer->{class}, 'was so already', "then adopted (@classes)");
+    is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
+    calm();
+    # Somebody took the name a moment ago and is not seen either: no other name until it is.
+    my %other = person();
+    $cloud->control(create => { type => 'user', properties => { userPrincipalName => $other{upn}, displayName => 'Somebody', mailNickname => 'x', accountEnabled => JSON::PP::true() } });
+    late(read => 2500);
+    my ($conflict, @waits) = until_done(create => %other);
+    is($waits[0], 'not visible yet', 'a name taken by nobody to be seen: wait');
+    is("$conflict->{class} $conflict->{field}", 'name or value taken upn', 'until it is seen that it is not ours');
+    calm();
+    # An object that never shows is nobody of ours once the window is over.
+    $cloud->control(create => { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:hidden.one\@$domain"] } });
+    my %hidden = person(upn => "hidden.one\@$domain");
+    is(call(create => %hidden)->{class}, 'not visible yet', 'the address of something that is not shown: wait');
+    is(call(create => %hidden, sentAt => now_ms() - 16 * 60_000)->{class}, 'name or value taken', 'a quarter of an hour at most');
+};
+
+subtest 'create: refused for good' => sub {
+    my $answer = call(create => person(upn => 'asa@elsewhere.example'));
+    is($answer->{class}, 'value refused', 'a domain that is not of this directory');
+    like($answer->{message}, qr/domain/i, 'says so');
+    $cloud->control(revoke => ['User.ReadWrite.All']);
+    $answer = call(create => person());
+    is($answer->{class}, 'not allowed to the service account', 'a permission is missing');
+    like($answer->{message}, qr/User\.ReadWrite\.All/, 'and is named');
+    $cloud->control(grant => ['User.ReadWrite.All']);
+};
+
+subtest 'find' => sub {
+    my $found = call(find => upn => "karin.hedlund\@$domain");
+    is($found->{class}, 'ok', 'by UPN');
+    is($found->{user}{displayName}, 'Karin Hedlund', 'the person');
+    is(call(find => id => $found->{user}{id})->{user}{upn}, "karin.hedlund\@$domain", 'by ID');
+    is(call(find => upn => "nobody.here\@$domain")->{class}, 'not found', 'nobody');
+    my $guest = call(find => upn => "partner_other.example#EXT#\@$domain");
+    is($guest->{class}, 'ok', 'a guest, whose UPN has to be encoded');
+    ok($guest->{user}{guest}, 'is one');
+    is_deeply([sort @{ call(find => upn => "eva.berg\@$domain")->{user}{addresses} }], ["ceo\@$domain", "eva.berg\@$domain"], 'all addresses');
+    fault({ method => '^GET$', do => 'reset', count => 1 });
+    is(call(find => upn => "bo.ek\@$domain")->{class}, 'ok', 'a lost answer is asked for again');
+    fault({ method => '^GET$', path => '^/users/', do => 'status', status => 404, error => { code => 'Request_ResourceNotFound' }, count => 1 });
+    is(call(find => upn => "bo.ek\@$domain")->{class}, 'ok', 'one 404 alone is not believed');
+    calm();
+};
+
+subtest 'manager' => sub {
+    my $id = call(create => person())->{user}{id};
+    my $answer = call(setManager => id => $id, manager => "anna.lind\@$domain");
+    is($answer->{class}, 'ok', 'set');
+    is($answer->{managerId}, id_of("anna.lind\@$domain"), 'whose ID is told');
+    is($cloud->user($id)->{manager}, "anna.lind\@$domain", 'in the directory');
+    is(call(setManager => id => $id, manager => "anna.lind\@$domain")->{class}, 'ok', 'again');
+    my $missing = call(setManager => id => $id, manager => "nobody.here\@$domain");
+    is("$missing->{class} $missing->{field}", 'not found manager', 'a manager who is not there');
+    my $gone = call(setManager => id => '00000000-0000-4000-8000-000000000000', manager => "anna.lind\@$domain");
+    is($gone->{class}, 'not found', 'a user who is not there');
+    is($gone->{field}, undef, 'is not the manager');
+    for my $when ('before', 'after') {
+        fault({ method => '^PUT$', path => 'manager', do => 'reset', when => $when, count => 1 });
+        is(call(setManager => id => $id, manager => "bo.ek\@$domain")->{class}, 'ok', "lost $when the effect: done");
+    }
+    late(read => 1500);
+    my $fresh = call(create => person())->{user}{id};
+    my %classes = map { call(setManager => id => $fresh, manager => "bo.ek\@$domain")->{class} => 1 } 1 .. 3;
+    is_deeply([grep { !/^(?:not found|not visible yet)$/ } keys %classes], [], 'a user of a moment ago: not found or not visible');
+    calm();
+};
+
+subtest 'photo' => sub {
+    my $id = call(create => person())->{user}{id};
+    my $photo = Idadmin::Test::Photo::jpeg(20_000);
+    my %put = (id => $id, photo => MIME::Base64::encode_base64($photo, ''));
+    is(call(setPhoto => %put)->{class}, 'ok', 'set');
+    is($cloud->api(GET => "/users/$id/photo/\$value")->{body}, $photo, 'byte for byte');
+    $cloud->control(settings => { photoStatus => 204 });
+    is(call(setPhoto => %put)->{class}, 'ok', '204 is as good');
+    fault({ method => '^PUT$', path => 'photo', do => 'reset', when => 'after', count => 1 });
+    is(call(setPhoto => %put)->{class}, 'ok', 'lost: sent again');
+    $cloud->control(settings => { photoNeedsMailbox => 1 }, change => { key => $id, properties => { mail => undef } });
+    is(call(setPhoto => %put)->{class}, 'not visible yet', 'no mailbox yet: wait');
+    calm();
+    my $large = call(setPhoto => id => $id, photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(200_000), ''));
+    is("$large->{class} $large->{field}", 'value refused profilePhoto', 'too large for a user without a mailbox');
+};
+
+subtest 'disable and sessions' => sub {
+    my $id = id_of("carin.sjoberg\@$domain");
+    my $answer = call(disable => id => $id);
+    is($answer->{class}, 'ok', 'disabled');
+    ok(!$answer->{user}{enabled}, 'and said so');
+    ok(!$cloud->user($id)->{accountEnabled}, 'in the directory');
+    is(call(disable => id => $id)->{class}, 'was so already', 'again');
+    for my $when ('before', 'after') {
+        my $other = id_of($when eq 'before' ? "david.holm\@$domain" : "elin.strand\@$domain");
+        fault({ method => '^PATCH$', do => 'reset', when => $when, count => 1 });
+        is(call(disable => id => $other)->{class}, 'ok', "lost $when the effect: done");
+        ok(!$cloud->user($other)->{accountEnabled}, 'in the directory');
+    }
+    my $storm = id_of("greta.dahl\@$domain");
+    fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
+    is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: nobody says it was done');
+    ok($cloud->user($storm)->{accountEnabled}, 'it was not');
+    calm();
+    is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody');
+    my $synced = call(disable => id => id_of("syn.kad\@$domain"));
+    is($synced->{class}, 'value refused', 'an account of the on-premises directory');
+    like($synced->{message}, qr/disable it on-premises/, 'is to be disabled there');
+    my $admin = call(disable => id => id_of("root.admin\@$domain"));
+    is($admin->{class}, 'not allowed to the service account', 'an administrator');
+    like($admin->{message}, qr/directory role/, 'needs a role');
+    late(read => 60_000);
+    my $stale = call(disable => id => id_of("ida.wall\@$domain"));
+    is($stale->{class}, 'ok', 'a write is final, whatever late replicas show');
+    calm();
+    is(call(revokeSessions => id => $id)->{class}, 'ok', 'sessions revoked');
+    is($cloud->user($id)->{revoked}, 1, 'in the directory');
+    $cloud->control(settings => { revokeStatus => 204 });
+    is(call(revokeSessions => id => $id)->{class}, 'ok', '204 is as good');
+    $cloud->control(revoke => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
+    like(call(revokeSessions => id => $id)->{message}, qr/User\.RevokeSessions\.All/, 'a missing permission is named');
+    $cloud->control(grant => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
+};
+
+subtest 'memberships' => sub {
+    my $karin = id_of("karin.hedlund\@$domain");
+    my $groups = call(memberships => id => $karin)->{groups};
+    my %want = ('All staff' => undef, Engineering => undef, 'Mobile staff' => undef, 'Synced staff' => qr/on-premises/, 'Mail developers' => qr/Exchange/, 'News list' => qr/Exchange/,
+        'Role holders' => qr/role-assignable/, Restricted => qr/restricted/, Stockholm => qr/administrative unit/);
+    is_deeply([sort keys %$groups], [sort keys %want], 'all groups');
+    for my $name (sort keys %want) {
+        if ($want{$name}) { like($groups->{$name}{retained}, $want{$name}, "$name is kept, with the reason") }
+        else              { is($groups->{$name}{retained}, undef, "$name can be left") }
+    }
+    like(call(memberships => id => id_of("bo.ek\@$domain"))->{groups}{'Everyone in sales'}{retained}, qr/rule.*Sales/, 'a dynamic group, with its rule');
+    is(call(memberships => id => id_of("root.admin\@$domain"))->{groups}{'User Administrator'}{retained} =~ /directory role/ ? 1 : 0, 1, 'a directory role');
+    is(call(memberships => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody');
+
+    my $staff = $groups->{'All staff'}{id};
+    is(call(removeMember => id => $karin, group => $staff)->{class}, 'ok', 'left');
+    is(scalar(grep { $_ eq 'All staff' } @{ $cloud->user($karin)->{groups} }), 0, 'in the directory');
+    is(call(removeMember => id => $karin, group => $staff)->{class}, 'was so already', 'again');
+    is($cloud->user($karin)->{accountEnabled} ? 1 : 0, 1, 'the user is still there');
+    for my $when ('before', 'after') {
+        my ($group) = $when eq 'before' ? 'Engineering' : 'Mobile staff';
+        fault({ method => '^DELETE$', do => 'reset', when => $when, count => 1 });
+        like(call(removeMember => id => $karin, group => $groups->{$group}{id})->{class}, qr/^(?:ok|was so already)$/, "lost $when the effect: done");
+    }
+    late(list => 2000);
+    my $lars = id_of("lars.moberg\@$domain");
+    is(call(removeMember => id => $lars, group => $staff)->{class}, 'ok', 'left');
+    is(call(removeMember => id => $lars, group => $staff)->{class}, 'not visible yet', 'a list that still shows it: not settled');
+    my ($settled) = until_done(removeMember => id => $lars, group => $staff);
+    is($settled->{class}, 'was so already', 'until it does not');
+    calm();
+    my $synced = call(removeMember => id => $karin, group => $groups->{'Synced staff'}{id});
+    is($synced->{class}, 'value refused', 'a synced group refuses');
+    is($cloud->counters->{deletedThroughGroup}, 0, 'nobody was deleted through a group');
+    is(call(removeMember => id => "$karin/x", group => $staff)->{class}, 'value refused', 'what is no ID makes no address');
+
+    # What the list does not show but the cache knows is asked for.
+    my %new = person();
+    my $id = call(create => %new)->{user}{id};
+    call(addMembers => group => $staff, ids => [$id]);
+    fault({ method => '^GET$', path => '/memberOf', do => 'status', status => 200, body => '{"value":[]}' });
+    my $asked = call(memberships => id => $id, candidates => [$staff, $groups->{Stockholm}{id}]);
+    is_deeply([keys %{ $asked->{groups} }], ['All staff'], 'a membership that the list hides');
+    calm();
+};
+
+subtest 'pages of memberships' => sub {
+    my $id = call(create => person())->{user}{id};
+    $cloud->control(create => [map { { type => 'group', properties => { displayName => "Many $_", groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false() }, members => [$id] } } 1 .. 1100]);
+    my $answer = call(memberships => id => $id);
+    is(scalar(keys %{ $answer->{groups} }), 1100, 'more than one page') or diag $answer->{message};
+};
+
+subtest 'joining groups' => sub {
+    my $group = $cloud->group('Finance')->{id};
+    my @ids = map { call(create => person())->{user}{id} } 1 .. 45;
+    $cloud->control(resetCounters => JSON::PP::true());
+    my $answer = call(addMembers => group => $group, ids => \@ids);
+    is($answer->{class}, 'ok', '45 at once');
+    is_deeply($answer->{each}, [('ok') x 45], 'each of them');
+    is($cloud->requests('PATCH /groups/{group}'), 3, 'in twenties');
+    my @more = map { call(create => person())->{user}{id} } 1 .. 3;
+    $answer = call(addMembers => group => $group, ids => [$ids[0], @more, $ids[1]]);
+    is_deeply($answer->{each}, ['was so already', 'ok', 'ok', 'ok', 'was so already'], 'some are members already');
+    is(call(addMembers => group => $group, ids => [$ids[0]])->{class}, 'was so already', 'one who is a member');
+    fault({ method => '^PATCH$', do => 'reset', when => 'after', count => 1 });
+    my @lost = map { call(create => person())->{user}{id} } 1 .. 3;
+    $answer = call(addMembers => group => $group, ids => \@lost);
+    like($answer->{class}, qr/^(?:ok|was so already)$/, 'a lost answer: done');
+    calm();
+    $answer = call(addMembers => group => $group, ids => [@more, '00000000-0000-4000-8000-000000000000']);
+    is($answer->{each}[3], 'not found', 'one who is not there') or diag json_text($answer);
+    is($answer->{class}, 'not found', 'is the answer');
+    $answer = call(addMembers => group => $cloud->group('Synced staff')->{id}, ids => [$more[0]]);
+    is($answer->{class}, 'value refused', 'a synced group');
+    my @outside = grep { my $id = $_; !grep { $_ eq 'Finance' } @{ $cloud->user($id)->{groups} } } @ids, @more, @lost;
+    is_deeply(\@outside, [], 'all stand in the directory');
+};
+
+subtest 'licences' => sub {
+    my %p = person(country => 'SE');
+    my $id = call(create => %p)->{user}{id};
+    is(call(setLicenses => id => $id, add => ['EMS'])->{class}, 'ok', 'given by part number');
+    is_deeply(call(find => id => $id)->{user}{licenses}, ['EMS'], 'and shown so');
+    is(call(setLicenses => id => $id, add => ['EMS'])->{class}, 'was so already', 'again');
+    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after', count => 1 });
+    is(call(setLicenses => id => $id, add => ['SPE_E3'], remove => ['EMS'])->{class}, 'ok', 'exchanged, though the answer was lost');
+    is_deeply(call(find => id => $id)->{user}{licenses}, ['SPE_E3'], 'rightly');
+    calm();
+    my $none = call(setLicenses => id => $id, add => ['SPE_E5']);
+    is("$none->{class} $none->{field}", 'value refused licenses', 'none left');
+    like($none->{message}, qr/available licenses/, 'says so');
+    like(call(setLicenses => id => $id, add => ['NO_SUCH'])->{message}, qr/no licence NO_SUCH/, 'one that is not bought');
+    my $place = call(setLicenses => id => call(create => person())->{user}{id}, add => ['EMS']);
+    is("$place->{class} $place->{field}", 'value refused country', 'without a country');
+    my $inherited = call(setLicenses => id => id_of("lars.moberg\@$domain"), remove => ['EMS']);
+    is($inherited->{class}, 'value refused', 'from a group');
+    like($inherited->{message}, qr/group/, 'says so');
+    is(call(setLicenses => id => $id, remove => ['EMS'])->{class}, 'was so already', 'one that the user has not');
+};
+
+subtest 'throttled' => sub {
+    fault({ method => '^POST$', path => '^/users$', do => 'status', status => 429, retryAfter => 1, count => 1 });
+    my %p = person();
+    my $answer = call(create => %p);
+    is($answer->{class}, 'asks to slow down', 'told');
+    cmp_ok($answer->{retryAfter}, '>=', 1, 'for how long');
+    calm();
+    my ($done) = until_done(create => %p, sentAt => now_ms());
+    is($done->{class}, 'ok', 'then made');
+    is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'once');
+};
+
+is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
+close $to;
+waitpid $pid, 0;
+is($?, 0, 'the tool ends cleanly');
+$cloud->stop;
+done_testing();

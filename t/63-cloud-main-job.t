@@ -1,0 +1,225 @@
+# The main job of a company whose directory is in the cloud: posted to httpd, carried out at the asked minute, looked up, offboarded.
+# What counts is what the directory holds afterwards, and that no step says more than that.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Digest::SHA ();
+use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Photo ();
+use Idadmin::Test::Stack ();
+use POSIX ();
+use Time::HiRes ();
+use Time::Local ();
+
+my $skip = Idadmin::Test::Cloud->skip_reason;
+plan(skip_all => $skip) if $skip;
+
+my $domain = $Idadmin::Test::Cloud::domain;
+my ($stack, $cloud);
+
+sub wall {
+    my ($seconds) = @_;
+    local $ENV{TZ} = 'Europe/Stockholm';
+    POSIX::tzset();
+    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds), POSIX::strftime('%H:%M', localtime $seconds));
+    delete $ENV{TZ};
+    POSIX::tzset();
+    return @text;
+}
+
+sub epoch {
+    my ($text) = @_;
+    my ($y, $mo, $d, $h, $mi, $s) = ($text // '') =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z$/ or die 'no instant: ' . ($text // 'null') . "\n";
+    return Time::Local::timegm(0, $mi, $h, $d, $mo - 1, $y) + $s;
+}
+
+sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
+sub step     { my ($task, $name) = @_; return (grep { $_->{name} eq $name } @{ $task->{steps} })[0] }
+
+sub join_now {
+    my (%payload) = @_;
+    my $answer = $stack->post('/v1/api/user', {%payload});
+    is($answer->{status}, 200, "$payload{firstname} $payload{surname} is queued") or diag $answer->{body};
+    return $answer->{json}{data};
+}
+
+sub leave_now {
+    my ($upn) = @_;
+    my $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' });
+    is($answer->{status}, 200, "$upn is to leave") or diag $answer->{body};
+    return $answer->{json}{data}{taskId};
+}
+
+# Joiners and leavers of the same future minute: nothing before it, everything within a second after it.
+sub at_the_minute {
+    my $due = (int(time / 60) + 1) * 60;
+    $due += 60 if $due - time < 8;    # time enough to queue all of them first
+    my ($date, $time) = wall($due);
+    my $photo = Idadmin::Test::Photo::jpeg(20_000);
+    my (@joiners, @leavers);
+    for my $n (1 .. 15) {
+        my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Acme AB',
+            office => 'Malmö 3', city => 'Malmö', country => 'se', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain",
+            employeeId => "E$n", profilePhoto => Idadmin::Test::Photo::base64($photo), date => $date, time => $time });
+        is($answer->{status}, 200, "joiner $n is queued") or diag($answer->{body});
+        push @joiners, $answer->{json}{data};
+    }
+    for my $upn (map {"$_\@$domain"} qw(bo.ek carin.sjoberg karin.hedlund lars.moberg)) {
+        my $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => $date, time => $time });
+        is($answer->{status}, 200, "leaver $upn is queued") or diag($answer->{body});
+        push @leavers, $answer->{json}{data};
+    }
+    cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time');
+    is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers], [], 'before its minute nothing runs');
+    is($cloud->counters->{created}, 0, 'and the directory has nobody new');
+    ok($cloud->user("bo.ek\@$domain")->{accountEnabled}, 'a leaver can still sign in');
+
+    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @joiners, @leavers;
+    my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
+    my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;
+    cmp_ok($late[0], '>=', 0, 'none began before the minute');
+    note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1], @ends[0, -1]);
+    cmp_ok($ends[-1], '<=', Idadmin::Test::build_config()->{sanitizers} ? 10 : 1, 'each is done within a second after the instant');
+
+    is_deeply(outcomes($done[0]), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'true outcomes of a joiner');
+    my $user = $cloud->user("asa.oberg\@$domain");
+    my %want = (givenName => 'Åsa', surname => 'Öberg', displayName => 'Åsa Öberg', mail => "asa.oberg\@$domain", mailNickname => 'asa.oberg', jobTitle => 'Säljare', department => 'Sales',
+        companyName => 'Acme AB', officeLocation => 'Malmö 3', city => 'Malmö', country => 'SE', usageLocation => 'SE', streetAddress => 'Storgatan 1', postalCode => '211 34',
+        preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain");
+    is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'the account has every property and its manager');
+    like($user->{employeeId}, qr/^E\d+$/, 'and the employee ID');
+    ok($user->{accountEnabled}, 'and is enabled');
+    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, (grep { $_->{userPrincipalName} eq "asa.oberg\@$domain" } @joiners)[0]{taskId}, 'and carries the marker of its task');
+    my @upns = sort map { $_->{userPrincipalName} } @done[0 .. 14];
+    is_deeply(\@upns, [sort "asa.oberg\@$domain", map {"asa.oberg$_\@$domain"} 2 .. 15], 'fifteen of the name, numbered from 2');
+    is_deeply([grep { ($cloud->user($_)->{photo}{sha256} // '') ne Digest::SHA::sha256_hex($photo) } @upns], [], 'with their photos, byte for byte');
+    is($cloud->counters->{created}, 15, 'and no more');
+    is($stack->get_user("asa.oberg\@$domain")->{json}{data}{user}{jobTitle}, 'Säljare', 'the look-up finds the new user at once');
+    like(json_text($done[0]{warnings}), qr/middleName/, 'what the directory cannot keep is told');
+
+    my $leaver = $done[15];
+    is_deeply(outcomes($leaver), { disableAccount => 'done', revokeSessions => 'done', revokeMemberships => 'done', verify => 'done' }, 'true outcomes of a leaver');
+    my $bo = $cloud->user("bo.ek\@$domain");
+    ok(!$bo->{accountEnabled}, 'the account is disabled');
+    is($bo->{revoked}, 1, 'its sessions are revoked');
+    is_deeply($bo->{groups}, ['Everyone in sales'], 'and it is out of every group that can be left');
+    like(json_text($leaver->{warnings}), qr/Everyone in sales/, 'the dynamic group is reported');
+    my $karin = $done[17];
+    my %reason = ('Synced staff' => 'on-premises', 'Mail developers' => 'Exchange', 'News list' => 'Exchange', 'Role holders' => 'role', 'Restricted' => 'restricted', 'Stockholm' => 'administrative unit');
+    is_deeply($cloud->user("karin.hedlund\@$domain")->{groups}, [sort keys %reason], 'groups of every kind: those that can be left are');
+    like(json_text($karin->{warnings}), qr/\Q$_\E \([^)]*$reason{$_}/, "$_ is reported with its reason") for sort keys %reason;
+    is($cloud->counters->{usersDeleted}, 0, 'nobody was deleted');
+    is($stack->get_user("bo.ek\@$domain")->{status}, 200, 'a leaver can still be looked up');
+    my $repeat = $stack->wait_task(leave_now("bo.ek\@$domain"));
+    is(outcomes($repeat)->{$_}, 'already', "a disabled user again: $_ was so already") for qw(disableAccount revokeMemberships);
+}
+
+sub disabled_and_bare {
+    my $start = Time::HiRes::time();
+    my $task = $stack->wait_task(join_now(firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false())->{taskId});
+    note(sprintf 'a creation for now was done %.3f s after the request', Time::HiRes::time() - $start);
+    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped' }, 'no manager, no photo: skipped');
+    ok(!$cloud->user("nina.nu\@$domain")->{accountEnabled}, 'accountEnabled false creates it disabled');
+}
+
+# Somebody else takes the name between queueing and the minute: the next candidate, told in task and step.
+sub name_taken_meanwhile {
+    my ($date, $time) = wall(time + 3600);
+    my $queued = join_now(firstname => 'Taken', surname => 'Name', date => $date, time => $time);
+    is($queued->{userPrincipalName}, "taken.name\@$domain", 'reserved');
+    $cloud->control(create => { type => 'user', properties => { userPrincipalName => "taken.name\@$domain", displayName => 'Other', mailNickname => 'taken.name', accountEnabled => JSON::PP::true() } });
+    $stack->ctl_ok('task', 'reschedule', 'acme', $queued->{taskId}, wall(time - 120));
+    my $task = $stack->wait_task($queued->{taskId});
+    is($task->{userPrincipalName}, "taken.name2\@$domain", 'the next candidate');
+    like(step($task, 'createAccount')->{detail}, qr/taken\.name2/, 'the step says so');
+    is($cloud->user("taken.name\@$domain")->{displayName}, 'Other', 'the other account is as it was');
+}
+
+# A directory that shows its own writes late: what was made waits until it is seen, and no try is counted.
+sub late_replicas {
+    $cloud->control(settings => { lag => { read => 2500 } });
+    my $joiner = join_now(firstname => 'Late', surname => 'Joiner', manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)));
+    my $task = $stack->wait_task($joiner->{taskId}, seconds => 40);
+    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'a joiner is made, with manager and photo');
+    is($task->{attempts}, 0, 'without a counted try');
+    my $user = $cloud->user($joiner->{userPrincipalName});
+    is($user->{manager}, "anna.lind\@$domain", 'the manager is set');
+    is($user->{photo}{bytes}, 2000, 'the photo too');
+    my $leaver = leave_now("per.lundin\@$domain");
+    $task = $stack->wait_task($leaver, seconds => 40);
+    is_deeply(outcomes($task), { disableAccount => 'done', revokeSessions => 'done', revokeMemberships => 'done', verify => 'done' }, 'a leaver is verified');
+    is($task->{attempts}, 0, 'without a counted try');
+    is_deeply($cloud->user("per.lundin\@$domain")->{groups}, [], 'and is out of its groups');
+    # Made and offboarded before anybody sees the account.
+    $cloud->control(settings => { lag => {} });
+    my $short = join_now(firstname => 'Short', surname => 'Stay');
+    $stack->wait_task($short->{taskId});
+    $cloud->control(settings => { lag => { read => 4000 } });
+    $task = $stack->wait_task(leave_now($short->{userPrincipalName}), seconds => 40);
+    is(outcomes($task)->{disableAccount}, 'done', 'an account of a moment ago is not called absent');
+    ok(!$cloud->user($short->{userPrincipalName})->{accountEnabled}, 'but disabled');
+    $cloud->control(settings => { lag => {} });
+}
+
+sub photo_without_mailbox {
+    $cloud->control(settings => { photoNeedsMailbox => 1 });
+    $cloud->control(faults => { method => '^PUT$', path => '/photo/', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied' } });
+    $stack->worker->expect_log(qr/IDA0316/);
+    my $task = $stack->wait_task(join_now(firstname => 'Photo', surname => 'Less', profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)))->{taskId});
+    is(outcomes($task)->{setPhoto}, 'failed', 'a photo that may not be set');
+    like(json_text($task->{warnings}), qr/ProfilePhoto\.ReadWrite\.All/, 'is a warning that names the permission; the task is done');
+    $cloud->control(settings => { photoNeedsMailbox => 0 }, clearFaults => JSON::PP::true());
+}
+
+sub refused_for_good {
+    $stack->worker->expect_log(qr/IDA031[67]/);
+    my $synced = $stack->wait_task(leave_now("syn.kad\@$domain"), states => ['failed']);
+    like($synced->{error}, qr/disable it on-premises/, 'a synced account: the task fails and says where to go');
+    my $admin = $stack->wait_task(leave_now("root.admin\@$domain"), states => ['failed']);
+    like($admin->{error}, qr/User\.EnableDisableAccount\.All.*directory role/, 'an administrator: the task fails and names what is needed');
+    ok($cloud->user("root.admin\@$domain")->{accountEnabled}, 'and nothing says that it is disabled');
+}
+
+# Somebody enables the account and adds it to a group again while it is being offboarded: the last look puts it right.
+sub comes_back {
+    $cloud->control(faults => { method => '^POST$', path => 'revokeSignInSessions', do => 'delay', ms => 1500, count => 1 });
+    my $upn = "nils.palm\@$domain";
+    my $id  = leave_now($upn);
+    ok(wait_until(10, sub { !$cloud->user($upn)->{accountEnabled} }), 'disabled');
+    $cloud->control(change => { key => $upn, properties => { accountEnabled => JSON::PP::true() } });
+    my $task = $stack->wait_task($id, seconds => 40);
+    is(outcomes($task)->{verify}, 'done', 'verified');
+    ok(!$cloud->user($upn)->{accountEnabled}, 'it stays disabled');
+}
+
+sub manager_from_queue {
+    my ($date, $time) = wall(time + 3600);
+    my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
+    my $junior = join_now(firstname => 'New', surname => 'Junior', manager => $boss->{userPrincipalName}, date => $date, time => $time);
+    $cloud->control(settings => { lag => { read => 1500 } });
+    $stack->ctl_ok('task', 'reschedule', 'acme', $boss->{taskId}, wall(time - 120));
+    $stack->wait_task($boss->{taskId});
+    $stack->ctl_ok('task', 'reschedule', 'acme', $junior->{taskId}, wall(time - 120));
+    my $task = $stack->wait_task($junior->{taskId}, seconds => 60);
+    is(outcomes($task)->{setManager}, 'done', 'a manager who was made a moment ago and is seen late');
+    is($cloud->user($junior->{userPrincipalName})->{manager}, $boss->{userPrincipalName}, 'in the directory too');
+    is($task->{attempts}, 0, 'no try is counted');
+    $cloud->control(settings => { lag => {} });
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => {});
+    $cloud = $stack->cloud;
+    my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare, name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
+        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue);
+    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox refused_for_good comes_back);
+    is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
+    is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [], 'nothing was made twice');
+    is($stack->worker->stop, 0, 'the worker ends cleanly');
+    $stack->stop;
+};
+
+done_testing();
