@@ -43,6 +43,6 @@ srand;
 my $cloud = Cloud::Emulator->new(map { ($_ => $config->{$_}) } qw(tenant client secret certificates domains settings));
 Cloud::Seed::standard($cloud) if ($config->{seed} // '') eq 'standard';
 Cloud::Control::bulk($cloud, $config->{bulk}) if $config->{bulk};
-my @listen = ("http://127.0.0.1:$config->{port}");
-push @listen, "https://127.0.0.1:$config->{tlsPort}?cert=$config->{cert}&key=$config->{key}" if $config->{tlsPort};
+my @listen = ({ port => $config->{port} });
+push @listen, { port => $config->{tlsPort}, cert => $config->{cert}, key => $config->{key} } if $config->{tlsPort};
 Cloud::Server->new(cloud => $cloud, listen => \@listen)->run;

@@ -13,7 +13,8 @@ use Time::HiRes ();
 sub answer {
     my ($server, $request) = @_;
     my $said = eval {
-        return _get($server, $request->{path}, $request->{query}) if $request->{method} eq 'GET';
+        my %query = map { map { Cloud::Emulator::decoded($_) } split /=/, $_, 2 } split /&/, $request->{query_text};
+        return _get($server, $request->{path}, \%query) if $request->{method} eq 'GET';
         my $orders = decode_json($request->{body});
         ref $orders eq 'HASH' or die "an object is expected\n";
         return _obey($server, $orders);

@@ -27,13 +27,13 @@ sub _delta {
         _expired($cloud, $request, $kind) if ($for // '') ne "$kind/delta";
         _expired($cloud, $request, $kind) if defined $query->{'$deltatoken'} && $generation < $cloud->{delta_generation};
         if (defined $query->{'$deltatoken'}) { ($from, $to, @position) = ($to, _horizon($cloud, $when), 0, 0) }
-        $state = { select => $select, from => $from, to => $to, position => \@position };
+        $state = { select => [split /,/, $select], from => $from, to => $to, position => \@position };
     }
     else {
-        my $select = select_of($request, $kind eq 'user' ? \&user_property : \&group_property);
+        my $select = select_of($request, $kind eq 'user' ? \&user_property : \&group_property) // [$kind eq 'user' ? user_defaults() : (group_defaults(), 'members')];
         my $to = _horizon($cloud, $when);
         return answer_json(page_body($request, "${kind}s", '', delta => _link($cloud, $request, $kind, deltatoken => $select, $to, $to))) if ($token // '') eq 'latest';
-        $state = { select => $select // [$kind eq 'user' ? user_defaults() : (group_defaults(), 'members')], from => -1, to => $to, position => [0, 0] };
+        $state = { select => $select, from => -1, to => $to, position => [0, 0] };
     }
     $state->{minimal} = ($request->{headers}{prefer} // '') =~ /return=minimal/;
     $state->{when}    = $when;
@@ -46,7 +46,7 @@ sub _delta {
 
 sub _link {
     my ($cloud, $request, $kind, $name, $select, $from, $to, @position) = @_;
-    return "$request->{base}?\$$name=" . make_token("$kind/delta", $select, $from, $to, $cloud->{delta_generation}, @position);
+    return "$request->{base}?\$$name=" . make_token("$kind/delta", join(',', @$select), $from, $to, $cloud->{delta_generation}, @position);
 }
 
 sub _expired {

@@ -186,7 +186,7 @@ sub scope_fits { my ($self, $request, $scope) = @_; my ($host) = $request->{root
 
 # -- one request -----------------------------------------------------------------------------------------------------
 
-sub _decode { my ($text) = @_; $text =~ s/%([0-9a-fA-F]{2})/chr hex $1/ge; utf8::decode($text); return $text }
+sub decoded { my ($text) = @_; $text =~ s/%([0-9a-fA-F]{2})/chr hex $1/ge; utf8::decode($text); return $text }
 
 sub _route {
     my ($request) = @_;
@@ -195,7 +195,7 @@ sub _route {
     $path =~ s/%24/\$/g if $path !~ m{\A/users/%24};
     for my $route (@{ $by_method{ $request->{method} } // [] }) {
         my @keys = $path =~ $route->[0] or next;
-        return ($route, $route->[2] =~ /\{/ ? map { _decode($_) } @keys : ());
+        return ($route, $route->[2] =~ /\{/ ? map { decoded($_) } @keys : ());
     }
     for my $method (keys %by_method) {
         return (405) if grep { $path =~ $_->[0] } @{ $by_method{$method} };
@@ -224,7 +224,7 @@ sub _answer {
         return $self->{token}->answer($self, $request, $request->{token_of}) if $request->{token_of};
         my ($token) = ($request->{headers}{authorization} // '') =~ /\ABearer (\S+)\z/;
         refuse(401, 'InvalidAuthenticationToken', defined $token ? 'Lifetime validation failed, the token is expired.' : 'Access token is empty.') if !$request->{inner} && !$self->{token}->valid($token // '');
-        $request->{query} = { map { map { _decode(s/\+/ /gr) } (split(/=/, $_, 2), '')[0, 1] } grep {length} split /&/, $request->{query_text} // '' };
+        $request->{query} = { map { map { decoded(s/\+/ /gr) } (split(/=/, $_, 2), '')[0, 1] } grep {length} split /&/, $request->{query_text} // '' };
         $self->_throttle($request, ref $route ? $route->[3] : 1);
         refuse(400, 'BadRequest', "Resource not found for the segment '" . ($request->{path} =~ s{.*/}{}r) . "'.") if !$route;
         refuse(405, 'Request_BadRequest', 'Specified HTTP method is not allowed for the request target.') if !ref $route;

@@ -9,23 +9,24 @@ use Cloud::Schema;
 use Digest::SHA ();
 use Exporter 'import';
 use MIME::Base64 ();
-use Mojo::JSON qw(encode_json decode_json);
+use Mojo::JSON qw(encode_json);
 
 our @EXPORT = qw(select_of user_row group_row object_row top_of filter_of advanced make_token read_token page_body);
 
 my $secret = join '', map { chr rand 256 } 1 .. 32;
 
+# Parts are scalars without "|" in them; the links they stand in are followed some thousand times in a benchmark, so no JSON here.
 sub make_token {
-    my (@parts) = @_;
-    my $text = encode_json(\@parts);
+    my $text = join '|', @_;
     return MIME::Base64::encode_base64url(Digest::SHA::hmac_sha256($text, $secret) . $text);
 }
 
 sub read_token {
     my ($token) = @_;
     my $bytes = MIME::Base64::decode_base64url($token // '');
+    return () if length $bytes <= 32;
     my $text = substr $bytes, 32;
-    return length $bytes > 32 && Digest::SHA::hmac_sha256($text, $secret) eq substr($bytes, 0, 32) ? @{ decode_json($text) } : ();
+    return Digest::SHA::hmac_sha256($text, $secret) eq substr($bytes, 0, 32) ? split(/\|/, $text, -1) : ();
 }
 
 # $select as a list of known names; undef without one.
