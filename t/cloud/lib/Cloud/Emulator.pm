@@ -99,7 +99,7 @@ sub new {
         tenant => $how{tenant}, client => $how{client}, secret => $how{secret}, domains => $how{domains}, directory => $directory,
         licenses => Cloud::Licenses->new($directory), faults => Cloud::Faults->new, limits => Cloud::Limits->new,
         token => Cloud::Token->new(certificates => $how{certificates}), settings => { %settings, %{ $how{settings} // {} } },
-        permissions => { map { $_ => 1 } @granted }, page_generation => 0, delta_generation => 0, late_reads => 0, pages => 0, secrets => {},
+        permissions => { map { $_ => 1 } @granted }, page_generation => 0, delta_generation => 0, late_reads => 0, late_references => 0, pages => 0, secrets => {},
     }, $class;
     $self->reset_counters;
     return $self;
@@ -138,7 +138,7 @@ sub reference {
     my $object = $id =~ /\@/ ? $self->{directory}->by_upn($id) : $self->{directory}->object($id);
     not_found($id) if !$object || !Cloud::Directory::visible($object);
     return $object if Cloud::Directory::visible($object, $self->late('read'));
-    bad_request('Not a valid reference update.') if $self->{late_reads} % 2;
+    bad_request('Not a valid reference update.') if ++$self->{late_references} % 2;
     not_found($id);
 }
 
