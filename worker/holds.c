@@ -54,6 +54,12 @@ int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint
     switch (class) {
     case DIRECTORY_CREDENTIALS:
         return doubled(5 * MINUTE, failures, 60 * MINUTE) + random % (30 * SECOND);
+    case DIRECTORY_THROTTLED:
+        if (asked) {
+            return asked; /* it knows best: neither sooner nor later */
+        }
+        wait = jittered(doubled(5 * SECOND, failures, 5 * MINUTE), random);
+        break;
     case DIRECTORY_CONFIG:
         wait = jittered(doubled(MINUTE, failures, 15 * MINUTE), random);
         break;

@@ -57,6 +57,7 @@ static void holds(void)
     ok(within(hold_ms(DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
     ok(within(hold_ms(DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000), "and at least every 5 minutes");
     ok(hold_ms(DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
+    ok(hold_ms(DIRECTORY_THROTTLED, 7, 1, 5) == 1000, "and no more, however often it asks");
     ok(hold_ms(DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
     for (int failures = 0; failures < 20; failures++) {
         ok(hold_ms(DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000,
