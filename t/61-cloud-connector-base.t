@@ -5,6 +5,7 @@ use warnings;
 use Test::More;
 use Idadmin::Test qw(run_command slurp tempdir wait_until);
 use Idadmin::Test::Cloud ();
+use Idadmin::Test::Httpd ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Tls ();
 use Time::HiRes ();
@@ -92,6 +93,25 @@ subtest 'faults of the service' => sub {
     cmp_ok($silent->{seconds}, '<', 20, sprintf 'it ends (%.0f s)', $silent->{seconds});
     my $once = report(before => { faults => { path => '^/organization', do => 'status', status => 401, error => { code => 'InvalidAuthenticationToken', message => 'x' }, count => 1 } });
     is($once->{exit}, 0, 'a token that is refused once is replaced') or diag $once->{out};
+};
+
+# An httpd in front of the emulator speaks HTTP/2 and writes down what it was asked.
+subtest 'HTTP/2, and few connections' => sub {
+    my $modules = Idadmin::Test::build_config()->{modules};
+    if (my ($absent) = grep { !-e "$modules/mod_$_.so" } qw(proxy proxy_http http2 ssl)) {
+        plan(skip_all => "mod_$absent is not there");
+    }
+    my $front = Idadmin::Test::Httpd->new(module => 0, tls => 1, server => join "\n", (map {"LoadModule ${_}_module $modules/mod_$_.so"} qw(proxy proxy_http)),
+        'LogFormat "%{c}a:%{remote}p %H %m %U %>s" connections', "CustomLog @{[ tempdir() ]}/front.log connections",
+        'ProxyPreserveHost On', 'ProxyPass / http://127.0.0.1:' . $cloud->port . '/', '');
+    my $report = report(cloud => { apiUrl => $front->tls_url . '/v1.0', authorityUrl => $front->tls_url });
+    is($report->{exit}, 0, 'the report is good') or diag $report->{out};
+    my @asked = split /\n/, slurp(tempdir() . '/front.log');
+    my @api   = grep {m{ /v1\.0/}} @asked;
+    cmp_ok(scalar @api, '>=', 8, 'it asked');
+    is_deeply([grep { !m{ HTTP/2\.0 GET } } @api], [], 'always by HTTP/2');
+    is(scalar keys %{ { map { /^(\S+)/ ? ($1 => 1) : () } @api } }, 1, 'over one connection') or diag join "\n", @asked;
+    $front->stop;
 };
 
 subtest 'secrets and tokens are found nowhere' => sub {

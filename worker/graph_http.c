@@ -12,7 +12,7 @@
 
 #include "core/text.h"
 
-#define CONNECT_MS 5000
+#define CONNECT_MS 8000
 #define IDLE_S 50L /* an unused connection is not trusted for longer: balancers drop them in silence */
 #define HEADER_MAX 4096
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
