@@ -1,0 +1,101 @@
+# Clients and checks that others wrote: the official conformance suite, the official TypeScript clients in each way they
+# negotiate, the Inspector's strict look at the schemas. They come from npm (t/clients/install.sh DIR) and need Node 22; without
+# them the test is skipped. The conformance suite takes a minute or two.
+use strict;
+use warnings;
+use utf8;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+use IPC::Open2 ();
+use Test::More;
+
+my $npm = $ENV{IDADMIN_NPM} // build_dir() . '/npm';
+my ($node) = grep { -x } "$npm/node_modules/node/bin/node", map {"$_/node"} split /:/, $ENV{PATH} // '';
+plan(skip_all => "the official clients are not at $npm: run t/clients/install.sh DIR (needs npm) and set IDADMIN_NPM=DIR") if !-d "$npm/node_modules/\@modelcontextprotocol";
+my ($major) = $node ? run_command([$node, '--version'])->{out} =~ /^v(\d+)/ : ();
+plan(skip_all => 'Node 22 or newer is needed, here is ' . ($major // 'none')) if !$major || $major < 22;
+
+my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => { rate_limits => { failures => 'off' } });
+my $url    = $stack->httpd->url . '/mcp';
+my $secret = $stack->key('read')->{mcpSecret};
+my $clients = src_dir() . '/t/clients';
+my @tools = qw(search_users get_user get_user_access get_resource_access get_hygiene_report get_audit_log list_role_templates
+    get_role_template list_pending_approvals list_workflows get_workflow_runs);
+my %arguments = (get_user => { user => 'eva.berg@nordic.example' }, get_user_access => { user => 'eva.berg@nordic.example' });
+
+sub tool { my ($name, @arguments) = @_; return run_command([$node, "$npm/node_modules/.bin/$name", @arguments], timeout => 120) }
+
+sub sdk {
+    my ($version, $mode, $with) = @_;
+    my $result = run_command([$node, "$clients/sdk.mjs", $url, $with // $secret, $version, $mode], timeout => 120,
+        env => { IDADMIN_NPM => $npm, IDADMIN_ARGUMENTS => json_text(\%arguments) });
+    is($result->{exit}, 0, 'it ran') or diag($result->{err});
+    return eval { json_data($result->{out}) } // {};
+}
+
+for my $case (['1', 'legacy', '2025-11-25'], ['2', 'legacy', '2025-11-25'], ['2', 'auto', '2026-07-28'], ['2', 'modern', '2026-07-28']) {
+    my ($version, $mode, $protocol) = @$case;
+    subtest "TypeScript client $version, $mode" => sub {
+        my $seen = sdk($version, $mode);
+        is($seen->{server}{name}, 'mod_idadmin', 'connects');
+        is($seen->{protocol}, $protocol, "speaks $protocol") if defined $seen->{protocol};
+        like($seen->{instructions} // '', qr/search_users/, 'has the instructions');
+        is_deeply($seen->{tools}, \@tools, 'lists the tools');
+        is(scalar @{ $seen->{first}{structuredContent}{items} // [] }, 2, 'calls one');
+        my %once = map { $_ => 1 } @{ $seen->{items} // [] };
+        cmp_ok(scalar keys %once, '>', 4, 'pages to the end');
+        is(scalar keys %once, scalar @{ $seen->{items} }, 'each once');
+        is(scalar keys %once, $seen->{first}{structuredContent}{totalCount}, 'all of them');
+        for my $name (@tools) {
+            my $answer = $seen->{each}{$name} // {};
+            ok(!defined $answer->{thrown}, "$name: the client takes the answer") or diag($answer->{thrown});
+            ok($answer->{structuredContent} || $answer->{isError}, "$name: a result or a readable error");
+        }
+        like($seen->{nobody}{content}[0]{text} // '', qr/nobody\@nordic\.example/, 'shows a tool error');
+        ok($seen->{nobody}{isError}, 'as one');
+        like($seen->{badArgument}{content}[0]{text} // '', qr/limit: must be a whole number from 1 to 200/, 'shows what is wrong with an argument');
+        like($seen->{unknown}{thrown} // '', qr/Unknown tool: delete_user/, 'shows a protocol error');
+        is($seen->{unknown}{code}, -32602, 'with its code');
+    };
+}
+
+subtest 'a key with full access' => sub {
+    my $seen = sdk('1', 'legacy', $stack->key('full')->{mcpSecret});
+    is_deeply($seen->{tools}, \@tools, 'lists');
+    like($seen->{first}{content}[0]{text} // '', qr/missing the required 'read' scope/, 'and is told why it may not call');
+};
+
+subtest "the Inspector's strict look at the schemas" => sub {
+    my $result = tool('mcp-inspector', '--cli', $url, '--transport', 'http', '--method', 'tools/list', '--strict', '--header', "Authorization: Bearer $secret");
+    is($result->{exit}, 0, 'clean') or diag($result->{err});
+    is(scalar @{ (eval { json_data($result->{out}) } // {})->{tools} // [] }, 11, 'eleven tools');
+    unlike($result->{err}, qr/portability|warning|error/i, 'nothing to say') or diag($result->{err});
+};
+
+# The suite knows no headers: a proxy adds the credentials.
+my $proxy = IPC::Open2::open2(my $from, my $to, $node, "$clients/proxy.mjs", $url, $secret);
+chomp(my $port = <$from>);
+my %scenarios = (
+    '2026-07-28' => [qw(server-stateless http-header-validation caching tools-list server-sse-multiple-streams dns-rebinding-protection input-required-result-unsupported-methods)],
+    '2025-11-25' => [qw(server-initialize ping tools-list dns-rebinding-protection)],
+    '2025-06-18' => [qw(server-initialize ping tools-list)],
+);
+# Checks for what a server of tools alone, which asks its clients for nothing, does not have: the suite counts them as failed
+# when its own diagnostic tools, prompts or resources are not there.
+my $not_ours = qr/Not testable: server does not list the diagnostic tool|(?:prompts|resources)\/\S+ returned JSON-RPC error -32601/;
+for my $version (sort keys %scenarios) {
+    for my $scenario (@{ $scenarios{$version} }) {
+        my $result = tool('conformance', 'server', '--url', "http://localhost:$port/mcp", '--scenario', $scenario, '--spec-version', $version);
+        my $text = $result->{out} . $result->{err};
+        $text =~ s/\e\[\d*m//g;
+        my ($passed, $all, $failed) = $text =~ /Passed: (\d+)\/(\d+), (\d+) failed/;
+        my @ours = grep { !/$not_ours/ } $text =~ /^\s+- \w+: .*\n\s+Error: (.*)$/mg;
+        ok(($passed // 0) > 0 && !@ours && ($failed == 0 || $failed == () = $text =~ /^\s+Error: .*$not_ours.*$/mg), "conformance $version $scenario: " . ($passed // 'no') . ' of ' . ($all // 0) . ' checks')
+            or diag(join "\n", @ours, substr($text, -1500));
+    }
+}
+close $to;
+close $from;
+waitpid $proxy, 0;
+$stack->stop;
+done_testing();

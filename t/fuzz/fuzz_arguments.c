@@ -1,0 +1,52 @@
+/* The first byte chooses an operation that is a tool, the rest is its arguments as a JSON object: checks, cursor, audit record.
+ * The store is away; what passes is refused there. */
+#include "core/json.h"
+#include "core/mcp_cut.h"
+#include "core/param.h"
+#include "core/spool.h"
+#include "t/fuzz/fuzz_copy.h"
+
+static const ida_operation *choose(unsigned number)
+{
+    unsigned tools = 0;
+    for (int i = 0; ida_operations[i]; i++) {
+        tools += ida_operations[i]->tool != NULL;
+    }
+    for (int i = 0; ida_operations[i]; i++) {
+        if (ida_operations[i]->tool && number-- % (tools ? tools : 1) == 0) {
+            return ida_operations[i];
+        }
+    }
+    return ida_operations[0];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const ida_tenant tenant = {.id = "nordic", .time_zone = "Europe/Stockholm", .public_api = 1, .access_governance = 1, .seat_limit = -1};
+    static const ida_principal who = {.company = "nordic", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    ida_ctx *c = fuzz_context();
+    char *bytes = malloc(size ? size : 1);
+    json_t *arguments;
+    FUZZ_HOLDS(bytes);
+    if (size > 1) {
+        memcpy(bytes, data + 1, size - 1);
+    }
+    ida_kind kind = ida_json_object(c, bytes, size ? size - 1 : 0, &arguments);
+    fuzz_told(c, kind);
+    if (!kind) {
+        const char *text;
+        ida_call call = {.c = c, .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST), .operation = choose(data[0]), .face = IDA_FACE_MCP,
+                         .principal = &who, .tenant = &tenant, .synced = 1, .endpoint = "mcp tools/call", .arguments = arguments};
+        kind = ida_mcp_run_cut(&call, 51200, &text);
+        fuzz_told(c, kind);
+        FUZZ_HOLDS(kind != IDA_OK && call.audit);
+        const char *record = ida_audit_encode(c->pool, call.audit, IDA_SPOOL_JSON_MAX);
+        FUZZ_HOLDS(record && ida_audit_decode(c->pool, record, strlen(record)));
+    }
+    int64_t at = 0;
+    char *text = fuzz_text(data, size);
+    FUZZ_HOLDS(!ida_param_time(text, &at) || at > 0);
+    free(text);
+    free(bytes);
+    return 0;
+}
