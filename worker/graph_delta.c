@@ -1,7 +1,8 @@
 /* Owns what an item of a delta page says about a user or a group and its members. Must not know links, rounds or tokens.
  *
- * Members that are neither user nor group (devices, service principals, contacts) are left out on purpose: the cache knows people and what gives
- * them access. Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they appear. */
+ * Members that are neither user nor group (devices, service principals, contacts) are left out on purpose: the cache knows people
+ * and what gives them access. Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they
+ * appear. */
 #include "worker/graph_delta.h"
 
 #include <apr_strings.h>
@@ -12,14 +13,16 @@
 
 #include "core/json.h"
 #include "core/param.h"
+#include "core/store_user.h"
 #include "worker/graph_calls.h"
 
 #define SLICE 1000 /* members given to the cache at once */
 
 directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind)
 {
-    return kind == IDA_OK ? DIRECTORY_OK
-                          : graph_fail(k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s", c->message ? c->message : ida_kind_text(kind));
+    return kind == IDA_OK
+               ? DIRECTORY_OK
+               : graph_fail(k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s", c->message ? c->message : ida_kind_text(kind));
 }
 
 int64_t graph_text_time(const char *text)
@@ -159,7 +162,7 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
     static const char *none[] = {NULL};
     const char *name, *type = NULL;
     int removed = 0;
-    sync_user u = {.licenses = none, .enabled = 1, .sign_ins_untold = 1, .manager_untold = 1};
+    sync_user u = {.licenses = none, .sign_ins_untold = 1, .manager_untold = 1};
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
         if (read_user_text(r, name, &u)) {
             continue;
@@ -185,6 +188,11 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
         return unnamed(d, "user");
     }
     u.guest = (type && strcasecmp(type, "Guest") == 0) || (u.upn && strstr(u.upn, "#EXT#"));
+    if (removed) {
+        apr_hash_set(d->gone, apr_pstrdup(d->pool, u.id), APR_HASH_KEY_STRING, "");
+    } else if (apr_hash_count(d->gone)) {
+        apr_hash_set(d->gone, u.id, APR_HASH_KEY_STRING, NULL);
+    }
     directory_class class =
         graph_stored(d->k, d->c, removed ? sync_run_delete(d->run, d->c, "user", u.id) : sync_run_user(d->run, d->c, &u));
     apr_pool_clear(d->item_pool);
@@ -198,8 +206,7 @@ typedef struct member {
     int removed;
 } member;
 
-/* "#microsoft.graph.user" -> "user"; NULL for what the cache does not know. Without a type: a user. */
-static const char *member_kind(const char *type)
+const char *graph_member_kind(const char *type)
 {
     const char *dot = type ? strrchr(type, '.') : NULL;
     return !type || (dot && strcasecmp(dot, ".user") == 0) ? "user" : dot && strcasecmp(dot, ".group") == 0 ? "group" : NULL;
@@ -209,7 +216,10 @@ static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *me
 {
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         edge l = read_edge(r);
-        const char *kind = member_kind(l.type);
+        const char *kind = graph_member_kind(l.type);
+        if (l.id && !l.removed && apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
+            continue;
+        }
         if (l.id && kind) {
             APR_ARRAY_PUSH(members, member) = (member){{.id = l.id, .kind = kind}, l.removed};
         } else {
@@ -249,6 +259,19 @@ static void read_property(graph_reader *r, const char *name, json_t *properties)
     if (value && json_object_set_new(properties, name, value) != 0) {
         r->fault = 1;
     }
+}
+
+/* Notes groups that are new to the cache. */
+static ida_kind note_new(graph_delta *d, const char *id)
+{
+    ida_group *group;
+    ida_ctx *c = ida_ctx_make(d->c->env, d->item_pool);
+    ida_kind kind = d->appeared ? store_group_find(d->cache, c, d->k->g->tenant->id, id, &group) : IDA_OK;
+    if (kind == IDA_NOT_FOUND) {
+        apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, "");
+        return IDA_OK;
+    }
+    return kind ? ida_fail(d->c, kind, "%s", c->message ? c->message : ida_kind_text(kind)) : IDA_OK;
 }
 
 static ida_kind stage_group(graph_delta *d, const char *id, const json_t *properties)
@@ -292,6 +315,7 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r)
     } else {
         /* A further slice may come without the group's properties. */
         kind = json_object_size(properties) ? stage_group(d, id, properties) : IDA_OK;
+        kind = kind ? kind : note_new(d, id);
         kind = kind ? kind : stage_members(d, id, members);
     }
     apr_pool_clear(d->item_pool);

@@ -20,6 +20,10 @@ typedef struct graph_delta {
     apr_hash_t *skus;      /* skuId -> name, as met in this run */
     int unnamed_skus;      /* licences met that have no name as far as we know */
     int64_t foreign;       /* members that are neither user nor group */
+    apr_hash_t *gone;      /* IDs of users who are deleted, as far as the round told: memberships named for them are none */
+    store *cache;
+    apr_hash_t
+        *appeared; /* IDs of groups told that the cache does not hold; NULL: a round over everything, where that says nothing */
 } graph_delta;
 
 /* Turns a store's failure into the call's error. */
@@ -28,6 +32,9 @@ directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind);
 /* One item of /users/delta, of /groups/delta, staged. */
 directory_class graph_delta_user(graph_delta *d, graph_reader *r);
 directory_class graph_delta_group(graph_delta *d, graph_reader *r);
+
+/* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know. Without a type: a user. */
+const char *graph_member_kind(const char *type);
 
 /* RFC 3339 to ms; 0 for NULL, other text and the year 1, which the directory writes for "never". */
 int64_t graph_text_time(const char *text);

@@ -1,5 +1,5 @@
-/* Owns how pages come in: ahead of their reader by one, each request bounded, what is cut off asked for once more, lost tokens told
- * from failures. Must not know what is in an item. */
+/* Owns how pages come in: ahead of their reader by one, each request bounded, what is cut off asked for once more, lost tokens
+ * told from failures. Must not know what is in an item. */
 #include "worker/graph_fetch.h"
 
 #include <apr_strings.h>
@@ -25,9 +25,7 @@ struct graph_fetch {
     /* under the lock: at most one page waits */
     int full, ended;
     graph_page page;
-    apr_pool_t *last_pool; /* of the failure */
     directory_class class;
-    const char *restart;
     atomic_int stop;
 };
 
@@ -79,9 +77,11 @@ static int rest(graph_call *k)
     return 1;
 }
 
-static directory_class one_try(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next, graph_answer *answer)
+static directory_class one_try(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next,
+                               graph_answer *answer)
 {
-    const graph_request request = {.method = "GET", .url = url, .low_priority = 1, .max_bytes = PAGE_BYTES, .raw = 1, .doing = doing};
+    const graph_request request = {
+        .method = "GET", .url = url, .low_priority = 1, .max_bytes = PAGE_BYTES, .raw = 1, .doing = doing};
     k->deadline = ida_monotonic(k->g->env) + DIRECTORY_CALL_MS;
     directory_class class = graph_send(k, GRAPH_READ, &request, answer);
     if (!class && (!answer->bytes || strlen(answer->bytes) != answer->bytes_len || !graph_page_open(page, answer->bytes, next))) {
@@ -93,7 +93,8 @@ static directory_class one_try(graph_call *k, const char *url, const char *doing
     return class;
 }
 
-directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next, graph_answer *answer)
+directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next,
+                                 graph_answer *answer)
 {
     *answer = (graph_answer){0};
     directory_class class = one_try(k, url, doing, page, next, answer);
@@ -117,7 +118,7 @@ static int token_refused(const graph_fetch *f, directory_class class, const grap
     return class && (answer->status == 410 || (f->token && (answer->status == 400 || answer->status == 404)));
 }
 
-static void hand_over(graph_fetch *f, const graph_page *page, directory_class class, const char *restart, int ended)
+static void hand_over(graph_fetch *f, const graph_page *page, directory_class class, int ended)
 {
     pthread_mutex_lock(&f->lock);
     while (f->full && !atomic_load(&f->stop)) {
@@ -129,7 +130,6 @@ static void hand_over(graph_fetch *f, const graph_page *page, directory_class cl
         f->page = *page;
         f->full = 1;
         f->class = class;
-        f->restart = restart;
     }
     f->ended = ended;
     pthread_cond_broadcast(&f->changed);
@@ -157,7 +157,7 @@ static void *thread_main(void *baton)
             url = apr_pstrdup(url_pool, next);
             f->token = 1;
         }
-        hand_over(f, &page, class, class ? answer.location : NULL, ended);
+        hand_over(f, &page, class, ended);
     }
     apr_pool_destroy(url_pool);
     return NULL;
@@ -183,7 +183,7 @@ directory_class graph_fetch_begin(graph_fetch **out, graph_call *k, const char *
     return f->started ? DIRECTORY_OK : graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: no thread can be started for it", doing);
 }
 
-static directory_class take(graph_fetch *f, graph_page *page, const char **restart)
+static directory_class take(graph_fetch *f, graph_page *page)
 {
     directory_class class = f->class;
     *page = f->page;
@@ -195,18 +195,16 @@ static directory_class take(graph_fetch *f, graph_page *page, const char **resta
         f->k->e->class = class;
         f->k->e->message = apr_pstrdup(pool, f->e.message);
         f->k->e->field = apr_pstrdup(pool, f->e.field);
-        *restart = apr_pstrdup(pool, f->restart);
         apr_pool_destroy(page->pool);
         page->pool = NULL;
     }
     return class;
 }
 
-directory_class graph_fetch_next(graph_fetch *f, graph_page *page, const char **restart)
+directory_class graph_fetch_next(graph_fetch *f, graph_page *page)
 {
     directory_class class = DIRECTORY_OK;
     *page = (graph_page){0};
-    *restart = NULL;
     pthread_mutex_lock(&f->lock);
     while (!f->full && !f->ended) {
         struct timespec until;
@@ -220,7 +218,7 @@ directory_class graph_fetch_next(graph_fetch *f, graph_page *page, const char **
         }
     }
     if (f->full) {
-        class = take(f, page, restart);
+        class = take(f, page);
     } else {
         class = graph_fail(f->k, DIRECTORY_LOCAL, NULL, "%s: stopped", f->doing);
     }

@@ -17,15 +17,15 @@ int graph_page_open(graph_page *page, char *bytes, const char **next);
 
 typedef struct graph_fetch graph_fetch;
 
-/* Begins at `url`. The session belongs to the fetch until it is ended; nothing else may use it meanwhile. `token`: the address is one
- * the directory gave for this purpose, so that its refusal means that the token is lost. */
+/* Begins at `url`. The session belongs to the fetch until it is ended; nothing else may use it meanwhile. `token`: the address is
+ * one the directory gave for this purpose, so that its refusal means that the token is lost. */
 directory_class graph_fetch_begin(graph_fetch **fetch, graph_call *k, const char *url, int token, const char *doing);
-/* The next page, waited for. A failure has its error in the call; DIRECTORY_TOKEN_LOST: *restart is where the directory wants a new
- * round to begin, or NULL. */
-directory_class graph_fetch_next(graph_fetch *fetch, graph_page *page, const char **restart);
+/* The next page, waited for. A failure has its error in the call. */
+directory_class graph_fetch_next(graph_fetch *fetch, graph_page *page);
 void graph_fetch_end(graph_fetch *fetch);
 
 /* One page without a thread; a failure that may pass is tried once more after a short while. */
-directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next, graph_answer *answer);
+directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next,
+                                 graph_answer *answer);
 
 #endif

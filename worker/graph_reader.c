@@ -78,7 +78,8 @@ static char *unescape(const char *from, char *to, const char **next)
         return NULL;
     }
     *next = from + 5;
-    if (code >= 0xD800 && code < 0xDC00 && from[5] == '\\' && from[6] == 'u' && hex4(from + 7, &low) && low >= 0xDC00 && low < 0xE000) {
+    if (code >= 0xD800 && code < 0xDC00 && from[5] == '\\' && from[6] == 'u' && hex4(from + 7, &low) && low >= 0xDC00 &&
+        low < 0xE000) {
         *next = from + 11;
         return put_utf8(to, 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00));
     }

@@ -1,5 +1,6 @@
-/* Reads JSON where it lies, value by value and without building a tree: pages of a sync hold thousands of items, and a tree of them costs more
- * than everything else that is done with them. Strict: what is no JSON (RFC 8259) is a fault, and a fault stays. */
+/* Reads JSON where it lies, value by value and without building a tree: pages of a sync hold thousands of items, and a tree of
+ * them costs more than everything else that is done with them. Strict: what is no JSON (RFC 8259) is a fault, and a fault stays.
+ */
 #ifndef WORKER_GRAPH_READER_H
 #define WORKER_GRAPH_READER_H
 

@@ -1,8 +1,9 @@
 /* Owns the pass over sign-in activity: its own pace, its place between rounds, what a directory without it means. Must not know
  * delta rounds.
  *
- * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many rounds: each takes a piece, and where
- * it stopped is kept with the tokens. Before the first pass is whole nobody's sign-ins are known, and nobody is called stale. */
+ * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many rounds: each takes a piece, and
+ * where it stopped is kept with the tokens. Before the first pass is whole nobody's sign-ins are known, and nobody is called
+ * stale. */
 #include <apr_strings.h>
 #include <string.h>
 #include <time.h>
@@ -138,7 +139,8 @@ static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answe
     const char *code = answer->code && *answer->code ? answer->code : "HTTP 403";
     if (!s->refused) {
         ida_log(g->env, IDA_LOG_WARN, "IDA0480",
-                "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application permission AuditLog.Read.All and a Microsoft Entra ID "
+                "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application permission AuditLog.Read.All "
+                "and a Microsoft Entra ID "
                 "P1 or P2 licence; reports of stale accounts count from creation instead",
                 g->tenant->id, ida_clean(d->item_pool, code, strlen(code), 80));
     }

@@ -1,8 +1,9 @@
-/* Owns a sync run of the cloud directory: what tokens hold for, the two delta streams, restarts, users who were restored. Must not know what an item
- * looks like, nor how the cache is kept.
+/* Owns a sync run of the cloud directory: what tokens hold for, the two delta streams, restarts, users who were restored. Must
+ * not know what an item looks like, nor how the cache is kept.
  *
- * A run stages everything and gives the links of the next round with its last batch: a run that breaks off anywhere leaves cache and links as they
- * were, and the next one asks again from there. A link that is refused begins a round over everything while the old cache serves. */
+ * A run stages everything and gives the links of the next round with its last batch: a run that breaks off anywhere leaves cache
+ * and links as they were, and the next one asks again from there. A link that is refused begins a round over everything while the
+ * old cache serves. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -36,7 +37,6 @@ typedef struct wanted {
     int accept, licenses_refused;
     const char *binding;
     const json_t *tokens;            /* of the last run; NULL: everything is read */
-    const char *restart[STREAMS];    /* where a refused link wants the round over everything to begin */
     graph_sign_ins sign_ins;
     sync_summary *summary;
 } wanted;
@@ -57,14 +57,14 @@ static directory_class take_page(graph_delta *d, graph_page *page, int which)
 static directory_class read_stream(graph_delta *d, wanted *w, int which, const char **token)
 {
     graph_call *k = w->k;
-    const char *known = w->tokens ? ida_json_string(w->tokens, streams[which].token) : w->restart[which];
+    const char *known = w->tokens ? ida_json_string(w->tokens, streams[which].token) : NULL;
     const char *url = known ? known : graph_url(k->g, k->pool, streams[which].start);
     graph_fetch *fetch;
     *token = NULL;
     directory_class class = graph_fetch_begin(&fetch, k, url, known != NULL, streams[which].doing);
     while (!class && !*token) {
         graph_page page;
-        class = graph_fetch_next(fetch, &page, &w->restart[which]);
+        class = graph_fetch_next(fetch, &page);
         if (class) {
             break;
         }
@@ -72,7 +72,8 @@ static directory_class read_stream(graph_delta *d, wanted *w, int which, const c
         if (!class && page.last) {
             *token = apr_pstrdup(k->pool, page.delta);
             class = page.delta ? DIRECTORY_OK
-                               : graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the last page names no link for the next round", streams[which].doing);
+                               : graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the last page names no link for the next round",
+                                            streams[which].doing);
         }
         if (!class && !*token && k->alive && k->alive(k->baton)) {
             class = graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: stopped", streams[which].doing);
@@ -83,43 +84,117 @@ static directory_class read_stream(graph_delta *d, wanted *w, int which, const c
     return class;
 }
 
-/* --- users who came back --- */
+/* --- users and groups who came back --- */
 
-typedef struct memberships {
+/* Links of one entry: to the groups it is in, to the members of a group, to the people a user leads. */
+typedef struct links {
     graph_delta *d;
-    const char *user_id;
-    ida_kind kind;
-} memberships;
+    const char *id, *kind; /* of the entry */
+    ida_kind failed;
+} links;
 
-static void membership(graph_call *k, json_t *item, void *baton)
+static void member_of(graph_call *k, json_t *item, void *baton)
 {
-    memberships *m = baton;
-    const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id");
-    const sync_member member = {.id = m->user_id, .kind = "user"};
+    links *l = baton;
+    const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id"), *kind = graph_member_kind(type);
+    const sync_member member = {.id = l->id, .kind = l->kind};
     (void)k;
-    if (!m->kind && id && type && strcmp(type, "#microsoft.graph.group") == 0) {
-        m->kind = sync_run_member(m->d->run, m->d->c, id, &member, 0);
+    if (!l->failed && id && type && kind && strcmp(kind, "group") == 0) {
+        l->failed = sync_run_member(l->d->run, l->d->c, id, &member, 0);
     }
 }
 
-/* Groups do not change when a member is deleted and restored, so that no delta tells: the user is asked. */
-static directory_class read_memberships(graph_delta *d, const char *user_id)
+static void has_member(graph_call *k, json_t *item, void *baton)
+{
+    links *l = baton;
+    const sync_member member = {.id = ida_json_string(item, "id"),
+                                .kind = graph_member_kind(ida_json_string(item, "@odata.type"))};
+    (void)k;
+    if (!l->failed && member.id && member.kind) {
+        l->failed = sync_run_member(l->d->run, l->d->c, l->id, &member, 0);
+    }
+}
+
+static void leads(graph_call *k, json_t *item, void *baton)
+{
+    links *l = baton;
+    sync_user user;
+    const char *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
+    if (!l->failed && kind && strcmp(kind, "user") == 0 && graph_user_item(k, item, &user)) {
+        user.manager_id = l->id;
+        user.manager_untold = 0;
+        l->failed = sync_run_user(l->d->run, l->d->c, &user);
+    }
+}
+
+/* Every item of a plain list, each page bounded by itself. An entry that is gone again has none: a later page or round says so.
+ */
+static directory_class each_of(graph_delta *d, const char *url, const char *doing, graph_item each, void *baton)
 {
     graph_call k = *d->k;
-    apr_pool_create(&k.pool, d->k->pool);
-    k.deadline = ida_monotonic(k.g->env) + DIRECTORY_CALL_MS;
-    memberships m = {d, user_id, IDA_OK};
-    const graph_request get = {.method = "GET",
-                               .url = graph_user_url(k.g, k.pool, user_id, "/memberOf?$select=id&$top=999"),
-                               .cost = 1,
-                               .low_priority = 1,
-                               .doing = "reading the groups of a restored user"};
-    directory_class class = graph_each(&k, &get, membership, &m);
-    if (class) {
-        k.e->message = apr_pstrdup(d->k->pool, k.e->message);
+    apr_pool_t *next_pool;
+    directory_class class = DIRECTORY_OK;
+    apr_pool_create(&next_pool, d->k->pool);
+    for (const char *next = url; next && !class;) {
+        graph_page page = {0};
+        graph_answer answer;
+        const char *after = NULL;
+        json_t *item;
+        size_t i;
+        apr_pool_create(&page.pool, d->k->pool);
+        k.pool = page.pool;
+        class = graph_fetch_page(&k, next, doing, &page, &after, &answer);
+        json_t *items = class ? NULL : ida_json_keep(page.pool, json_loads(page.items, JSON_DISABLE_EOF_CHECK, NULL));
+        json_array_foreach(items, i, item) {
+            each(&k, item, baton);
+        }
+        apr_pool_clear(next_pool);
+        next = apr_pstrdup(next_pool, after);
+        if (class) {
+            d->k->e->message = apr_pstrdup(d->k->pool, d->k->e->message);
+        } else if (d->k->alive && d->k->alive(d->k->baton)) {
+            class = graph_fail(d->k, DIRECTORY_LOCAL, NULL, "%s: stopped", doing);
+        }
+        apr_pool_destroy(page.pool);
     }
-    apr_pool_destroy(k.pool);
-    return class ? class : graph_stored(d->k, d->c, m.kind);
+    apr_pool_destroy(next_pool);
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+static directory_class read_links(graph_delta *d, const char *id, const char *kind, const char *url, graph_item each)
+{
+    links l = {.d = d, .id = id, .kind = kind};
+    directory_class class = each_of(d, url, "reading what belongs to a new or restored entry", each, &l);
+    return class ? class : graph_stored(d->k, d->c, l.failed);
+}
+
+/* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells, the entry is asked. */
+static directory_class returned_user(graph_delta *d, const char *id)
+{
+    const graph *g = d->k->g;
+    apr_pool_t *pool = d->item_pool;
+    directory_class class =
+        read_links(d, id, "user", graph_url(g, pool, "/users/%s/memberOf?$select=id&$top=999", id), member_of);
+    return class ? class
+                 : read_links(d, id, "user",
+                              graph_url(g, pool, "/users/%s/directReports?$select=" GRAPH_USER_SELECT "&$top=999", id), leads);
+}
+
+/* A group that is new to the cache was made or restored; only of the former all members are told. (Those that can be restored are
+ * in no other group.) */
+static directory_class appeared_group(graph_delta *d, const char *id)
+{
+    return read_links(d, id, "group", graph_url(d->k->g, d->item_pool, "/groups/%s/members?$select=id&$top=999", id), has_member);
+}
+
+static directory_class read_appeared(graph_delta *d)
+{
+    directory_class class = DIRECTORY_OK;
+    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->appeared); i && !class; i = apr_hash_next(i)) {
+        class = appeared_group(d, apr_hash_this_key(i));
+        apr_pool_clear(d->item_pool);
+    }
+    return class;
 }
 
 static directory_class read_returned(graph_delta *d, wanted *w)
@@ -127,16 +202,12 @@ static directory_class read_returned(graph_delta *d, wanted *w)
     const char **ids, *after = "";
     int count;
     do {
-        directory_class class =
-            graph_stored(w->k, w->c, sync_run_returned(d->run, w->c, w->state.started_at - RETURNED_AGE_MS, after, RETURNED_SLICE, &ids, &count));
+        directory_class class = graph_stored(
+            w->k, w->c,
+            sync_run_returned(d->run, w->c, w->state.started_at - RETURNED_AGE_MS, after, RETURNED_SLICE, &ids, &count));
         for (int i = 0; !class && i < count; i++) {
-            class = read_memberships(d, ids[i]);
-            if (class == DIRECTORY_NOT_FOUND) { /* gone again: a later page or round says so */
-                class = DIRECTORY_OK;
-            }
-            if (!class && w->k->alive && w->k->alive(w->k->baton)) {
-                class = graph_fail(w->k, DIRECTORY_LOCAL, NULL, "stopped");
-            }
+            class = returned_user(d, ids[i]);
+            apr_pool_clear(d->item_pool);
         }
         if (class) {
             return class;
@@ -144,6 +215,32 @@ static directory_class read_returned(graph_delta *d, wanted *w)
         after = count ? ids[count - 1] : after;
     } while (count == RETURNED_SLICE);
     return DIRECTORY_OK;
+}
+
+/* --- users who are deleted and can be restored --- */
+
+static void deleted(graph_call *k, json_t *item, void *baton)
+{
+    graph_delta *d = baton;
+    const char *id = ida_json_string(item, "id");
+    (void)k;
+    if (id) {
+        apr_hash_set(d->gone, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, "");
+    }
+}
+
+/* A round over everything may name them as members still. Few: they are kept for 30 days. */
+static directory_class read_deleted(graph_delta *d)
+{
+    const graph *g = d->k->g;
+    const char *url = graph_url(g, d->k->pool, "/directory/deletedItems/microsoft.graph.user?$select=id&$top=999");
+    directory_class class = each_of(d, url, "reading deleted users", deleted, d);
+    if (class == DIRECTORY_FORBIDDEN) {
+        ida_log(g->env, IDA_LOG_DEBUG, NULL, "tenant %s: deleted users cannot be read and may be counted as members: %s",
+                g->tenant->id, d->k->e->message);
+        class = DIRECTORY_OK;
+    }
+    return class;
 }
 
 /* --- a run --- */
@@ -156,11 +253,15 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
     json_t *fresh = ida_json_keep(k->pool, json_object());
     directory_class class = graph_sign_ins_read(d, &w->sign_ins, full, full ? 0 : SIGN_IN_PATIENCE_MS);
     for (int i = 0; !class && i < STREAMS; i++) {
-        const char *token;
-        class = read_stream(d, w, i, &token);
+        const char *token = NULL;
+        class = full && i == GROUPS ? read_deleted(d) : DIRECTORY_OK;
+        class = class ? class : read_stream(d, w, i, &token);
         ida_json_put(fresh, streams[i].token, token);
         if (!class && i == USERS && !full) {
             class = read_returned(d, w);
+        }
+        if (!class && i == GROUPS && !full) {
+            class = read_appeared(d);
         }
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
@@ -182,14 +283,16 @@ static directory_class name_licenses(graph_delta *d, int *again)
 static directory_class run_once(wanted *w, int *again)
 {
     graph_call *k = w->k;
-    graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .skus = apr_hash_make(k->pool)};
+    graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .cache = w->cache, .skus = apr_hash_make(k->pool)};
+    d.gone = apr_hash_make(k->pool);
+    d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     sync_guard guard = k->g->guard;
     const char *tokens = "{}";
     guard.accept = w->accept;
     *again = 0;
     apr_pool_create(&d.item_pool, k->pool);
-    directory_class class =
-        graph_stored(k, w->c, sync_run_begin(&d.run, w->cache, w->c, k->pool, k->g->tenant->id, IDA_DIR_CLOUD, w->tokens == NULL));
+    directory_class class = graph_stored(
+        k, w->c, sync_run_begin(&d.run, w->cache, w->c, k->pool, k->g->tenant->id, IDA_DIR_CLOUD, w->tokens == NULL));
     if (class) {
         return class;
     }
@@ -204,8 +307,8 @@ static directory_class run_once(wanted *w, int *again)
     }
     ida_kind kind = sync_run_commit(d.run, w->c, tokens, w->binding, &guard, graph_sign_ins_known(&w->sign_ins), w->summary);
     if (d.foreign) {
-        ida_log(k->g->env, IDA_LOG_DEBUG, NULL, "tenant %s: %lld members that are neither user nor group were left out", k->g->tenant->id,
-                (long long)d.foreign);
+        ida_log(k->g->env, IDA_LOG_DEBUG, NULL, "tenant %s: %lld members that are neither user nor group were left out",
+                k->g->tenant->id, (long long)d.foreign);
     }
     return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK : graph_stored(k, w->c, kind);
 }
@@ -216,18 +319,18 @@ static directory_class load_licenses(wanted *w)
     const graph *g = w->k->g;
     directory_class class = graph_license_load(w->k, 0);
     w->licenses_refused = class == DIRECTORY_FORBIDDEN;
-    w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s", g->root, g->directory_id, g->client_id, streams[USERS].start,
-                              streams[GROUPS].start, w->licenses_refused ? "by ID" : "by name");
+    w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s", g->root, g->directory_id, g->client_id,
+                              streams[USERS].start, streams[GROUPS].start, w->licenses_refused ? "by ID" : "by name");
     w->binding = ida_sha256_hex(w->k->pool, w->binding, strlen(w->binding));
     if (w->licenses_refused && !(w->state.binding && strcmp(w->state.binding, w->binding) == 0)) {
-        ida_log(g->env, IDA_LOG_WARN, "IDA0481", "tenant %s: licences are shown by ID, as their names cannot be read: %s", g->tenant->id,
-                w->k->e->message ? w->k->e->message : "");
+        ida_log(g->env, IDA_LOG_WARN, "IDA0481", "tenant %s: licences are shown by ID, as their names cannot be read: %s",
+                g->tenant->id, w->k->e->message ? w->k->e->message : "");
     }
     return w->licenses_refused ? DIRECTORY_OK : class;
 }
 
-directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *), void *baton,
-                           sync_summary *summary, directory_error *e)
+directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
+                           void *baton, sync_summary *summary, directory_error *e)
 {
     graph *g = (graph *)d;
     graph_call k = graph_call_begin(g, pool, e);
@@ -243,14 +346,16 @@ directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx
     }
     const json_t *tokens = w.state.tokens ? ida_json_load(pool, w.state.tokens) : NULL;
     int same = w.state.binding && strcmp(w.state.binding, w.binding) == 0;
-    int usable = !full && same && w.state.full_at > 0 && ida_json_string(tokens, streams[USERS].token) && ida_json_string(tokens, streams[GROUPS].token);
+    int usable = !full && same && w.state.full_at > 0 && ida_json_string(tokens, streams[USERS].token) &&
+                 ida_json_string(tokens, streams[GROUPS].token);
     graph_sign_ins_load(&w.sign_ins, pool, same ? tokens : NULL);
     w.tokens = usable ? tokens : NULL;
     for (int restarts = 0, renames = 0;;) {
         class = run_once(&w, &again);
         if (class == DIRECTORY_TOKEN_LOST && restarts++ < 2) {
-            /* Where the other stream would begin was not told by its refusal: from its own start. */
-            ida_log(g->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", g->tenant->id, e->message ? e->message : "");
+            /* From our own start, not from the Location of the refusal: that one may have forgotten what we select. */
+            ida_log(g->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", g->tenant->id,
+                    e->message ? e->message : "");
             w.tokens = NULL;
             continue;
         }

@@ -167,7 +167,7 @@ static void into_cache(void)
     graph g = {.env = &env, .pool = pool, .root = "https://graph.example/v1.0", .origin = "https://graph.example:443", .directory_id = "unit"};
     directory_error e;
     graph_call k = graph_call_begin(&g, pool, &e);
-    graph_delta d = {.k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool)};
+    graph_delta d = {.k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool), .gone = apr_hash_make(pool)};
     sync_summary summary;
     apr_pool_create(&d.item_pool, pool);
     is_int(sync_run_begin(&d.run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), IDA_OK, "begin");

@@ -1,0 +1,341 @@
+# The sync of the cloud directory against its emulator: what the cache holds is compared with what the API itself says, after changes of every kind,
+# lost tokens, faulty pages and killed workers.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test qw(for_each_engine json_data json_text wait_until);
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Stack ();
+use List::Util qw(shuffle);
+use POSIX ();
+use Time::HiRes qw(sleep);
+
+my $domain = $Idadmin::Test::Cloud::domain;
+my ($stack, $cloud, $engine);
+
+# -- the truth, as lists and single reads tell it --------------------------------------------------------------------
+
+sub all_of {
+    my ($target) = @_;
+    my @rows;
+    while ($target) {
+        my $answer = $cloud->api(GET => $target);
+        die "$target: $answer->{status} $answer->{body}\n" if $answer->{status} != 200;
+        my $page = json_data($answer->{body});
+        push @rows, @{ $page->{value} };
+        $target = $page->{'@odata.nextLink'};
+    }
+    return @rows;
+}
+
+my %texts = (
+    upn => 'userPrincipalName', mail => 'mail', display_name => 'displayName', given_name => 'givenName', surname => 'surname', department => 'department', job_title => 'jobTitle',
+    company => 'companyName', office => 'officeLocation', city => 'city', country => 'country', employee_id => 'employeeId', anchor => 'onPremisesImmutableId',
+);
+my @columns = sort keys %texts;
+
+sub kind_of {
+    my ($group) = @_;
+    my %type = map { $_ => 1 } @{ $group->{groupTypes} // [] };
+    return 'dynamic'      if $type{DynamicMembership};
+    return 'microsoft365' if $type{Unified};
+    return $group->{mailEnabled} ? 'distribution' : 'security';
+}
+
+sub truth {
+    my %state;
+    my %sku = map { $_->{skuId} => $_->{skuPartNumber} } all_of('/subscribedSkus');
+    my @users = all_of('/users?$top=999&$select=id,userType,accountEnabled,createdDateTime,assignedLicenses,proxyAddresses,' . join(',', values %texts) . '&$expand=manager($select=id)');
+    my %lives = map { $_->{id} => 1 } @users;
+    for my $user (@users) {
+        my $guest = ($user->{userType} // '') eq 'Guest' || $user->{userPrincipalName} =~ /#EXT#/ ? 1 : 0;
+        my %addresses = map { lc($_) => 1 } grep { defined } $user->{userPrincipalName}, $user->{mail}, map {s/^smtp://ir} grep {/^smtp:/i} @{ $user->{proxyAddresses} // [] };
+        $state{"user $user->{id}"} = join '|', (map { $user->{ $texts{$_} } // '-' } @columns), "enabled=" . ($user->{accountEnabled} ? 1 : 0), "guest=$guest", "manager=" . ($lives{ $user->{manager}{id} // '' } ? $user->{manager}{id} : '-'),
+            "created=" . $user->{createdDateTime}, "addresses=" . join(',', sort keys %addresses), "licences=" . join(',', sort map { $sku{ $_->{skuId} } // $_->{skuId} } @{ $user->{assignedLicenses} // [] });
+    }
+    for my $group (all_of('/groups?$top=999&$select=id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule,onPremisesSyncEnabled')) {
+        my @members = sort map {"$_->{'@odata.type'} $_->{id}" =~ s/^#microsoft\.graph\.//r} grep { $_->{'@odata.type'} =~ /\.(?:user|group)\z/ } all_of("/groups/$group->{id}/members?\$top=999&\$select=id");
+        my $kind = kind_of($group);
+        $state{"group $group->{id}"} = join '|', $group->{displayName}, $group->{description} // '-', $kind, $kind eq 'dynamic' ? $group->{membershipRule} // '-' : '-', $group->{onPremisesSyncEnabled} ? 1 : 0,
+            scalar(@members), @members;
+    }
+    return \%state;
+}
+
+sub rows { return map { [map { my $text = $_; utf8::decode($text) if defined $text; $text } @$_] } $stack->sql($_[0]) }
+
+# -- the cache -------------------------------------------------------------------------------------------------------
+
+sub lists { my %of; push @{ $of{ $_->[0] } }, $_->[1] for rows($_[0]); return \%of }
+
+sub cached {
+    my %state;
+    my $addresses = lists("SELECT owner_id, address FROM cache.address WHERE directory = 'cloud'");
+    my $licenses  = lists("SELECT user_id, name FROM cache.user_license WHERE directory = 'cloud'");
+    my %lives     = map { $_->[0] => 1 } rows("SELECT id FROM cache.directory_user WHERE directory = 'cloud'");
+    my $members   = lists("SELECT group_id, member_kind || ' ' || member_id FROM cache.membership WHERE directory = 'cloud' AND removed = 0");
+    for my $row (rows('SELECT id, enabled, guest, manager_id, created_at, ' . join(', ', @columns) . " FROM cache.directory_user WHERE directory = 'cloud'")) {
+        my ($id, $enabled, $guest, $manager, $created, @values) = @$row;
+        $state{"user $id"} = join '|', (map { defined && length ? $_ : '-' } @values), "enabled=$enabled", "guest=$guest", "manager=" . ($lives{ $manager // '' } ? $manager : '-'),
+            "created=" . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($created / 1000)), "addresses=" . join(',', sort @{ $addresses->{$id} // [] }), "licences=" . join(',', sort @{ $licenses->{$id} // [] });
+    }
+    for my $row (rows("SELECT id, name, description, kind, rule, synced, member_count FROM cache.directory_group WHERE directory = 'cloud'")) {
+        my ($id, $name, $description, $kind, $rule, $synced, $count) = @$row;
+        $state{"group $id"} = join '|', $name, length($description // '') ? $description : '-', $kind, length($rule // '') ? $rule : '-', $synced, $count, sort @{ $members->{$id} // [] };
+    }
+    my $counted = { map { @$_ } $stack->sql("SELECT name, value FROM cache.counter WHERE name IN ('enabled_members', 'users.cloud', 'groups.cloud')") };
+    $state{counters} = join ' ', map { $_ . '=' . ($counted->{$_} // 0) } sort keys %$counted;
+    return \%state;
+}
+
+# The definition of the counters over the truth.
+sub counters_of {
+    my ($state) = @_;
+    my $members = grep { $state->{$_} =~ /\|enabled=1\|guest=0\|/ } keys %$state;
+    return sprintf 'enabled_members=%d groups.cloud=%d users.cloud=%d', $members, scalar(grep {/^group/} keys %$state), scalar(grep {/^user/} keys %$state);
+}
+
+sub same {
+    my ($name) = @_;
+    my ($want, $have) = (truth(), cached());
+    $want->{counters} = counters_of($want);
+    my @wrong = grep { ($want->{$_} // '(none)') ne ($have->{$_} // '(none)') } sort keys %{ { %$want, %$have } };
+    ok(!@wrong, "$name: the cache is what the directory says") or diag(map {"$_\n  directory $want->{$_}\n  cache     $have->{$_}\n"} map { $want->{$_} //= '(none)'; $have->{$_} //= '(none)'; $_ } @wrong[0 .. ($#wrong < 4 ? $#wrong : 4)]);
+    return !@wrong;
+}
+
+# -- syncs -----------------------------------------------------------------------------------------------------------
+
+sub once { return $stack->new_worker(start => 0)->run('--once') }
+
+sub synced {
+    my ($name) = @_;
+    my $run = once();
+    is($run->{exit}, 0, "$name: synced") or diag($run->{out}, $run->{err});
+    return $run;
+}
+
+sub state_of { my ($row) = $stack->sql("SELECT tokens, completed_at, full_at, sign_ins, error FROM cache.sync_state WHERE directory = 'cloud'"); return @$row }
+sub full_at  { return (state_of())[2] }
+
+sub id_of { my ($key) = @_; return $cloud->user($key)->{id} }
+sub call  { my ($method, $target, @more) = @_; my $answer = $cloud->api($method, $target, @more); die "$method $target: $answer->{status} $answer->{body}\n" if $answer->{status} >= 300; return $answer }
+
+sub first {
+    synced('first');
+    same('first');
+    my ($tokens, $completed, $full, $sign_ins) = state_of();
+    like($tokens, qr/deltatoken/, 'the links of the next round are kept');
+    is($sign_ins, 1, 'sign-ins are known');
+    my ($sten) = $stack->sql("SELECT last_success_at, last_sign_in_at, last_noninteractive_at FROM cache.directory_user WHERE upn = 'sten.vik\@$domain'");
+    ok((grep { abs($_ / 1000 - (time - 200 * 86400)) < 90000 } @$sten) == 3, 'all three times of a sign-in 200 days ago') or diag("@$sten");
+    my ($tove) = $stack->sql("SELECT last_success_at FROM cache.directory_user WHERE upn = 'tove.ahlgren\@$domain'");
+    is($tove->[0], 0, 'and 0 for somebody who never signed in');
+    my $before = $cloud->counters->{requests};
+    synced('nothing new');
+    my $after = $cloud->counters->{requests};
+    is($after->{$_}{200} - ($before->{$_}{200} // 0), 1, "$_ is asked once") for 'GET /users/delta', 'GET /groups/delta';
+    is($after->{'GET /users'}{200}, $before->{'GET /users'}{200}, 'sign-in activity is not read in every round');
+}
+
+sub changes {
+    my $eva = id_of("eva.berg\@$domain");
+    $cloud->control(create => [{ properties => { userPrincipalName => "new.one\@$domain", displayName => 'Néw "One" 😀', accountEnabled => JSON::PP::true, givenName => 'New', proxyAddresses => ["SMTP:new.one\@$domain", "smtp:alias\@$domain", 'X500:/o=x'] }, memberOf => ['Finance'], manager => "eva.berg\@$domain" }]);
+    $cloud->control(change => { key => "bo.ek\@$domain", properties => { displayName => 'Bo Ekström', department => undef, jobTitle => 'Chief' } });
+    $cloud->control(change => { key => "carin.sjoberg\@$domain", properties => { userPrincipalName => "carin.ny\@$domain" } });
+    call(PATCH => '/users/' . id_of("david.holm\@$domain"), json => { accountEnabled => JSON::PP::false });
+    call(PUT => '/users/' . id_of("elin.strand\@$domain") . '/manager/$ref', json => { '@odata.id' => $cloud->url . "/users/$eva" });
+    call(DELETE => '/users/' . id_of("greta.dahl\@$domain") . '/manager/$ref');
+    call(POST => '/users/' . id_of("ida.wall\@$domain") . '/assignLicense', json => { addLicenses => [{ skuId => 'efccb6f7-5641-4e0e-bd10-b4976e1bf68e', disabledPlans => [] }], removeLicenses => [] });
+    call(DELETE => '/users/' . id_of("henrik.falk\@$domain"));
+    $cloud->control(member => { group => 'CRM admins', object => "per.lundin\@$domain", in => 1 });
+    $cloud->control(member => { group => 'CRM admins', object => "anna.lind\@$domain", in => 0 });
+    $cloud->control(change => { key => 'Empty', properties => { displayName => 'Was empty', description => 'x' } });
+    $cloud->control(create => [{ type => 'group', properties => { displayName => 'New group', securityEnabled => JSON::PP::true, mailEnabled => JSON::PP::false, groupTypes => [] }, members => ["rut.sandell\@$domain", 'Finance'] }]);
+    my $full = full_at();
+    synced('changes');
+    same('changes');
+    is(full_at(), $full, 'by a round of changes');
+    my ($eva_seen) = $stack->sql("SELECT last_success_at FROM cache.directory_user WHERE upn = 'bo.ek\@$domain'");
+    cmp_ok($eva_seen->[0], '>', 0, 'sign-in times outlive a change of the user');
+}
+
+# Memberships of somebody who comes back are told by nobody: no group has changed.
+sub restored {
+    my $id = id_of("karin.hedlund\@$domain");
+    my $boss = id_of("johan.asberg\@$domain");
+    call(DELETE => "/users/$_") for $id, $boss;
+    synced('deleted');
+    same('deleted');
+    call(POST => "/directory/deletedItems/$_/restore") for $id, $boss;
+    synced('restored');
+    same('restored');
+    my $group = $cloud->group('Engineering')->{id};
+    $cloud->control(change => { key => 'Engineering', properties => { _deleted => 1 } });
+    synced('group deleted');
+    same('group deleted');
+    $cloud->control(change => { key => $group, properties => { _deleted => 0, displayName => 'Engineering again' } });
+    synced('group restored');
+    same('group restored');
+}
+
+sub lost_tokens {
+    my $rut = id_of("rut.sandell\@$domain");
+    for my $how (qw(resyncRequired syncStateNotFound)) {
+        my $full = full_at();
+        $cloud->control(settings => { deltaExpiry => $how }, expireDeltaLinks => JSON::PP::true);
+        $cloud->control(remove => $_) for "rut.sandell\@$domain", $how eq 'resyncRequired' ? "sten.vik\@$domain" : ();
+        sleep 0.01;
+        synced("expired links: $how");
+        cmp_ok(full_at(), '>', $full, 'everything was read');
+        same($how);
+        $cloud->control(settings => { deltaExpiry => 'resyncRequired' });
+        call(POST => "/directory/deletedItems/$rut/restore");
+    }
+    my $full = full_at();
+    my ($tokens) = state_of();
+    $stack->sql("UPDATE cache.sync_state SET tokens = '{\"users\":\"https://elsewhere.example/x\",\"groups\":\"https://elsewhere.example/y\"}' WHERE directory = 'cloud'");
+    my $run = once();
+    is($run->{exit}, 1, 'a link to another host is not followed');
+    like($run->{out} . $run->{err}, qr/elsewhere\.example.*not followed/, 'and says so');
+    $stack->ctl_ok('cache', 'reset', 'acme');
+    synced('after a reset');
+    same('after a reset');
+}
+
+# Whatever comes instead of a page: the cache stays as it was, or the page is had at the second try.
+sub faulty_pages {
+    my $before = cached();
+    $cloud->control(change => { key => "filip.nyman\@$domain", properties => { jobTitle => 'Changed' } });
+    $cloud->control(member => { group => 'CRM admins', object => "tove.ahlgren\@$domain", in => 1 });
+    for my $fault ({ do => 'truncate' }, { do => 'badJson' }, { do => 'html' }, { do => 'reset' }, { do => 'status', status => 503 }, { do => 'truncateReset' }) {
+        my $what = $fault->{do};
+        $cloud->control(faults => { path => '^/groups/delta', when => $what =~ /truncate/ ? 'after' : 'before', %$fault });
+        my $run = once();
+        is($run->{exit}, 1, "$what: the sync fails");
+        is_deeply(cached(), $before, "$what: nothing is touched");
+        $cloud->control(clearFaults => JSON::PP::true);
+    }
+    $cloud->control(faults => [{ path => '^/users/delta', do => 'truncate', when => 'after', count => 1 }, { path => '^/groups/delta', do => 'status', status => 503, count => 1 }]);
+    synced('a page cut off once, another refused once');
+    same('a page cut off once, another refused once');
+    $cloud->control(faults => { path => '^/users/delta', do => 'status', status => 429, retryAfter => 7, scope => 'Tenant_Application/ReadWrite/a/t', error => { code => 'TooManyRequests', message => 'slow' } });
+    my $run = once();
+    is($run->{exit}, 1, '429: the sync fails');
+    $cloud->control(clearFaults => JSON::PP::true);
+    my ($held) = $stack->sql("SELECT hold_until, hold_reason FROM directory_state WHERE directory = 'cloud'");
+    ok($held && $held->[0] > time * 1000 + 2000, '429: the directory is held') or diag(json_text($held));
+    $cloud->control(settings => { emptyEvery => 2 });
+    synced('empty pages between');
+    same('empty pages between');
+    $cloud->control(settings => { emptyEvery => 0 });
+}
+
+sub guard {
+    my @gone = map { $_->{id} } grep { $_->{userPrincipalName} =~ /^guard/ } all_of('/users?$top=999&$select=id,userPrincipalName');
+    is(scalar @gone, 0, 'nobody yet');
+    $cloud->control(create => [map { { properties => { userPrincipalName => "guard$_\@$domain", displayName => "Guard $_" } } } 1 .. 60]);
+    synced('sixty more');
+    call(DELETE => '/users/' . id_of("guard$_\@$domain")) for 1 .. 40;
+    my $before = cached();
+    my $run = once();
+    is($run->{exit}, 1, 'forty deletions stop the sync');
+    like($run->{out} . $run->{err}, qr/IDA0502/, 'with the reason');
+    is_deeply(cached(), $before, 'the cache is as it was');
+    call(DELETE => '/users/' . id_of("guard$_\@$domain")) for 41 .. 60;
+    my $worker = $stack->new_worker;
+    my $accepted;
+    ok(wait_until(20, sub { $accepted = $stack->ctl('sync', 'acme', '--wait', '--accept-deletions'); $accepted->{exit} == 0 }), 'until the deletions are accepted') or diag($accepted->{err});
+    $worker->stop;
+    same('accepted');
+}
+
+sub sign_ins {
+    my $sten = id_of("tove.ahlgren\@$domain");
+    my $again = sub { $stack->sql("UPDATE cache.sync_state SET tokens = replace(tokens, '\"completedAt\":', '\"completedAt\":1,\"was\":') WHERE directory = 'cloud'") };
+    for my $case (['no licence', sub { $cloud->control(settings => { signIn => 'noLicense' }) }, sub { $cloud->control(settings => { signIn => 'ok' }) }],
+        ['no permission', sub { $cloud->control(revoke => 'AuditLog.Read.All') }, sub { $cloud->control(grant => 'AuditLog.Read.All') }]) {
+        my ($name, $break, $mend) = @$case;
+        $break->();
+        $again->();
+        $cloud->control(change => { key => "filip.nyman\@$domain", properties => { jobTitle => $name } });
+        my $run = synced($name);
+        like($run->{out} . $run->{err}, qr/IDA0480/, "$name: said");
+        same("$name: the rest goes on");
+        is((state_of())[3], 0, "$name: sign-ins are not known");
+        my $next = synced("$name, next round");
+        unlike($next->{out} . $next->{err}, qr/IDA0480/, "$name: said once");
+        $mend->();
+        $stack->sql("UPDATE cache.sync_state SET tokens = replace(tokens, '\"notBefore\":', '\"notBefore\":0,\"was\":') WHERE directory = 'cloud'");
+        synced("$name no more");
+        is((state_of())[3], 1, "$name no more: they are known again");
+    }
+    # More pages than the limit lets through at once: the rest comes in later rounds, and until then nothing is claimed.
+    $cloud->control(settings => { signInPage => 2 }, resetCounters => JSON::PP::true);
+    $again->();
+    $stack->sql("UPDATE cache.sync_state SET tokens = replace(tokens, '\"sent\":[', '\"sent\":[0,0,0,0,0],\"was\":[') WHERE directory = 'cloud'");
+    my $start = Time::HiRes::time();
+    synced('a slow pass');
+    cmp_ok($cloud->requests('GET /users'), '<=', 5 * (1 + int((Time::HiRes::time() - $start) / 10)), 'never more than 5 requests in 10 s');
+    like((state_of())[0], qr/"next":"/, 'and where it stopped is kept');
+    $cloud->control(settings => { signInPage => 500 });
+}
+
+# Random changes, rounds of changes and workers killed in the middle.
+sub random_life {
+    my ($steps, $rounds) = @_;
+    my $seed = $ENV{IDADMIN_SEED} // 66;
+    srand $seed;
+    my $number = 0;
+    my @random = (
+        sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { displayName => 'Name ' . int rand 1000, department => rand() < 0.3 ? undef : 'D' . int rand 9, city => 'C' . int rand 5 } }) },
+        sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { accountEnabled => rand() < 0.5 ? JSON::PP::true : JSON::PP::false } }) },
+        sub { $number++; $cloud->control(create => [{ properties => { userPrincipalName => "random$number\@$domain", displayName => "Random $number", accountEnabled => JSON::PP::true, createdDateTime => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime) } }]) },
+        sub { my ($u, undef, $g) = @_; $cloud->control(member => { group => $g, object => $u, in => 1 }) for 1 .. 2 },
+        sub { my ($u, undef, $g) = @_; $cloud->control(member => { group => $g, object => $u, in => 0 }) },
+        sub { my ($u, $v) = @_; $u ne $v and $cloud->api(PUT => "/users/$u/manager/\$ref", json => { '@odata.id' => $cloud->url . "/users/$v" }) },
+        sub { my ($u) = @_; $cloud->api(DELETE => "/users/$u/manager/\$ref") },
+        sub { my ($u) = @_; $u ne id_of("eva.berg\@$domain") and $cloud->api(DELETE => "/users/$u") },
+        sub { my @deleted = map { $_->{id} } all_of('/directory/deletedItems/microsoft.graph.user?$select=id'); @deleted and $cloud->api(POST => "/directory/deletedItems/$deleted[rand @deleted]/restore") },
+        sub { my ($u, undef, $g) = @_; $cloud->control(change => { key => $g, properties => { displayName => "Group " . int rand 10000 } }) },
+        sub { my ($u) = @_; $cloud->api(POST => "/users/$u/assignLicense", json => { addLicenses => [{ skuId => 'efccb6f7-5641-4e0e-bd10-b4976e1bf68e', disabledPlans => [] }], removeLicenses => [] }) },
+        sub { my ($u) = @_; $cloud->api(POST => "/users/$u/assignLicense", json => { addLicenses => [], removeLicenses => ['efccb6f7-5641-4e0e-bd10-b4976e1bf68e'] }) },
+    );
+    for my $round (1 .. $rounds) {
+        my @users  = map { $_->{id} } grep { $_->{userPrincipalName} !~ /root\.admin/ } all_of('/users?$top=999&$select=id,userPrincipalName');
+        my @groups = map { $_->{id} } all_of('/groups?$top=999&$select=id');
+        for (1 .. $steps) {
+            my ($u, $v, $g) = ($users[rand @users], $users[rand @users], $groups[rand @groups]);
+            next if $cloud->user($u)->{deleted} || $cloud->user($v)->{deleted};
+            $random[rand @random]->($u, $v, $g);
+        }
+        $cloud->control(expireDeltaLinks => JSON::PP::true) if $round % 4 == 0;
+        if ($round % 3 == 0) {    # killed somewhere in a round, which the next one takes up
+            $cloud->control(settings => { latencyMs => 20 });
+            my $worker = $stack->new_worker;
+            sleep 0.1 + rand 0.8;
+            $worker->kill9;
+            $cloud->control(settings => { latencyMs => 0 });
+            $stack->sql("UPDATE directory_state SET sync_owner = NULL WHERE directory = 'cloud'");
+        }
+        synced("random round $round");
+        same("random round $round (seed $seed)") or return;
+    }
+}
+
+for_each_engine {
+    ($engine) = @_;
+    $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => { settings => { deltaUsers => 7, deltaMembers => 5 }, directory => { syncInterval => '1s' } }, worker => 0, sync => 0, httpd => 0, tenant => {});
+    $cloud = $stack->cloud;
+    first();
+    changes();
+    restored();
+    lost_tokens();
+    faulty_pages();
+    guard();
+    sign_ins();
+    random_life(25, 12);
+};
+
+done_testing();
