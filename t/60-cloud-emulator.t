@@ -4,6 +4,7 @@ use warnings;
 use utf8;
 use Idadmin::Test;
 use Idadmin::Test::Cloud;
+use Idadmin::Test::OpenApi;
 use Test::More;
 use Time::HiRes ();
 
@@ -14,6 +15,8 @@ if (my $reason = Idadmin::Test::Cloud->skip_reason) {
 my $cloud = Idadmin::Test::Cloud->new(settings => { deltaUsers => 10, deltaMembers => 15 });
 my $root  = $cloud->url;
 sub api { return $cloud->api(@_) }
+my $traffic = tempdir() . '/traffic';
+$cloud->control(record => $traffic);
 sub get { my ($target, %how) = @_; my $answer = api(GET => $target, %how); is($answer->{status}, 200, "GET $target") or diag $answer->{body}; return $answer->{json} }
 sub upn { return "$_[0]\@acme.example" }
 
@@ -348,6 +351,14 @@ subtest '$batch' => sub {
     is_deeply([sort map { $_->{status} . ($_->{headers}{'Retry-After'} // '') } @{ $answer->{json}{responses} }], [qw(200 4297)], 'one is told to wait');
     is(api(POST => '/$batch', json => { requests => [map { { id => "$_", method => 'GET', url => '/users' } } 1 .. 21] })->{status}, 400, 'twenty-one');
     is(api(POST => '/$batch', json => { requests => [map { { id => 'same', method => 'GET', url => '/users' } } 1 .. 2] })->{status}, 400, 'doubled id');
+};
+
+subtest 'answers are as described' => sub {
+    plan(skip_all => 'GRAPH_OPENAPI names no OpenAPI description') if !$ENV{GRAPH_OPENAPI};
+    my $api = Idadmin::Test::OpenApi->load($ENV{GRAPH_OPENAPI});
+    my %wrong = map { ($_ => 1) } map { $api->exchange(json_data($_), answer_only => 1) } split /\n/, slurp($traffic);
+    is_deeply([sort keys %wrong], [], 'each');
+    cmp_ok(scalar keys %{ $api->used }, '>', 30, 'of many kinds');
 };
 
 is($cloud->counters->{internalErrors} // 0, 0, 'no failure of its own') or diag $cloud->log_text;
