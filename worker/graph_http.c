@@ -228,8 +228,8 @@ static int set_options(graph_http *h, const http_request *r, exchange *x, char *
         SET(CAINFO, h->ca_file);
         SET(CAPATH, NULL);
     }
-    /* An empty text switches off what the environment says. */
-    SET(PROXY, h->proxy_url ? h->proxy_url : "");
+    /* An empty text switches off what the environment says. What is not encrypted is for this machine and passes no proxy. */
+    SET(PROXY, h->proxy_url && strncasecmp(r->url, "https:", 6) == 0 ? h->proxy_url : "");
     SET(NOPROXY, "");
     SET(SUPPRESS_CONNECT_HEADERS, 1L);
     SET(TCP_KEEPALIVE, 1L);

@@ -81,11 +81,12 @@ static void read_error(graph_call *k, graph_answer *answer)
     answer->detail_target = text_of(k, first, "target");
 }
 
-/* 1 when the body is what this call can have been answered with: nothing, or JSON. A page of some gateway is no answer of the
- * directory, whatever its status says. */
-static int plausible(const graph_request *r, const graph_answer *answer, const http_answer *raw)
+/* 1 when the body is what this call can have been answered with: JSON, or nothing to a write. A page of some gateway is no answer of
+ * the directory, whatever its status says, and an empty one would read as "there is nobody". */
+static int plausible(graph_effect effect, const graph_request *r, const graph_answer *answer, const http_answer *raw)
 {
-    return raw->len == 0 || answer->json || answer->bytes || r->bytes;
+    return effect == GRAPH_READ ? json_is_object(answer->json) || answer->bytes_len > 0
+                                : raw->len == 0 || answer->json || answer->bytes || r->bytes;
 }
 
 static directory_class read_answer(graph_call *k, graph_effect effect, const graph_request *r, const http_answer *raw,
@@ -106,9 +107,9 @@ static directory_class read_answer(graph_call *k, graph_effect effect, const gra
     read_error(k, answer);
     directory_class class =
         graph_classify(effect, raw->status, answer->code, answer->detail_code, answer->detail_target, &field);
-    if (!class && !plausible(r, answer, raw)) {
+    if (!class && !plausible(effect, r, answer, raw)) {
         return graph_fail(k, effect == GRAPH_WRITE ? DIRECTORY_UNSURE : DIRECTORY_TRANSIENT, NULL,
-                          "%s: %s: HTTP %d with a body that is cut off or no JSON (request-id %s)", g->origin, doing, raw->status,
+                          "%s: %s: HTTP %d with a body that is empty, cut off or no JSON (request-id %s)", g->origin, doing, raw->status,
                           id);
     }
     if (!class) {

@@ -81,7 +81,7 @@ const char *secret_file_read(apr_pool_t *pool, const char *member, const char *p
 #if defined(__GLIBC__) && !defined(SANITIZED)
 /* libcurl, nghttp2, OpenSSL, Jansson and libldap copy tokens, secrets and passwords into buffers of their own and free them as they
  * are. These two stand before the C library's for the whole process and wipe what is given back, so that free memory (and a dump
- * taken by root) tells nothing. Measured: below 10 ns a call. */
+ * taken by root) tells nothing. Measured on two busy cores: some 30 ns for a block of 32 bytes. */
 static void (*_Atomic true_free)(void *);
 static void *(*_Atomic true_malloc)(size_t);
 

@@ -126,6 +126,7 @@ static void failures(void)
     CASE("POST", DIRECTORY_UNSURE, "503 of a write", {ACT_ANSWER, 503, NULL, NULL});
     CASE("GET", DIRECTORY_TRANSIENT, "a 200 that is a gateway's page", {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
     CASE("POST", DIRECTORY_UNSURE, "the same of a write is no success", {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
+    CASE("GET", DIRECTORY_TRANSIENT, "a 200 without a body", {ACT_ANSWER, 200, JSON, NULL});
     CASE("GET", DIRECTORY_TRANSIENT, "half a JSON text", {ACT_ANSWER, 200, JSON, "{\"value\":["});
     CASE("GET", DIRECTORY_TRANSIENT, "a cut off body", {ACT_CUT, 200, JSON, "{\"value\":[]}"});
     CASE("POST", DIRECTORY_UNSURE, "a cut off body of a write", {ACT_CUT, 201, JSON, "{\"id\":\"1\"}"});
@@ -262,6 +263,23 @@ static void throttling(void)
     is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_THROTTLED, "holds everything");
 }
 
+/* The proxy is asked for what is encrypted, and only for that. */
+static void proxies(void)
+{
+    http_answer a;
+    graph_http *h = graph_http_make(pool, &env, NULL, "http://127.0.0.1:9", 0);
+    http_request r = {.method = "GET", .url = apr_psprintf(pool, "http://127.0.0.1:%d/v1.0/x", server.port), .max_bytes = 1000};
+    r.deadline = ida_monotonic(&env) + 3000;
+    SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
+    is_int(graph_http_send(h, pool, &r, &a), HTTP_ANSWERED, "plain HTTP to this machine goes past the proxy");
+    http_answer_free(&a);
+    r.url = apr_psprintf(pool, "https://127.0.0.1:%d/v1.0/x", server.port);
+    is_int(graph_http_send(h, pool, &r, &a), HTTP_UNSENT, "HTTPS goes through it");
+    ok(a.fault && strstr(a.fault, "127.0.0.1 port 9"), "as its failure shows");
+    http_answer_free(&a);
+    graph_http_close(h);
+}
+
 static void unreachable(void)
 {
     graph_answer a;
@@ -302,6 +320,7 @@ int main(void)
     tokens();
     one_refresh();
     throttling();
+    proxies();
     unreachable();
     return done();
 }
