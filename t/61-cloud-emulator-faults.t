@@ -164,12 +164,19 @@ subtest 'lag' => sub {
     $seen{ api(GET => "/users/$other")->{status} }++ for 1 .. 10;
     is_deeply(\%seen, { 200 => 5, 404 => 5 }, 'half of the replicas are late');
     $cloud->control(settings => { lag => {} });
+    my $link2 = api(GET => '/users/delta?$deltatoken=latest')->{json}{'@odata.deltaLink'};
+    is_deeply(api(GET => $link2)->{json}{value}, [], 'nothing new');
+    $cloud->control(settings => { deltaReplay => 1 });
+    is_deeply([map { $_->{id} } @{ api(GET => $link2)->{json}{value} }], [$other], 'a replay brings the last change again');
+    $cloud->control(settings => { deltaReplay => 0 });
 };
 
 subtest 'limits' => sub {
     $cloud->control(limits => { writes => { count => 5, seconds => 2 }, units => 0, reports => { count => 2, seconds => 1 } }, resetCounters => JSON::PP::true());
     my @came = map { outcome(POST => '/users', json => person()) } 1 .. 7;
     is_deeply(\@came, [(201) x 5, 429, 429], 'five writes');
+    my $full = api(GET => '/domains');
+    is_deeply([@{ $full->{headers} }{qw(x-ms-resource-unit x-ms-throttle-limit-percentage)}], [1, '1.40'], 'a success tells its cost and that refused requests count');
     my $no = api(POST => '/users', json => person());
     cmp_ok($no->{headers}{'retry-after'}, '>=', 1, 'Retry-After');
     like($no->{headers}{'x-ms-throttle-scope'}, qr{^Tenant_Application/Write/}, 'scope');

@@ -17,7 +17,8 @@
 #                  signIn "ok"|"noLicense"; signInPage; photoStatus 200|204; photoNeedsMailbox; revokeStatus 200|204;
 #                  tokenSeconds (expires_in), tokenLives (how long it works, if different); clockAhead (seconds, Date header and
 #                  assertions); deltaUsers, deltaMembers (items a delta page); deltaExpiry "resyncRequired" (410)|"syncStateNotFound" (400);
-#                  emptyEvery (every Nth page is empty); banPasswords (the next N are refused); privileged (may touch administrators)
+#                  deltaReplay (a later round begins with the last N changes of the one before); emptyEvery (every Nth page is empty);
+#                  banPasswords (the next N are refused); privileged (may touch administrators)
 #     faults       one rule or a list, see lib/Cloud/Faults.pm; answers their numbers.      clearFaults  true or a number
 #     limits       null off, {} the published ones, or changed, see lib/Cloud/Limits.pm
 #     permissions  the list of granted ones; grant, revoke: one or a list                   secret       another client secret
@@ -25,6 +26,7 @@
 #     record       FILE: append the traffic as JSON lines, without secrets; null ends it
 #     bulk         {users, memberships, group}: once
 #     create       {type, properties, members, memberOf, manager}, one or a list: by somebody else, no rule is asked
+#                  (so a name may also be there twice)
 #     change       {key, properties}      remove  KEY (soft delete)      member  {group, object, in}
 use strict;
 use warnings;

@@ -26,7 +26,7 @@ sub _delta {
         my ($for, $select, $from, $to, $generation, @position) = read_token($token);
         _expired($cloud, $request, $kind) if ($for // '') ne "$kind/delta";
         _expired($cloud, $request, $kind) if defined $query->{'$deltatoken'} && $generation < $cloud->{delta_generation};
-        if (defined $query->{'$deltatoken'}) { ($from, $to, @position) = ($to, _horizon($cloud, $when), 0, 0) }
+        if (defined $query->{'$deltatoken'}) { ($from, $to, @position) = (_replayed($cloud, $to), _horizon($cloud, $when), 0, 0) }
         $state = { select => [split /,/, $select], from => $from, to => $to, position => \@position };
     }
     else {
@@ -55,6 +55,9 @@ sub _expired {
     refuse(400, 'syncStateNotFound', 'The specified delta token has expired.') if $how eq 'syncStateNotFound';
     refuse(410, 'resyncRequired', 'Resync required. The sync state is too old.', headers => { Location => "$request->{base}?\$deltatoken=" });
 }
+
+# A round may bring again what earlier ones brought.
+sub _replayed { my ($cloud, $end) = @_; my $from = $end - $cloud->{settings}{deltaReplay}; return $from < 0 ? 0 : $from }
 
 # How much of the journal a (late) replica has.
 sub _horizon {

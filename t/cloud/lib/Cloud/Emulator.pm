@@ -88,7 +88,7 @@ for my $route (@routes) {
 
 our %settings = (
     lag => {}, latencyMs => 0, signIn => 'ok', signInPage => 500, photoStatus => 200, photoNeedsMailbox => 0, revokeStatus => 200, tokenSeconds => 3599, tokenLives => undef,
-    clockAhead => 0, deltaUsers => 200, deltaMembers => 200, deltaExpiry => 'resyncRequired', emptyEvery => 0, banPasswords => 0, privileged => 0,
+    clockAhead => 0, deltaUsers => 200, deltaMembers => 200, deltaExpiry => 'resyncRequired', deltaReplay => 0, emptyEvery => 0, banPasswords => 0, privileged => 0,
 );
 
 # new(tenant =>, client =>, secret =>, certificates => [...], domains => [...], settings => {...})
@@ -211,6 +211,7 @@ sub handle {
     my $fault = $self->{faults}->for_request($request->{method}, $request->{token_of} ? '/token' : $request->{path});
     my $answer = $fault && $fault->{when} eq 'before' ? _faulty($request, $fault, undef) : $self->_answer($request, $route, @keys);
     $answer = _faulty($request, $fault, $answer) if $fault && $fault->{when} eq 'after';
+    $self->_meter($request, $answer) if $self->{limits}{on} && $request->{cost};
     $answer->{headers}{'request-id'} = $request->{request_id};
     $answer->{headers}{'client-request-id'} = $request->{headers}{'client-request-id'} // $request->{request_id};
     $self->{counters}{requests}{"$request->{method} $shape"}{ $answer->{status} }++;
@@ -265,6 +266,15 @@ sub _throttle {
     return if !$refused;
     refuse(429, 'TooManyRequests', 'Too many requests.', headers => { ($self->{limits}{retryAfter} ? ('Retry-After' => int($wait) + 1) : ()),
         'x-ms-throttle-scope' => "$refused->{scope}/$self->{client}/$self->{tenant}", 'x-ms-throttle-information' => $refused->{information} });
+}
+
+# What a success tells of the limits.
+sub _meter {
+    my ($self, $request, $answer) = @_;
+    return if $answer->{status} >= 300;
+    $answer->{headers}{'x-ms-resource-unit'} = $request->{cost};
+    my $fullest = $self->{limits}->fullest;
+    $answer->{headers}{'x-ms-throttle-limit-percentage'} = sprintf '%.2f', $fullest if $fullest > 0.8;
 }
 
 my $page = "<!DOCTYPE html><html><head><title>Service unavailable</title></head><body><h1>503</h1><p>The gateway got no answer in time.</p></body></html>\n";
