@@ -13,11 +13,11 @@
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where,
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, int known,
                         const directory_error *e)
 {
     ida_ctx *c = worker_ctx(w, pool);
-    store_directory state;
+    store_directory state = {0};
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
     int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason ? 0 : state.hold_failures;
@@ -29,6 +29,10 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                                                                     : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
+    /* Calls that were on their way when the directory fell silent all come back with the same news: only the first counts. */
+    if (!known && state.hold_reason && state.hold_until >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
+        return reason;
+    }
     if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,

@@ -4,8 +4,9 @@
 
 #include "worker/worker.h"
 
-/* Holds the directory after a failure that concerns it as a whole; returns the reason for people, in `pool`. */
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where,
+/* Holds the directory after a failure that concerns it as a whole; returns the reason for people, in `pool`. `known`: the caller
+ * called although (a probe) or because (the watch) it was held. */
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, int known,
                         const directory_error *e);
 
 /* The directory answered. */

@@ -264,7 +264,7 @@ step_end run_fails(run *r, const directory_error *e)
     const char *message = e->message ? e->message : directory_class_text(e->class);
     switch (verdict_of(e->class)) {
     case VERDICT_HOLD:
-        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, e);
+        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known_held, e);
         return STEP_HELD;
     case VERDICT_LAG:
         return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);

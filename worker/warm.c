@@ -24,7 +24,7 @@ static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
     }
     if (hold_alarms(class)) {
         e.class = class;
-        health_hold(w, rn->main, pool, soon->tenant, soon->directory, &e);
+        health_hold(w, rn->main, pool, soon->tenant, soon->directory, 0, &e);
     }
 }
 
