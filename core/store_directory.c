@@ -48,11 +48,11 @@ ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows
 }
 
 ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
-                              int64_t until)
+                              int64_t until, int64_t failures)
 {
     return store_write(s, c, STMT_directory_hold,
                        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(reason), DB_I(ida_now(c->env)),
-                               DB_I(until)),
+                               DB_I(until), DB_I(failures)),
                        NULL);
 }
 

@@ -20,9 +20,10 @@ typedef struct store_directory {
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_directory *out);
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows, int *count); /* all that are held */
 
-/* Holds (or holds on) a directory: reason, since (first time), until, failures + 1. */
+/* Holds (or holds on) a directory: reason, since (first time), until, and the failures so far as the caller counts them: calls that
+ * fail at the same time read the same number and write the same one. */
 ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
-                              int64_t until);
+                              int64_t until, int64_t failures);
 /* The directory answered again. *was_held tells whether there was a hold. */
 ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int *was_held);
 /* Marks the 15-minute alarm as raised: 1 in *raised for exactly one worker. */

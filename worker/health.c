@@ -33,7 +33,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     if (!known && state.hold_reason && state.hold_until >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
         return reason;
     }
-    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait)) {
+    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait, failures + 1)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
@@ -106,7 +106,7 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
         }
         const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
                                         ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
-        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS);
+        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS, 1);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
     }
 }

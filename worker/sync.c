@@ -416,7 +416,8 @@ static int sync_one(sync_job *job, int64_t *wait)
             return job->forced;
         }
         if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
-            store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS);
+            store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS,
+                                 health.hold_failures);
         }
         failed = carry_out(job, &health, first, wait);
         end_lease(job);

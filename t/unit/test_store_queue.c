@@ -269,7 +269,7 @@ static void test_hold(void)
     add_task(s, "contoso", IDA_USER_UPDATE, "h1@corp.example", due);
     ida_task *two = add_task(s, "contoso", IDA_USER_UPDATE, "h2@corp.example", due + 1);
     ida_task *free_one = add_task(s, "fabrikam", IDA_USER_UPDATE, "h3@corp.example", due + 2);
-    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000), IDA_OK, "a hold");
+    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000, 1), IDA_OK, "a hold");
     is_str(get_task(s, two)->hold, "does not answer", "is seen at the task");
     is_str(claimed(due + 100), free_one->id, "other tenants go on");
     is_str(claimed(due + 100), NULL, "the held one waits");
@@ -281,7 +281,7 @@ static void test_hold(void)
     is_str(claimed(due + 5000), NULL, "one at a time");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
     ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
-    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000);
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000, 2);
     store_directory_held(s, fresh(), &held, &count);
     ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due &&
            !strcmp(held[0].hold_reason, "refuses the password") && held[0].directory == IDA_DIR_CLOUD &&
@@ -319,7 +319,7 @@ static void test_probe(void)
     for (int i = 0; i < 20; i++) {
         add_task(s, "contoso", IDA_USER_UPDATE, apr_psprintf(pool, "pr%d@corp.example", i), due);
     }
-    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + 1);
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + 1, 1);
     crew_work(probe_once, members, 8, &probes, threads);
     is_int(crew_join(members, 8, threads), 0, "eight workers at a directory to be probed: no failure");
     is_int(probes, 1, "one probe");
@@ -341,7 +341,7 @@ static void test_behind_a_hold(void)
     if (!store_sqlite_path(dsn)) {
         script(DB_REQUEST, "ANALYZE task");
     }
-    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR);
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR, 1);
     ida_task *behind = add_task(s, "contoso", IDA_USER_UPDATE, "on.premises@corp.example", due + 1), *t;
     script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET directory = 'onPremises' WHERE id = '%s'", behind->id));
     ida_task *other = add_task(s, "fabrikam", IDA_USER_UPDATE, "other@corp.example", due + 2);
