@@ -11,6 +11,9 @@
 
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel;
+/* The read operations, which are the tools of MCP too. */
+extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user_access, ida_op_resource_access, ida_op_hygiene, ida_op_audit_log,
+    ida_op_role_templates, ida_op_role_template, ida_op_approvals, ida_op_workflows, ida_op_workflow_runs;
 
 /* Payload members of create and delete as parameters: OpenAPI and audit sanitising are made from them. */
 extern const ida_param ida_create_params[], ida_delete_params[];
@@ -23,6 +26,19 @@ extern const ida_param ida_create_params[], ida_delete_params[];
 /* Position a cursor argument points to (*position NULL without one) and the binding it is made for: tenant, operation and every
  * argument but the paging ones. Refuses foreign and altered cursors. */
 ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit);
+
+int ida_op_limit(const ida_call *call);
+
+/* The same with a position of several values, `form` a letter for each: s text, i number. *position NULL at the first page, else an array of the
+ * pool. `filters`: what the cursor is bound to beside tenant and operation; NULL: every argument but the paging ones. */
+ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form, json_t **position);
+/* Values of a position; "" and 0 of none. */
+const char *ida_op_text_at(const json_t *position, int i);
+int64_t ida_op_number_at(const json_t *position, int i);
+/* Cursor of the next page; takes over `position`, NULL gives NULL. */
+ida_kind ida_op_next(ida_call *call, const json_t *filters, json_t *position, const char **cursor);
+/* ida_op_page with a position of several values; takes over `items` and `next`. */
+ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next, int64_t as_of);
 
 /* Sets call->result to {items, totalCount, nextCursor, asOf}. Takes over `items`. next_position NULL: last page. */
 ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of);

@@ -1,55 +1,131 @@
 /* Owns the shape of lists and the binding of their cursors. Knows no subject. */
 #include <apr_strings.h>
+#include <string.h>
 
 #include "core/cursor.h"
 #include "core/json.h"
 #include "core/op.h"
 
-static const char *binding_of(ida_call *call)
+/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the paging ones. */
+static const char *binding_of(ida_call *call, const json_t *filters)
 {
-    json_t *filters = json_copy(call->arguments);
-    json_object_del(filters, "cursor");
-    json_object_del(filters, "limit");
-    const char *text = ida_json_sorted(call->c->pool, filters);
-    json_decref(filters);
+    json_t *own = NULL;
+    if (!filters) {
+        own = json_copy(call->arguments);
+        json_object_del(own, "cursor");
+        json_object_del(own, "limit");
+    }
+    const char *text = ida_json_sorted(call->c->pool, own ? own : filters);
+    json_decref(own);
     return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n", text, NULL);
 }
 
-ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit)
+int ida_op_limit(const ida_call *call)
 {
     const json_t *wanted = json_object_get(call->arguments, "limit");
+    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
+}
+
+static ida_kind open_cursor(ida_call *call, const json_t *filters, const char **position)
+{
     const char *cursor = ida_json_string(call->arguments, "cursor");
-    *limit = wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
-    *position = NULL;
-    if (!cursor) {
-        return IDA_OK;
-    }
     unsigned char key[IDA_CURSOR_KEY_LEN];
     char *found = NULL;
-    ida_kind kind = store_cursor_key(call->store, call->c, key);
-    if (!kind) {
-        kind = ida_cursor_open(call->c, key, binding_of(call), cursor, &found);
+    ida_kind kind = IDA_OK;
+    if (cursor) {
+        kind = store_cursor_key(call->store, call->c, key);
+        if (!kind) {
+            kind = ida_cursor_open(call->c, key, binding_of(call, filters), cursor, &found);
+        }
     }
     *position = found;
     return kind;
 }
 
-ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of)
+static ida_kind make_cursor(ida_call *call, const json_t *filters, const char *position, const char **cursor)
 {
-    json_t *page = ida_json_keep(call->c->pool, json_object());
+    unsigned char key[IDA_CURSOR_KEY_LEN];
+    ida_kind kind = store_cursor_key(call->store, call->c, key);
+    *cursor = kind ? NULL : ida_cursor_make(call->c->pool, key, binding_of(call, filters), position);
+    return kind;
+}
+
+ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit)
+{
+    *limit = ida_op_limit(call);
+    return open_cursor(call, NULL, position);
+}
+
+ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form, json_t **position)
+{
+    const char *text;
+    ida_kind kind = open_cursor(call, filters, &text);
+    *position = NULL;
+    if (kind || !text) {
+        return kind;
+    }
+    json_t *values = ida_json_load(call->c->pool, text);
+    size_t count = strlen(form);
+    int good = json_array_size(values) == count;
+    for (size_t i = 0; good && i < count; i++) {
+        const json_t *value = json_array_get(values, i);
+        good = form[i] == 's' ? json_is_string(value) : json_is_integer(value);
+    }
+    if (!good) { /* ours, but of another version of this program */
+        return ida_fail(call->c, IDA_BAD_REQUEST, "cursor: is too old for this list; start again without a cursor");
+    }
+    *position = values;
+    return IDA_OK;
+}
+
+const char *ida_op_text_at(const json_t *position, int i)
+{
+    return position ? json_string_value(json_array_get(position, (size_t)i)) : "";
+}
+
+int64_t ida_op_number_at(const json_t *position, int i)
+{
+    return position ? json_integer_value(json_array_get(position, (size_t)i)) : 0;
+}
+
+ida_kind ida_op_next(ida_call *call, const json_t *filters, json_t *position, const char **cursor)
+{
+    *cursor = NULL;
+    if (!position) {
+        return IDA_OK;
+    }
+    const char *text = ida_json_text(call->c->pool, ida_json_keep(call->c->pool, position));
+    return make_cursor(call, filters, text, cursor);
+}
+
+static json_t *page_of(json_t *items, int64_t total, const char *cursor, int64_t as_of)
+{
+    json_t *page = json_object();
     json_object_set_new(page, "items", items);
     json_object_set_new(page, "totalCount", json_integer(total));
-    const char *cursor = NULL;
-    if (next_position) {
-        unsigned char key[IDA_CURSOR_KEY_LEN];
-        ida_kind kind = store_cursor_key(call->store, call->c, key);
-        if (kind) {
-            return kind;
-        }
-        cursor = ida_cursor_make(call->c->pool, key, binding_of(call), next_position);
-    }
     ida_json_put_or_null(page, "nextCursor", cursor);
     ida_json_put_time(page, "asOf", as_of);
-    call->result = page;
-    return IDA_OK;
+    return page;
+}
+
+ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of)
+{
+    const char *cursor = NULL;
+    ida_json_keep(call->c->pool, items);
+    ida_kind kind = next_position ? make_cursor(call, NULL, next_position, &cursor) : IDA_OK;
+    if (!kind) {
+        call->result = ida_json_keep(call->c->pool, page_of(json_incref(items), total, cursor, as_of));
+    }
+    return kind;
+}
+
+ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next, int64_t as_of)
+{
+    const char *cursor;
+    ida_json_keep(call->c->pool, items);
+    ida_kind kind = ida_op_next(call, NULL, next, &cursor);
+    if (!kind) {
+        call->result = ida_json_keep(call->c->pool, page_of(json_incref(items), total, cursor, as_of));
+    }
+    return kind;
 }

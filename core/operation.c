@@ -17,7 +17,9 @@
 #define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
 
 const ida_operation *const ida_operations[] = {
-    &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_task_get, &ida_op_task_list, &ida_op_task_cancel, NULL,
+    &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_task_get, &ida_op_task_list, &ida_op_task_cancel,
+    &ida_op_users_search, &ida_op_user_details, &ida_op_user_access, &ida_op_resource_access, &ida_op_hygiene, &ida_op_audit_log,
+    &ida_op_role_templates, &ida_op_role_template, &ida_op_approvals, &ida_op_workflows, &ida_op_workflow_runs, NULL,
 };
 
 static const struct {

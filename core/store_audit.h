@@ -26,10 +26,12 @@ typedef struct store_audit_filter {
     const char *actor, *category;   /* NULL: all */
     int64_t from, to;               /* ms, from inclusive, to exclusive; 0: open */
     int64_t before_seq;             /* page: records with a smaller seq (newest first); 0: from the newest */
+    int by_time;                    /* 1: newest by time instead of by place in the chain; a page then needs before_at too */
+    int64_t before_at;
     int limit;
 } store_audit_filter;
 
-/* Newest first; *total counts all that the filter takes (without the page). */
+/* Newest first; *total (may be NULL) counts all that the filter takes (without the page). */
 ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows,
                           int *count,
                           int64_t *total);

@@ -30,13 +30,15 @@ static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
 typedef struct list_work {
     const char *tenant;
     const store_audit_filter *filter;
+    int count;
     db_result page, total;
 } list_work;
 
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
-    static const db_statement lists[2][2] = {{STMT_audit_list, STMT_audit_list_category},
-                                             {STMT_audit_list_actor, STMT_audit_list_actor_category}};
+    static const db_statement lists[2][2][2] = {
+        {{STMT_audit_list, STMT_audit_list_category}, {STMT_audit_list_actor, STMT_audit_list_actor_category}},
+        {{STMT_audit_times, STMT_audit_times_category}, {STMT_audit_times_actor, STMT_audit_times_actor_category}}};
     static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category},
                                               {STMT_audit_count_actor, STMT_audit_count_actor_category}};
     list_work *w = baton;
@@ -44,6 +46,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
     db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to), DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX),
                       DB_I(f->limit)};
+    if (f->by_time) { /* at first nobody has this seq: all of the instant `to` stay out */
+        args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);
+        args[3] = (db_arg)DB_I(f->before_seq);
+    }
     db_arg own[2];
     size_t count = 0;
     if (f->actor) {
@@ -53,8 +59,9 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         own[count++] = (db_arg)DB_T(f->category);
     }
     memcpy(args + 5, own, count * sizeof *own);
-    ida_kind kind = store_read(s, c, lists[f->actor != NULL][f->category != NULL], args, 5 + count, &w->page);
-    if (!kind) {
+    ida_kind kind = store_read(s, c, lists[f->by_time][f->actor != NULL][f->category != NULL], args, 5 + count, &w->page);
+    if (!kind && w->count) {
+        args[2] = (db_arg)DB_I(to);
         memcpy(args + 3, own, count * sizeof *own);
         kind = store_read(s, c, counts[f->actor != NULL][f->category != NULL], args, 3 + count, &w->total);
     }
@@ -65,7 +72,7 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
                           int *count,
                           int64_t *total)
 {
-    list_work w = {.tenant = tenant, .filter = filter};
+    list_work w = {.tenant = tenant, .filter = filter, .count = total != NULL};
     ida_kind kind = store_snapshot(s, c, list, &w);
     if (kind) {
         return kind;
@@ -76,7 +83,9 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
     }
     *rows = all;
     *count = w.page.rows;
-    *total = db_int(&w.total, 0, 0);
+    if (total) {
+        *total = db_int(&w.total, 0, 0);
+    }
     return IDA_OK;
 }
 

@@ -116,21 +116,40 @@ static const char *text_or_empty(const json_t *item, const char *member)
     return text ? text : "";
 }
 
-/* Runs belong to names, so workflow rows may come and go. */
+/* Names of the objects in a list of the document. */
+static apr_hash_t *names_in(ida_ctx *c, const json_t *list)
+{
+    size_t i;
+    json_t *item;
+    apr_hash_t *names = apr_hash_make(c->pool);
+    json_array_foreach(list, i, item) {
+        apr_hash_set(names, ida_json_string(item, "name"), APR_HASH_KEY_STRING, item);
+    }
+    return names;
+}
+
+/* A workflow that keeps its name keeps its ID; runs belong to names, so rows may go. */
 static ida_kind put_workflows(store *s, ida_ctx *c, const ida_tenant *tenant)
 {
     size_t i;
     json_t *item;
-    ida_kind kind = store_write(s, c, STMT_tenant_workflows_clear, DB_ARGS(DB_T(tenant->id)), NULL);
-    json_array_foreach(json_object_get(tenant->document, "workflows"), i, item) {
+    db_result before;
+    const json_t *list = json_object_get(tenant->document, "workflows");
+    apr_hash_t *wanted = names_in(c, list);
+    ida_kind kind = store_read(s, c, STMT_tenant_workflows, DB_ARGS(DB_T(tenant->id)), &before);
+    for (int row = 0; !kind && row < before.rows; row++) {
+        if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
+            kind = store_write(s, c, STMT_tenant_workflow_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 1))), NULL);
+        }
+    }
+    json_array_foreach(list, i, item) {
         if (kind) {
             break;
         }
         int active = !json_is_false(json_object_get(item, "active"));
-        kind = store_write(s, c, STMT_tenant_workflow_add,
-                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "name")), DB_I(i),
-                                   DB_T(ida_json_string(item, "trigger")),
-                                   DB_I(active), DB_T(list_text(c, item, "actions"))), NULL);
+        kind = store_write(s, c, STMT_tenant_workflow_put,
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)), DB_T(ida_json_string(item, "name")), DB_I(i),
+                                   DB_T(ida_json_string(item, "trigger")), DB_I(active), DB_T(list_text(c, item, "actions"))), NULL);
     }
     return kind;
 }
@@ -157,12 +176,8 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
     size_t i;
     json_t *item;
     db_result before;
-    apr_hash_t *wanted = apr_hash_make(c->pool);
-    ida_kind kind = IDA_OK;
-    json_array_foreach(json_object_get(tenant->document, "roleTemplates"), i, item) {
-        apr_hash_set(wanted, ida_json_string(item, "name"), APR_HASH_KEY_STRING, item);
-    }
-    kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
+    apr_hash_t *wanted = names_in(c, json_object_get(tenant->document, "roleTemplates"));
+    ida_kind kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
         if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
             kind = store_write(s, c, STMT_tenant_template_unassign, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))),

@@ -25,8 +25,8 @@ CREATE TABLE audit.record (
 );
 CREATE UNIQUE INDEX record_rid ON audit.record (tenant_id, rid);
 CREATE INDEX record_at ON audit.record (tenant_id, at, seq);
-CREATE INDEX record_actor ON audit.record (tenant_id, actor_key, seq);
-CREATE INDEX record_category ON audit.record (tenant_id, category, seq);
+CREATE INDEX record_actor ON audit.record (tenant_id, actor_key, at, seq);
+CREATE INDEX record_category ON audit.record (tenant_id, category, at, seq);
 
 -- Head and foot of each tenant's chain. first_seq/first_hash: the record before the first one kept (retention removes a prefix).
 CREATE TABLE audit.chain (

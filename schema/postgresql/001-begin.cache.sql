@@ -105,6 +105,7 @@ CREATE TABLE cache.membership (
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
 CREATE INDEX membership_member ON cache.membership (member_id, tenant_id, directory);
+CREATE INDEX membership_nested ON cache.membership (group_id, tenant_id, directory, member_id) WHERE member_kind = 'group' AND removed = 0;
 CREATE INDEX membership_written ON cache.membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.

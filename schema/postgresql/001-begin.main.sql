@@ -156,6 +156,7 @@ CREATE TABLE role_assignment (
     tenant_id   TEXT COLLATE "C"   NOT NULL,
     template_id TEXT COLLATE "C"   NOT NULL,
     person      TEXT COLLATE "C"   NOT NULL,
+    upn         TEXT COLLATE "C"   NOT NULL,        -- as given
     user_id     TEXT COLLATE "C",
     assigned_at BIGINT NOT NULL,
     assigned_by TEXT COLLATE "C"   NOT NULL,
@@ -164,6 +165,7 @@ CREATE TABLE role_assignment (
     FOREIGN KEY (tenant_id, template_id) REFERENCES role_template (tenant_id, id)
 );
 CREATE INDEX role_assignment_person ON role_assignment (tenant_id, person);
+CREATE INDEX role_assignment_user ON role_assignment (tenant_id, user_id);
 
 CREATE TABLE access_service (
     tenant_id  TEXT COLLATE "C" NOT NULL REFERENCES tenant (id),
@@ -193,9 +195,11 @@ CREATE TABLE access_request (
 );
 CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id) WHERE state = 'open';
 CREATE INDEX access_request_person ON access_request (tenant_id, person);
+CREATE INDEX access_request_user ON access_request (tenant_id, user_id);
 
 CREATE TABLE workflow (
     tenant_id    TEXT COLLATE "C"     NOT NULL REFERENCES tenant (id),
+    id           TEXT COLLATE "C"     NOT NULL,       -- kept while the name is
     name         TEXT COLLATE "C"     NOT NULL,
     position     BIGINT   NOT NULL,       -- order in the document
     trigger_type TEXT COLLATE "C"     NOT NULL,       -- userCreate userUpdate userDelete

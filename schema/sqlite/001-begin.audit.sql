@@ -24,8 +24,8 @@ CREATE TABLE audit.record (
 );
 CREATE UNIQUE INDEX audit.record_rid ON record (tenant_id, rid);
 CREATE INDEX audit.record_at ON record (tenant_id, at, seq);
-CREATE INDEX audit.record_actor ON record (tenant_id, actor_key, seq);
-CREATE INDEX audit.record_category ON record (tenant_id, category, seq);
+CREATE INDEX audit.record_actor ON record (tenant_id, actor_key, at, seq);
+CREATE INDEX audit.record_category ON record (tenant_id, category, at, seq);
 
 -- Head and foot of each tenant's chain. first_seq/first_hash: the record before the first one kept (retention removes a prefix).
 CREATE TABLE audit.chain (

@@ -104,6 +104,7 @@ CREATE TABLE cache.membership (
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
 CREATE INDEX cache.membership_member ON membership (member_id, tenant_id, directory);
+CREATE INDEX cache.membership_nested ON membership (group_id, tenant_id, directory, member_id) WHERE member_kind = 'group' AND removed = 0;
 CREATE INDEX cache.membership_written ON membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
@@ -188,6 +189,7 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
     ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
     ('membership', 'membership_member', '500000 5 5 5'),
+    ('membership', 'membership_nested', '5000 3 3 3 1'),
     ('membership', 'membership_written', '1000 1000 500 1'),
     ('unresolved_member', 'sqlite_autoindex_unresolved_member_1', '100000 100000 50000 20 1'),
     ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2'),

@@ -158,6 +158,7 @@ CREATE TABLE role_assignment (
     tenant_id   TEXT   NOT NULL,
     template_id TEXT   NOT NULL,
     person      TEXT   NOT NULL,
+    upn         TEXT   NOT NULL,        -- as given
     user_id     TEXT,
     assigned_at BIGINT NOT NULL,
     assigned_by TEXT   NOT NULL,
@@ -166,6 +167,7 @@ CREATE TABLE role_assignment (
     FOREIGN KEY (tenant_id, template_id) REFERENCES role_template (tenant_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX role_assignment_person ON role_assignment (tenant_id, person);
+CREATE INDEX role_assignment_user ON role_assignment (tenant_id, user_id);
 
 CREATE TABLE access_service (
     tenant_id  TEXT NOT NULL REFERENCES tenant (id),
@@ -195,9 +197,11 @@ CREATE TABLE access_request (
 );
 CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id) WHERE state = 'open';
 CREATE INDEX access_request_person ON access_request (tenant_id, person);
+CREATE INDEX access_request_user ON access_request (tenant_id, user_id);
 
 CREATE TABLE workflow (
     tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
+    id           TEXT     NOT NULL,       -- kept while the name is
     name         TEXT     NOT NULL,
     position     BIGINT   NOT NULL,       -- order in the document
     trigger_type TEXT     NOT NULL,       -- userCreate userUpdate userDelete

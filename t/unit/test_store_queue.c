@@ -489,9 +489,9 @@ static void test_care(void)
     store_queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
     is_int(removed, 1, "and removes what is older");
     is_int(ask("SELECT count(*) FROM workflow_run") + ask("SELECT count(*) FROM workflow_run_action"), 0, "with its runs");
-    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, name, position, trigger_type, active, actions) VALUES ('contoso', 'B', "
+    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, id, name, position, trigger_type, active, actions) VALUES ('contoso', 'w1', 'B', "
                        "2, 'userCreate', 1, '[]'),"
-                       " ('contoso', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'off', 1, 'userCreate', 0, '[]'), ('contoso', "
+                       " ('contoso', 'w2', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'w3', 'off', 1, 'userCreate', 0, '[]'), ('contoso', 'w4', "
                        "'L', 4, 'userDelete', 1, '[]')");
     const ida_workflow *active;
     store_workflow_active(s, fresh(), "contoso", "userCreate", &active, &count);

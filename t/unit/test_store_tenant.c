@@ -83,9 +83,9 @@ static void test_tenant(store *s)
     const char *sales = apr_pstrdup(pool, template_id(s, "Sales")), *it = apr_pstrdup(pool, template_id(s, "IT"));
     ok(*sales && *it, "two role templates");
     is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool,
-               "INSERT INTO role_assignment (tenant_id, template_id, person, assigned_at, assigned_by) VALUES ('contoso', '%s', "
-               "'p', 1, 'x'),"
-               "('contoso', '%s', 'p', 1, 'x')", sales, it)), IDA_OK, "both assigned");
+               "INSERT INTO role_assignment (tenant_id, template_id, person, upn, assigned_at, assigned_by) VALUES ('contoso', '%s', "
+               "'p', 'P', 1, 'x'),"
+               "('contoso', '%s', 'p', 'P', 1, 'x')", sales, it)), IDA_OK, "both assigned");
 
     is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso "
                     "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"

@@ -1,0 +1,392 @@
+/* Owns how a membership is attributed, and a person's memberships with the way to each. Must not know how results look. */
+#include "core/access.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+
+const char *const access_source_words[] = {"dynamic_group", "iga_request", "role_template", "direct", NULL};
+
+int access_source_parse(const char *word)
+{
+    for (int i = 0; word && access_source_words[i]; i++) {
+        if (strcmp(access_source_words[i], word) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *access_list(apr_pool_t *pool, const char *const *texts, int count)
+{
+    json_t *list = ida_json_keep(pool, json_array());
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+    }
+    return ida_json_text(pool, list);
+}
+
+int access_group_order(const access_group *a, const access_group *b)
+{
+    int order = strcmp(a->name_key, b->name_key);
+    return order ? order : strcmp(a->id, b->id);
+}
+
+/* --- facts --- */
+
+typedef struct approval {
+    const store_approval *row;
+    struct approval *next;
+} approval;
+
+typedef struct template {
+    const char *id, *name;
+    const json_t *groups;
+    int rank; /* by name */
+} template;
+
+typedef struct assigned {
+    const template *template;
+    struct assigned *next;
+} assigned;
+
+struct access_facts {
+    store *s;
+    const char *tenant;
+    apr_hash_t *approvals, *assigned; /* "i<account>" or "p<folded UPN>" -> list */
+    apr_hash_t *references;           /* how governance names a group -> reference */
+};
+
+/* A group as a template or a service names it: by ID, or by a name that is unique in the tenant. */
+typedef struct reference {
+    const char *folded;
+    int resolved;
+    const char *directory, *id; /* NULL: none, or several */
+} reference;
+
+static char *key_of(apr_pool_t *pool, const char *user_id, const char *person)
+{
+    return user_id ? apr_pstrcat(pool, "i", user_id, NULL) : apr_pstrcat(pool, "p", person, NULL);
+}
+
+static ida_kind load_approvals(access_facts *f, ida_ctx *c, const char *ids, const char *keys)
+{
+    const store_approval *rows;
+    int count;
+    ida_kind kind = store_access_approvals(f->s, c, f->tenant, ids, keys, &rows, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        const char *key = key_of(c->pool, rows[i].user_id, rows[i].person);
+        approval *one = apr_palloc(c->pool, sizeof *one);
+        *one = (approval){&rows[i], apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING)};
+        apr_hash_set(f->approvals, key, APR_HASH_KEY_STRING, one);
+    }
+    return kind;
+}
+
+static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, const char *keys)
+{
+    const store_assigned *rows;
+    const store_granting *grants;
+    int count, grant_count = 0;
+    ida_kind kind = store_access_assigned(f->s, c, f->tenant, ids, keys, &rows, &count);
+    if (kind || !count) {
+        return kind;
+    }
+    apr_hash_t *templates = apr_hash_make(c->pool);
+    const char **wanted = apr_palloc(c->pool, (apr_size_t)count * sizeof *wanted);
+    int wanted_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (!apr_hash_get(templates, rows[i].template_id, APR_HASH_KEY_STRING)) {
+            apr_hash_set(templates, rows[i].template_id, APR_HASH_KEY_STRING, rows);
+            wanted[wanted_count++] = rows[i].template_id;
+        }
+    }
+    apr_hash_clear(templates);
+    kind = store_access_templates(f->s, c, f->tenant, access_list(c->pool, wanted, wanted_count), &grants, &grant_count);
+    for (int i = 0; !kind && i < grant_count; i++) {
+        template *t = apr_palloc(c->pool, sizeof *t);
+        *t = (template){grants[i].id, grants[i].name, ida_json_load(c->pool, grants[i].groups), i};
+        apr_hash_set(templates, t->id, APR_HASH_KEY_STRING, t);
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        const template *t = apr_hash_get(templates, rows[i].template_id, APR_HASH_KEY_STRING);
+        const char *key = key_of(c->pool, rows[i].user_id, rows[i].person);
+        assigned *one = apr_palloc(c->pool, sizeof *one);
+        *one = (assigned){t, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING)};
+        if (t) {
+            apr_hash_set(f->assigned, key, APR_HASH_KEY_STRING, one);
+        }
+    }
+    return kind;
+}
+
+ida_kind access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count)
+{
+    access_facts *f = *facts = apr_pcalloc(c->pool, sizeof *f);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
+    const char **keys = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *keys);
+    int id_count = 0, key_count = 0;
+    *f = (access_facts){s, tenant, apr_hash_make(c->pool), apr_hash_make(c->pool), apr_hash_make(c->pool)};
+    for (int i = 0; i < count; i++) {
+        ids[id_count++] = people[i].id;
+        if (people[i].other_id) {
+            ids[id_count++] = people[i].other_id;
+        }
+        if (people[i].upn_key) {
+            keys[key_count++] = people[i].upn_key;
+        }
+    }
+    const char *id_list = access_list(c->pool, ids, id_count), *key_list = access_list(c->pool, keys, key_count);
+    ida_kind kind = load_approvals(f, c, id_list, key_list);
+    return kind ? kind : load_assigned(f, c, id_list, key_list);
+}
+
+/* --- attribution --- */
+
+/* Whether `named` means this group. Only a name that fits is looked up, because it might be that of several. */
+static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const access_group *group, int *same)
+{
+    *same = strcmp(named, group->id) == 0;
+    if (*same) {
+        return IDA_OK;
+    }
+    reference *r = apr_hash_get(f->references, named, APR_HASH_KEY_STRING);
+    if (!r) {
+        r = apr_pcalloc(c->pool, sizeof *r);
+        r->folded = ida_fold_search(c->pool, named);
+        apr_hash_set(f->references, named, APR_HASH_KEY_STRING, r);
+    }
+    if (strcmp(r->folded, group->name_key) != 0) {
+        return IDA_OK;
+    }
+    if (!r->resolved) {
+        ida_group *found;
+        ida_kind kind = store_group_find(f->s, c, f->tenant, named, &found);
+        if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
+            ida_ctx_clear(c);
+        } else if (kind) {
+            return kind;
+        } else {
+            r->directory = ida_directory_name(found->directory);
+            r->id = found->id;
+        }
+        r->resolved = 1;
+    }
+    *same = r->id && strcmp(r->id, group->id) == 0 && strcmp(r->directory, group->directory) == 0;
+    return IDA_OK;
+}
+
+/* The request decided last among those that granted this group. */
+static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list, const access_group *group, const store_approval **best)
+{
+    ida_kind kind = IDA_OK;
+    for (; !kind && list; list = list->next) {
+        const store_approval *a = list->row;
+        int same = a->group_id && strcmp(a->group_id, group->id) == 0;
+        if (!a->group_id) {
+            kind = means(f, c, a->group_name, group, &same);
+        }
+        if (same && (!*best || a->decided_at > (*best)->decided_at || (a->decided_at == (*best)->decided_at && strcmp(a->id, (*best)->id) > 0))) {
+            *best = a;
+        }
+    }
+    return kind;
+}
+
+/* The first template by name that grants this group. */
+static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list, const access_group *group, const template **best)
+{
+    for (; list; list = list->next) {
+        const template *t = list->template;
+        const json_t *named;
+        size_t i;
+        int same = 0;
+        if (*best && (*best)->rank <= t->rank) {
+            continue;
+        }
+        json_array_foreach((json_t *)t->groups, i, named) {
+            ida_kind kind = same || !json_is_string(named) ? IDA_OK : means(f, c, json_string_value(named), group, &same);
+            if (kind) {
+                return kind;
+            }
+        }
+        *best = same ? t : *best;
+    }
+    return IDA_OK;
+}
+
+ida_kind access_attribute(access_facts *f, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant)
+{
+    const struct {
+        const char *prefix, *value;
+    } names[] = {{"i", person->id}, {"i", person->other_id}, {"p", person->upn_key}};
+    const store_approval *request = NULL;
+    const template *granting = NULL;
+    ida_kind kind = IDA_OK;
+    *grant = (access_grant){.source = ACCESS_DIRECT};
+    if (group->dynamic) {
+        *grant = (access_grant){ACCESS_DYNAMIC, 0, group->id, group->name};
+        return IDA_OK;
+    }
+    for (size_t i = 0; !kind && i < sizeof names / sizeof *names; i++) {
+        if (names[i].value) {
+            const char *key = apr_pstrcat(c->pool, names[i].prefix, names[i].value, NULL);
+            kind = best_approval(f, c, apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING), group, &request);
+            if (!kind) {
+                kind = best_template(f, c, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING), group, &granting);
+            }
+        }
+    }
+    if (request) {
+        *grant = (access_grant){ACCESS_REQUEST, request->decided_at, request->id, request->service};
+    } else if (granting) {
+        *grant = (access_grant){ACCESS_TEMPLATE, 0, granting->id, granting->name};
+    }
+    return kind;
+}
+
+/* --- from the person's side --- */
+
+/* A group reached, with the way to it. */
+typedef struct reached {
+    access_group group;
+    access_grant grant; /* of the first membership on the way */
+    const struct reached *before;
+    int depth;
+} reached;
+
+typedef struct walk {
+    store *s;
+    ida_ctx *c;
+    const char *tenant;
+    apr_hash_t *seen;          /* group ID -> reached */
+    apr_array_header_t *order; /* reached *, breadth first */
+} walk;
+
+static int by_grant(const void *a, const void *b)
+{
+    const reached *one = *(const reached *const *)a, *other = *(const reached *const *)b;
+    return one->grant.source != other->grant.source ? (int)one->grant.source - (int)other->grant.source
+                                                    : access_group_order(&one->group, &other->group);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const reached *one = *(const reached *const *)a, *other = *(const reached *const *)b;
+    return access_group_order(&one->group, &other->group);
+}
+
+static reached *reach(walk *w, const store_edge *e, const reached *before)
+{
+    reached *r = apr_pcalloc(w->c->pool, sizeof *r);
+    r->group = (access_group){.directory = e->directory, .id = e->group_id, .name = e->name, .name_key = e->name_key, .kind = e->kind, .dynamic = e->dynamic};
+    r->before = before;
+    r->depth = before ? before->depth + 1 : 0;
+    if (before) {
+        r->grant = before->grant;
+    }
+    apr_hash_set(w->seen, r->group.id, APR_HASH_KEY_STRING, r);
+    APR_ARRAY_PUSH(w->order, reached *) = r;
+    return r;
+}
+
+static ida_kind first_level(walk *w, const access_person *person)
+{
+    const char *ids[2] = {person->id, person->other_id};
+    const store_edge *edges;
+    access_facts *facts;
+    int count;
+    ida_kind kind = store_access_up(w->s, w->c, w->tenant, "user", access_list(w->c->pool, ids, person->other_id ? 2 : 1), &edges, &count);
+    if (!kind) {
+        kind = access_facts_load(&facts, w->s, w->c, w->tenant, person, 1);
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        if (!apr_hash_get(w->seen, edges[i].group_id, APR_HASH_KEY_STRING)) {
+            reached *r = reach(w, &edges[i], NULL);
+            kind = access_attribute(facts, w->c, person, &r->group, &r->grant);
+        }
+    }
+    if (!kind) {
+        qsort(w->order->elts, (size_t)w->order->nelts, sizeof(reached *), by_grant);
+    }
+    return kind;
+}
+
+/* The groups that hold those reached last. Each is reached from the first of these that it holds, in order; siblings by name. */
+static ida_kind next_level(walk *w, int from, int to)
+{
+    apr_pool_t *pool = w->c->pool;
+    const char **ids = apr_palloc(pool, (apr_size_t)(to - from) * sizeof *ids);
+    const store_edge *edges;
+    int count;
+    for (int i = from; i < to; i++) {
+        ids[i - from] = APR_ARRAY_IDX(w->order, i, reached *)->group.id;
+    }
+    ida_kind kind = store_access_up(w->s, w->c, w->tenant, "group", access_list(pool, ids, to - from), &edges, &count);
+    if (kind) {
+        return kind;
+    }
+    apr_hash_t *holders = apr_hash_make(pool); /* member -> its edges */
+    for (int i = 0; i < count; i++) {
+        apr_array_header_t *of = apr_hash_get(holders, edges[i].member_id, APR_HASH_KEY_STRING);
+        if (!of) {
+            of = apr_array_make(pool, 4, sizeof(const store_edge *));
+            apr_hash_set(holders, edges[i].member_id, APR_HASH_KEY_STRING, of);
+        }
+        APR_ARRAY_PUSH(of, const store_edge *) = &edges[i];
+    }
+    for (int i = from; i < to; i++) {
+        const reached *member = APR_ARRAY_IDX(w->order, i, reached *);
+        const apr_array_header_t *of = apr_hash_get(holders, member->group.id, APR_HASH_KEY_STRING);
+        int first = w->order->nelts;
+        for (int k = 0; of && k < of->nelts; k++) {
+            const store_edge *e = APR_ARRAY_IDX(of, k, const store_edge *);
+            if (strcmp(e->directory, member->group.directory) == 0 && !apr_hash_get(w->seen, e->group_id, APR_HASH_KEY_STRING)) {
+                reach(w, e, member);
+            }
+        }
+        qsort((reached **)w->order->elts + first, (size_t)(w->order->nelts - first), sizeof(reached *), by_name);
+    }
+    return IDA_OK;
+}
+
+static access_row row_of(apr_pool_t *pool, const reached *r)
+{
+    const access_group **via = apr_palloc(pool, (apr_size_t)(r->depth + 1) * sizeof *via);
+    int at = r->depth;
+    for (const reached *b = r->before; b; b = b->before) {
+        via[--at] = &b->group;
+    }
+    return (access_row){&r->group, r->grant, r->depth > 0, via, r->depth};
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const access_row *one = a, *other = b;
+    return one->inherited != other->inherited ? one->inherited - other->inherited : access_group_order(one->group, other->group);
+}
+
+ida_kind access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count)
+{
+    const access_person person = {user->id, user->other_id, user->upn ? ida_fold_address(c->pool, user->upn) : NULL};
+    walk w = {s, c, tenant, apr_hash_make(c->pool), apr_array_make(c->pool, 32, sizeof(reached *))};
+    ida_kind kind = first_level(&w, &person);
+    for (int from = 0; !kind && from < w.order->nelts;) {
+        int to = w.order->nelts;
+        kind = next_level(&w, from, to);
+        from = to;
+    }
+    access_row *all = apr_palloc(c->pool, (apr_size_t)(w.order->nelts + 1) * sizeof *all);
+    for (int i = 0; !kind && i < w.order->nelts; i++) {
+        all[i] = row_of(c->pool, APR_ARRAY_IDX(w.order, i, reached *));
+    }
+    *count = kind ? 0 : w.order->nelts;
+    qsort(all, (size_t)*count, sizeof *all, in_order);
+    *rows = all;
+    return kind;
+}

@@ -1,0 +1,218 @@
+/* Owns who has access to a resource, and over which groups: the group's side of core/access.c. Must not know how results look. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "core/access.h"
+
+#define ROUND 500 /* people looked at together when not all of them are answered */
+
+/* The resource and every group within it, to any depth. */
+typedef struct below {
+    apr_hash_t *groups;   /* ID -> access_group */
+    access_group *resource;
+    const char *within;   /* IDs of the groups within, without the resource, as JSON; NULL: none */
+    const char *all;      /* with it */
+} below;
+
+/* Each group's next one on the way up is, of those nearest to the resource, the first by name. */
+static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const ida_group *resource)
+{
+    apr_pool_t *pool = c->pool;
+    apr_array_header_t *order = apr_array_make(pool, 16, sizeof(const char *));
+    const char *directory = ida_directory_name(resource->directory);
+    b->groups = apr_hash_make(pool);
+    b->resource = apr_pcalloc(pool, sizeof *b->resource);
+    *b->resource = (access_group){.directory = directory, .id = resource->id, .name = resource->name, .name_key = "", .kind = resource->kind,
+                                  .dynamic = strcmp(resource->kind, "dynamic") == 0 || (resource->rule && *resource->rule)};
+    apr_hash_set(b->groups, resource->id, APR_HASH_KEY_STRING, b->resource);
+    APR_ARRAY_PUSH(order, const char *) = resource->id;
+    for (int from = 0; from < order->nelts;) {
+        const store_edge *edges;
+        int count, to = order->nelts;
+        const char *ids = access_list(pool, (const char *const *)order->elts + from, to - from);
+        ida_kind kind = store_access_down(s, c, tenant, directory, ids, &edges, &count);
+        if (kind) {
+            return kind;
+        }
+        for (int i = 0; i < count; i++) {
+            const store_edge *e = &edges[i];
+            const access_group *holder = apr_hash_get(b->groups, e->group_id, APR_HASH_KEY_STRING);
+            access_group *g = apr_hash_get(b->groups, e->member_id, APR_HASH_KEY_STRING);
+            if (!g) {
+                g = apr_pcalloc(pool, sizeof *g);
+                *g = (access_group){directory, e->member_id, e->name, e->name_key, e->kind, e->dynamic, holder->distance + 1, holder};
+                apr_hash_set(b->groups, g->id, APR_HASH_KEY_STRING, g);
+                APR_ARRAY_PUSH(order, const char *) = g->id;
+            } else if (g->distance == holder->distance + 1 && access_group_order(holder, g->next) < 0) {
+                g->next = holder;
+            }
+        }
+        from = to;
+    }
+    b->all = access_list(pool, (const char *const *)order->elts, order->nelts);
+    b->within = order->nelts > 1 ? access_list(pool, (const char *const *)order->elts + 1, order->nelts - 1) : NULL;
+    return IDA_OK;
+}
+
+/* --- one batch of members --- */
+
+/* The person behind each member: of the premises' accounts that the cloud has too, the cloud's row. */
+static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, access_member *members, access_person *people)
+{
+    const char **shadows = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *shadows);
+    apr_hash_t *twins = apr_hash_make(c->pool);
+    const store_twin *found;
+    int shadow_count = 0, found_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (rows[i].shadow) {
+            shadows[shadow_count++] = rows[i].id;
+        }
+    }
+    ida_kind kind = shadow_count ? store_access_twins(s, c, tenant, access_list(c->pool, shadows, shadow_count), &found, &found_count) : IDA_OK;
+    for (int i = found_count - 1; i >= 0; i--) { /* the best one is set last */
+        apr_hash_set(twins, found[i].own, APR_HASH_KEY_STRING, &found[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        const store_twin *t = apr_hash_get(twins, rows[i].id, APR_HASH_KEY_STRING);
+        members[i] = t ? (access_member){.member_id = rows[i].id, .id = t->id, .upn = t->upn, .display_name = t->display_name}
+                       : (access_member){.member_id = rows[i].id, .id = rows[i].id, .upn = rows[i].upn, .display_name = rows[i].display_name};
+        people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key} : (access_person){rows[i].id, NULL, rows[i].upn_key};
+    }
+    return kind;
+}
+
+typedef struct root {
+    const access_group *group;
+    struct root *next;
+} root;
+
+/* Which groups on the way hold these people directly: member -> roots. */
+static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, apr_hash_t *roots)
+{
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    const store_pair *pairs;
+    int pair_count;
+    for (int i = 0; i < count; i++) {
+        ids[i] = rows[i].id;
+    }
+    ida_kind kind = store_access_roots(s, c, tenant, b->resource->directory, access_list(c->pool, ids, count), b->all, &pairs, &pair_count);
+    for (int i = 0; !kind && i < pair_count; i++) {
+        root *r = apr_palloc(c->pool, sizeof *r);
+        *r = (root){apr_hash_get(b->groups, pairs[i].group, APR_HASH_KEY_STRING), apr_hash_get(roots, pairs[i].member, APR_HASH_KEY_STRING)};
+        apr_hash_set(roots, pairs[i].member, APR_HASH_KEY_STRING, r);
+    }
+    return kind;
+}
+
+static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const access_person *person, const root *roots, access_row *row)
+{
+    const access_group *best = NULL;
+    access_grant best_grant = {0};
+    for (const root *r = roots; r; r = r->next) {
+        access_grant grant;
+        if (!r->group || (best && r->group->distance > best->distance)) {
+            continue;
+        }
+        ida_kind kind = access_attribute(facts, c, person, r->group, &grant);
+        if (kind) {
+            return kind;
+        }
+        if (!best || r->group->distance < best->distance || grant.source < best_grant.source ||
+            (grant.source == best_grant.source && access_group_order(r->group, best) < 0)) {
+            best = r->group;
+            best_grant = grant;
+        }
+    }
+    int depth = best ? best->distance : 0;
+    const access_group **via = apr_palloc(c->pool, (apr_size_t)(depth + 1) * sizeof *via);
+    for (int i = 0; i < depth; i++, best = best->next) {
+        via[i] = best;
+    }
+    *row = (access_row){b->resource, best_grant, depth > 0, via, depth};
+    return IDA_OK;
+}
+
+static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, access_member *members)
+{
+    access_person *people = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *people);
+    apr_hash_t *roots = apr_hash_make(c->pool);
+    access_facts *facts;
+    ida_kind kind = persons_of(s, c, tenant, rows, count, members, people);
+    if (!kind) {
+        kind = access_facts_load(&facts, s, c, tenant, people, count);
+    }
+    if (!kind) {
+        kind = roots_of(b, s, c, tenant, rows, count, roots);
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        kind = way_of(b, c, facts, &people[i], apr_hash_get(roots, rows[i].id, APR_HASH_KEY_STRING), &members[i].row);
+    }
+    return kind;
+}
+
+/* --- all of them --- */
+
+/* Without a filter both numbers are in the cache's own hands. */
+static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_query *q, int64_t *total)
+{
+    const store_edge *nested;
+    int nested_count;
+    const char *ids[] = {q->resource->id};
+    int64_t inherited = 0;
+    ida_kind kind = store_access_down(s, c, q->tenant, b->resource->directory, access_list(c->pool, ids, 1), &nested, &nested_count);
+    if (!kind && b->within) {
+        kind = store_access_inherited_count(s, c, q->tenant, b->resource->directory, q->resource->id, b->within, &inherited);
+    }
+    *total = q->resource->member_count - (kind ? 0 : nested_count) + inherited;
+    return kind;
+}
+
+ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *q, const access_member **out, int *count, int *more, int64_t *total)
+{
+    below b;
+    access_member *kept = apr_palloc(c->pool, (apr_size_t)(q->limit + 1) * sizeof *kept);
+    int inherited = q->inherited, filtered = q->source >= 0, found = 0;
+    int64_t seen = 0;
+    const char *after = q->after;
+    ida_kind kind = nest(&b, s, c, q->tenant, q->resource);
+    int counting = q->want_total && filtered;
+    if (!kind && q->want_total && !filtered) {
+        kind = count_all(&b, s, c, q, &seen);
+    }
+    while (!kind && inherited < 2 && (found <= q->limit || counting)) {
+        const store_member *rows;
+        int row_count = 0, wanted = filtered ? ROUND : q->limit + 1 - found;
+        if (q->gone && q->gone(q->gone_baton)) {
+            return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The caller has gone.");
+        }
+        kind = inherited ? (b.within ? store_access_inherited(s, c, q->tenant, b.resource->directory, b.resource->id, b.within, after, wanted, &rows, &row_count)
+                                     : IDA_OK)
+                         : store_access_direct(s, c, q->tenant, b.resource->directory, b.resource->id, after, wanted, &rows, &row_count);
+        if (kind) {
+            return kind;
+        }
+        access_member *members = apr_palloc(c->pool, (apr_size_t)(row_count + 1) * sizeof *members);
+        kind = row_count ? attribute_all(&b, s, c, q->tenant, rows, row_count, members) : IDA_OK;
+        for (int i = 0; !kind && i < row_count; i++) {
+            if (!filtered || (int)members[i].row.grant.source == q->source) {
+                seen += counting;
+                if (found <= q->limit) {
+                    kept[found++] = members[i];
+                }
+            }
+        }
+        if (row_count < wanted) {
+            inherited++;
+            after = "";
+        } else {
+            after = rows[row_count - 1].id;
+        }
+    }
+    *out = kept;
+    *more = found > q->limit;
+    *count = found > q->limit ? q->limit : found;
+    *total = seen;
+    return kind;
+}

@@ -1,0 +1,116 @@
+/* Owns the list of open access requests: who asks for what, since when, and who may decide. */
+#include <apr_hash.h>
+
+#include "core/json.h"
+#include "core/op.h"
+#include "core/store_governance.h"
+#include "core/text.h"
+#include "core/user_json.h"
+
+#define DAY_MS INT64_C(86400000)
+
+/* People by UPN, each looked up once; NULL: the tenant has none of that UPN. */
+static ida_kind person_of(ida_call *call, apr_hash_t *known, const char *upn, const ida_user **user)
+{
+    static const ida_user nobody;
+    ida_ctx *c = call->c;
+    const char *key = ida_fold_address(c->pool, upn);
+    const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
+    if (!found) {
+        ida_user *u;
+        ida_kind kind = store_user_by_upn(call->store, c, call->principal->company, upn, &u);
+        if (kind == IDA_NOT_FOUND) {
+            ida_ctx_clear(c);
+        } else if (kind) {
+            return kind;
+        }
+        found = kind ? &nobody : u;
+        apr_hash_set(known, key, APR_HASH_KEY_STRING, found);
+    }
+    *user = found->id ? found : NULL;
+    return IDA_OK;
+}
+
+static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access_request *r, json_t *items)
+{
+    const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
+    json_t *item = json_object(), *approvers = json_array();
+    const ida_user *user;
+    size_t i;
+    json_array_append_new(items, item);
+    ida_kind kind = person_of(call, known, r->upn, &user);
+    if (kind) {
+        json_decref(approvers);
+        return kind;
+    }
+    ida_json_put(item, "id", r->id);
+    json_object_set_new(item, "requester", user ? ida_person_json(user->id, user->upn, user->display_name) : ida_person_json(r->user_id, r->upn, NULL));
+    ida_json_put(item, "service", r->service);
+    ida_json_put_time(item, "requestedAt", r->requested_at);
+    json_object_set_new(item, "ageDays", json_integer((ida_now(call->c->env) - r->requested_at) / DAY_MS));
+    ida_json_put(item, "justification", r->justification);
+    json_object_set_new(item, "eligibleApprovers", approvers);
+    json_array_foreach((json_t *)(uintptr_t)named, i, upn) {
+        /* Whoever has left, or may not sign in, cannot decide. */
+        kind = json_is_string(upn) ? person_of(call, known, json_string_value(upn), &user) : IDA_OK;
+        if (kind) {
+            return kind;
+        }
+        if (json_is_string(upn) && user && user->enabled) {
+            json_array_append_new(approvers, ida_person_json(user->id, user->upn, user->display_name));
+        }
+    }
+    return IDA_OK;
+}
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const ida_access_request *rows;
+    apr_hash_t *known = apr_hash_make(c->pool);
+    store_freshness fresh;
+    json_t *position, *next = NULL, *items = ida_json_keep(c->pool, json_array());
+    int count = 0, limit = ida_op_limit(call);
+    int64_t total = 0;
+    ida_kind kind = ida_op_position(call, NULL, "is", &position);
+    if (!kind) {
+        kind = store_request_open(s, c, call->principal->company, ida_op_number_at(position, 0), ida_op_text_at(position, 1), limit + 1, &rows, &count);
+    }
+    if (!kind) {
+        kind = store_request_open_count(s, c, call->principal->company, &total);
+    }
+    if (!kind) {
+        kind = store_freshness_get(s, c, call->tenant, &fresh);
+    }
+    for (int i = 0; !kind && i < count && i < limit; i++) {
+        kind = request_json(call, known, &rows[i], items);
+    }
+    if (kind) {
+        return kind;
+    }
+    if (count > limit) {
+        next = json_pack("[I,s]", (json_int_t)rows[limit - 1].requested_at, rows[limit - 1].id);
+    }
+    return ida_op_list(call, json_incref(items), total, next, fresh.as_of);
+}
+
+static ida_kind run_list(ida_call *call)
+{
+    return store_snapshot(call->store, call->c, list, call);
+}
+
+static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
+
+const ida_operation ida_op_approvals = {
+    .name = "approval.list", .method = "GET", .path = "/v1/api/approvals", .scope = IDA_SCOPE_READ, .module = IDA_MODULE_ACCESS_GOVERNANCE,
+    .needs_sync = 1, .params = params, .run = run_list, .summary = "Open access requests, oldest first.", .schema = "ApprovalList",
+    .tool = "list_pending_approvals", .title = "Pending approvals", .paged = "items",
+    .description = "Lists open access requests, oldest first: requester, service, age in days, justification and the people who may decide. Use it for "
+                   "\"what is waiting\" and \"who has to approve\". Decided requests are not listed: access they granted shows in get_user_access with "
+                   "source iga_request. Needs the access governance module. It decides nothing.",
+    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\",\"justification\",\"eligibleApprovers\"",
+        OUT_IS("id", OUT_TEXT) "," OUT_IS("requester", OUT_OBJECT("\"id\",\"userPrincipalName\"", OUT_IS("id", OUT_TEXT_OR_NULL) ","
+            OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("service", OUT_TEXT) ","
+        OUT_IS("requestedAt", OUT_TIME_OR_NULL) "," OUT_IS("ageDays", OUT_INTEGER) "," OUT_IS("justification", OUT_TEXT) ","
+        OUT_IS("eligibleApprovers", OUT_LIST(OUT_PERSON))), "", ""),
+};

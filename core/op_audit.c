@@ -1,0 +1,86 @@
+/* Owns the audit log as callers read it. Must not know how records are chained. */
+#include "core/json.h"
+#include "core/op.h"
+#include "core/op_schema.h"
+#include "core/store_audit.h"
+
+static const char *const categories[] = {"api", "workflow", "portal", NULL};
+
+/* The ID is that of `idadminctl audit list`: the place in the chain. */
+static json_t *record_json(ida_ctx *c, const ida_audit_row *row)
+{
+    const ida_audit *a = &row->record;
+    json_t *out = json_object(), *parameters = a->parameters ? ida_json_load(c->pool, a->parameters) : NULL;
+    ida_json_put(out, "id", ida_printf(c->pool, "%lld", (long long)row->seq));
+    ida_json_put_time(out, "at", a->at);
+    ida_json_put(out, "category", a->category);
+    ida_json_put_or_null(out, "actor", a->actor);
+    ida_json_put_or_null(out, "label", a->label);
+    ida_json_put_or_null(out, "action", a->action);
+    ida_json_put_or_null(out, "target", a->target);
+    ida_json_put_or_null(out, "endpoint", a->endpoint);
+    json_object_set(out, "parameters", json_is_object(parameters) ? parameters : json_null());
+    ida_json_put_or_null(out, "outcome", a->outcome);
+    ida_json_put_or_null(out, "detail", a->detail);
+    return out;
+}
+
+static ida_kind run_log(ida_call *call)
+{
+    ida_ctx *c = call->c;
+    const ida_audit_row *rows;
+    json_t *position, *next = NULL;
+    int count, limit = ida_op_limit(call);
+    int64_t total = 0;
+    ida_kind kind = ida_op_position(call, NULL, "iii", &position);
+    if (kind) {
+        return kind;
+    }
+    store_audit_filter filter = {
+        .actor = ida_json_string(call->arguments, "actor"),
+        .category = ida_json_string(call->arguments, "category"),
+        .from = ida_argument_time(call, "from"),
+        .to = ida_argument_time(call, "to"),
+        .by_time = 1,
+        .before_at = ida_op_number_at(position, 1),
+        .before_seq = ida_op_number_at(position, 2),
+        .limit = limit + 1, /* one more tells whether there is a next page */
+    };
+    kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count, position ? NULL : &total);
+    if (kind) {
+        return kind;
+    }
+    total = position ? ida_op_number_at(position, 0) : total;
+    json_t *items = json_array();
+    for (int i = 0; i < count && i < limit; i++) {
+        json_array_append_new(items, record_json(c, &rows[i]));
+    }
+    if (count > limit) {
+        next = json_pack("[I,I,I]", (json_int_t)total, (json_int_t)rows[limit - 1].record.at, (json_int_t)rows[limit - 1].seq);
+    }
+    return ida_op_list(call, items, total, next, ida_now(c->env));
+}
+
+static const ida_param params[] = {
+    {"actor", IDA_PARAM_STRING, 0, 0, 256, NULL, "Who did it: API username, person, or \"worker\"; in any case."},
+    {"category", IDA_PARAM_STRING, 0, 0, 0, categories, "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
+    {"from", IDA_PARAM_TIME, 0, 0, 0, NULL, "At or after this date or time (UTC), e.g. 2026-11-01."},
+    {"to", IDA_PARAM_TIME, 0, 0, 0, NULL, "Before this date or time (UTC), e.g. 2026-12-01."},
+    IDA_LIST_PARAMS,
+    {0},
+};
+
+const ida_operation ida_op_audit_log = {
+    .name = "audit.list", .method = "GET", .path = "/v1/api/audit", .scope = IDA_SCOPE_READ, .params = params, .run = run_log,
+    .summary = "The tenant's audit log, newest first.", .schema = "AuditLog",
+    .tool = "get_audit_log", .title = "Audit log", .paged = "items",
+    .description = "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, administrators' actions. Filter by actor, "
+                   "category and time range; \"who offboarded X\" is a record of action user.delete with X as target. outcome is ok, an error code or "
+                   "toolError. Depth is bounded by the tenant's retention; a record is readable within seconds. Use get_workflow_runs for the "
+                   "actions of one workflow.",
+    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"",
+        OUT_IS("id", OUT_TEXT) "," OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) "," OUT_IS("actor", OUT_TEXT_OR_NULL) ","
+        OUT_IS("label", OUT_TEXT_OR_NULL) "," OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
+        OUT_IS("endpoint", OUT_TEXT_OR_NULL) "," OUT_IS("parameters", OUT_OBJECT_OR_NULL("")) "," OUT_IS("outcome", OUT_TEXT_OR_NULL) ","
+        OUT_IS("detail", OUT_TEXT_OR_NULL)), "", ""),
+};

@@ -1,0 +1,82 @@
+/* Role templates, assignments, access requests, workflows and their runs as they are read; deciding and assigning are in
+ * core/store_governance_write.h. Main file, role DB_REQUEST. */
+#ifndef IDA_STORE_GOVERNANCE_H
+#define IDA_STORE_GOVERNANCE_H
+
+#include "core/store.h"
+
+typedef struct ida_role_template {
+    const char *id, *name, *description;
+    const json_t *groups, *licenses; /* arrays of texts, of the pool; groups as the document names them */
+} ida_role_template;
+
+/* By name, after `after_name`. */
+ida_kind store_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_role_template **rows, int *count);
+ida_kind store_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
+/* By ID or name; IDA_NOT_FOUND. */
+ida_kind store_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out);
+ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total);
+
+typedef struct ida_role_assignment {
+    const char *template_id, *template_name, *upn, *assigned_by, *person;
+    int64_t assigned_at;
+} ida_role_assignment;
+
+/* Of a tenant after (after_template, after_person), or of one person (folded UPN). */
+ida_kind store_assignment_list(store *s, ida_ctx *c, const char *tenant, const char *after_template, const char *after_person, int limit,
+                               const ida_role_assignment **rows, int *count);
+ida_kind store_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, const ida_role_assignment **rows, int *count);
+
+typedef struct ida_access_service {
+    const char *name, *group;
+    const char *approvers; /* JSON array of UPNs */
+} ida_access_service;
+
+ida_kind store_service_get(store *s, ida_ctx *c, const char *tenant, const char *name, ida_access_service *service); /* IDA_NOT_FOUND */
+
+typedef struct ida_access_request {
+    const char *id, *service, *group_name, *group_id, *person, *upn, *user_id, *justification;
+    const char *approvers; /* JSON array of UPNs */
+    const char *state;     /* open approved denied */
+    const char *decided_by;
+    int64_t requested_at, decided_at;
+} ida_access_request;
+
+/* Open ones, oldest first, after (after_at, after_id). */
+ida_kind store_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
+                            const ida_access_request **rows, int *count);
+ida_kind store_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
+/* All, newest first, before the ID. */
+ida_kind store_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id, int limit, const ida_access_request **rows, int *count);
+ida_kind store_request_get(store *s, ida_ctx *c, const char *tenant, const char *id, const ida_access_request **request); /* IDA_NOT_FOUND */
+/* The open request of a person (folded UPN) for a service; IDA_NOT_FOUND. */
+ida_kind store_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person, const char *service, const ida_access_request **request);
+
+typedef struct ida_workflow_row {
+    const char *id, *name, *trigger;
+    int active, action_count;
+} ida_workflow_row;
+
+ida_kind store_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_workflow_row **rows, int *count);
+ida_kind store_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
+/* 1 in *known when there is a workflow of this name, or history of a former one. */
+ida_kind store_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name, int *known);
+
+typedef struct ida_workflow_action {
+    int64_t position, started_at, finished_at;
+    const char *type, *status, *error;
+} ida_workflow_action;
+
+typedef struct ida_workflow_run {
+    const char *id, *event_type, *task_id, *upn, *status;
+    int64_t started_at, finished_at;
+    const ida_workflow_action *actions;
+    int action_count;
+} ida_workflow_run;
+
+/* Newest first, begun at or after `from`, before (before_at, before_id), with their actions. */
+ida_kind store_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t before_at, const char *before_id,
+                             int limit, ida_workflow_run **rows, int *count);
+ida_kind store_workflow_runs_count(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t to, int64_t *total);
+
+#endif

@@ -1,0 +1,85 @@
+/* Owns how people look in results. Must not know the store's statements. */
+#include "core/user_json.h"
+
+#include "core/json.h"
+
+static const char *status_of(int enabled, int guest)
+{
+    return !enabled ? "disabled" : guest ? "guest" : "active";
+}
+
+json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
+{
+    json_t *person = json_object();
+    ida_json_put_or_null(person, "id", id);
+    ida_json_put_or_null(person, "userPrincipalName", upn);
+    ida_json_put_or_null(person, "displayName", display_name);
+    return person;
+}
+
+static json_t *sign_ins_of(const ida_user *u)
+{
+    json_t *activity = json_object();
+    ida_json_put_time(activity, "lastSignInAt", u->last_sign_in_at);
+    ida_json_put_time(activity, "lastNonInteractiveSignInAt", u->last_noninteractive_at);
+    ida_json_put_time(activity, "lastSuccessfulSignInAt", u->last_success_at);
+    return activity;
+}
+
+static json_t *directories_of(const ida_user *u)
+{
+    json_t *names = json_array();
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        if (u->in[d]) {
+            json_array_append_new(names, json_string(ida_directory_name(d)));
+        }
+    }
+    return names;
+}
+
+json_t *ida_user_json(const ida_user *u)
+{
+    json_t *out = json_object();
+    ida_json_put(out, "userPrincipalName", u->upn);
+    ida_json_put(out, "displayName", u->display_name);
+    ida_json_put(out, "givenName", u->given_name);
+    ida_json_put(out, "surname", u->surname);
+    ida_json_put(out, "department", u->department);
+    ida_json_put(out, "jobTitle", u->job_title);
+    return out;
+}
+
+json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
+{
+    json_t *out = ida_user_json(u);
+    ida_json_put(out, "id", u->id);
+    ida_json_put(out, "mail", u->mail);
+    ida_json_put(out, "company", u->company);
+    ida_json_put(out, "office", u->office);
+    ida_json_put(out, "city", u->city);
+    ida_json_put(out, "country", u->country);
+    ida_json_put(out, "status", status_of(u->enabled, u->guest));
+    ida_json_put(out, "userType", u->guest ? "guest" : "member");
+    json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));
+    ida_json_put_time(out, "createdAt", u->created_at);
+    ida_json_put_time(out, "lastSignInAt", u->last_sign_in_at);
+    json_object_set_new(out, "manager", u->manager_id ? ida_person_json(u->manager_id, u->manager_upn, u->manager_name) : json_null());
+    json_object_set_new(out, "signInActivity", sign_ins_of(u));
+    json_object_set(out, "licenses", licenses);
+    json_object_set_new(out, "directories", directories_of(u));
+    return out;
+}
+
+json_t *ida_person_row_json(const store_person *p)
+{
+    json_t *out = json_object();
+    ida_json_put(out, "id", p->id);
+    ida_json_put(out, "userPrincipalName", p->upn);
+    ida_json_put(out, "displayName", p->display_name);
+    ida_json_put(out, "department", p->department);
+    ida_json_put(out, "jobTitle", p->job_title);
+    ida_json_put(out, "status", status_of(p->enabled, p->guest));
+    ida_json_put(out, "userType", p->guest ? "guest" : "member");
+    ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);
+    return out;
+}

@@ -1,0 +1,79 @@
+/* A tenant's directories made up for the tests of reading: what the cache shall hold, put there the way syncs do it, and kept in memory for an
+ * independent calculation. Included after setup.h and store_setup.h. */
+#ifndef T_UNIT_ACCESS_SETUP_H
+#define T_UNIT_ACCESS_SETUP_H
+
+#include "core/json.h"
+#include "core/op.h"
+#include "core/store_sync.h"
+#include "core/store_tenant.h"
+#include "core/store_user.h"
+#include "core/tenant.h"
+#include "core/text.h"
+
+#define COMPANY "contoso"
+
+static uint32_t seed = 1;
+__attribute__((unused)) static int dice(int sides)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)sides);
+}
+
+__attribute__((unused)) static void must(ida_kind kind, const ida_ctx *c, const char *what)
+{
+    if (kind) {
+        ok(0, "%s: %s", what, c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
+/* Statements of the test's own, run inside a transaction of the role's file. */
+static const char *free_sql;
+static ida_kind run_free(store *s, ida_ctx *c, void *baton)
+{
+    (void)baton;
+    return db_script(s->db, c, free_sql);
+}
+__attribute__((unused)) static void script(store *s, const char *sql)
+{
+    ida_ctx *c = fresh();
+    free_sql = sql;
+    must(store_transaction(s, c, run_free, NULL), c, sql);
+}
+
+/* --- calling operations as a face does --- */
+
+__attribute__((unused)) static ida_tenant *tenant_of(store *s, const char *id)
+{
+    ida_tenant *t = NULL;
+    ida_ctx *c = fresh();
+    must(store_tenant_get(s, c, id, &t, NULL, NULL), c, "tenant");
+    return t;
+}
+
+typedef struct asked {
+    ida_kind kind;
+    const char *message;
+    json_t *result;
+} asked;
+
+/* `arguments` is a JSON object in text, single quotes for double ones. */
+__attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t, const ida_operation *op, const char *arguments)
+{
+    ida_principal who = {.company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    char *text = apr_pstrdup(in, arguments);
+    for (char *p = text; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    ida_call call = {.c = ida_ctx_make(&env, in), .store = s, .operation = op, .face = IDA_FACE_MCP, .principal = &who, .tenant = t, .synced = 1,
+                     .base = "", .endpoint = "test", .arguments = ida_json_load(in, text)};
+    asked a = {.kind = ida_operation_admit(&call)};
+    if (!a.kind) {
+        a.kind = ida_operation_run(&call);
+    }
+    a.message = call.c->message ? call.c->message : "";
+    a.result = a.kind ? NULL : call.result;
+    return a;
+}
+
+#endif
