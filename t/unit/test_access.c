@@ -543,13 +543,13 @@ int main(void)
         const ida_tenant *t = tenant_of(s, COMPANY), *other = tenant_of(s, "other");
         double begun = seconds();
         wrong = 0;
-        int people = i == 0 ? 300 : 60;
+        int people = i == 0 ? 300 : 40;
         for (int n = 0; n < people; n++) {
             check_person(s, t, n < people / 2 ? dice(TWINS) : dice(CLOUD_PEOPLE));
         }
         is_int(wrong, 0, "every membership of people, with source, grant and way, as calculated");
         wrong = 0;
-        for (int n = 0; n < (i == 0 ? 16 : 6); n++) {
+        for (int n = 0; n < (i == 0 ? 12 : 4); n++) {
             check_group(s, t, n < 4 ? n * 50 : dice(GROUPS), NULL);
         }
         is_int(wrong, 0, "everyone in groups, with source, grant and way, as calculated");
