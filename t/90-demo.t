@@ -12,7 +12,7 @@ is($walk->{exit}, 0, 'the walk ends with 0') or diag($walk->{out}, $walk->{err})
 unlike($walk->{out}, qr/NOT OK/, 'every step held');
 like($walk->{out}, qr/Every step held/, 'and it says so');
 my $settings = slurp(build_dir() . '/run/demo.env');
-for my $name (qw(BASE_URL STORE ONPREM_COMPANY_ID ONPREM_FULL_USER ONPREM_FULL_KEY ONPREM_READ_USER ONPREM_READ_KEY ONPREM_MCP_SECRET ONPREM_KNOWN_UPN LIMIT_USER LIMIT_KEY LIMIT_MCP_SECRET)) {
+for my $name (qw(BASE_URL MCP_URL STORE ONPREM_COMPANY_ID ONPREM_FULL_USER ONPREM_FULL_KEY ONPREM_READ_USER ONPREM_READ_KEY ONPREM_MCP_SECRET ONPREM_KNOWN_UPN LIMIT_USER LIMIT_KEY LIMIT_MCP_SECRET)) {
     like($settings, qr/^$name=\S+$/m, "demo.env: $name");
 }
 like($settings, qr/^ONPREM_MCP_SECRET=nordic:[\w.-]+:ida_\w+$/m, 'the secret has its three parts');

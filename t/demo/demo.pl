@@ -72,6 +72,25 @@ sub curl {
     return { status => $status // 0, json => $json, data => ($json || {})->{data}, error => ($json || {})->{error} };
 }
 
+# One message as an assistant's client sends it, by curl as shown; answers { status, result }.
+sub mcp {
+    my ($method, %params) = @_;
+    my $message = { jsonrpc => '2.0', id => our $asked++, method => $method,
+        params => { %params, _meta => { 'io.modelcontextprotocol/protocolVersion' => '2026-07-28', 'io.modelcontextprotocol/clientCapabilities' => {} } } };
+    my @headers = ('Content-Type: application/json', 'Accept: application/json, text/event-stream', 'MCP-Protocol-Version: 2026-07-28', "Mcp-Method: $method",
+        ($params{name} ? "Mcp-Name: $params{name}" : ()));
+    my $url = $stack->httpd->url . '/mcp';
+    my $text = json_text($message);
+    say_line("   \$ curl -H \"Authorization: Bearer \$ONPREM_MCP_SECRET\" \\\n       " . join(' ', map {"-H '$_'"} @headers) . " \\\n       -d '$text' \"\$MCP_URL\"");
+    my $result = run_command(['curl', '-sS', '-w', '\n%{http_code}', '-H', "Authorization: Bearer @{[ $stack->key('read')->{mcpSecret} ]}", (map { ('-H', $_) } @headers), '--data-binary', '@-', $url],
+        stdin => $text);
+    my ($body, $status) = $result->{out} =~ /^(.*)\n(\d{3})$/s;
+    say_line(defined $status ? "   HTTP $status  " . (length $body > 1500 ? substr($body, 0, 1500) . ' ...' : $body) : "   curl failed: $result->{err}");
+    return { status => $status // 0, result => (eval { json_data($body) } // {})->{result} // {} };
+}
+
+sub ask { my ($tool, $arguments) = @_; return mcp('tools/call', name => $tool, arguments => $arguments) }
+
 sub show_task {
     my ($task) = @_;
     say_line("   task $task->{id}: $task->{type} $task->{state}, finished " . ($task->{finishedAt} // '-'));
@@ -84,7 +103,7 @@ sub write_environment {
     my $base = $stack->httpd->url;
     spew($file, <<"ENV");
 BASE_URL=$base
-MCP_URL=
+MCP_URL=$base/mcp
 CONSOLE_URL=
 STORE=@{[ $stack->store ]}
 ONPREM_COMPANY_ID=$full->{companyId}
@@ -150,6 +169,20 @@ if (holds($done, 'the task is done')) {
 my $found = curl(GET => '/v1/api/user?userPrincipalName=asa.oberg%40nordic.example&fields=manager,accountEnabled');
 holds($found->{status} == 200 && $found->{data}{user}{accountEnabled}, 'the look-up finds the new user');
 
+title('An assistant connects: one URL, one secret, no session');
+my $hello = mcp('server/discover');
+holds($hello->{status} == 200 && ($hello->{result}{instructions} // '') =~ /search_users/, 'it reads what the server is for');
+my $tools = mcp('tools/list');
+holds(11 == @{ $tools->{result}{tools} // [] } && !grep({ !$_->{annotations}{readOnlyHint} } @{ $tools->{result}{tools} }), 'eleven tools, each of which only reads');
+my $sales = ask('search_users', { department => 'Sales', status => 'active' });
+holds(grep({ $_->{userPrincipalName} eq $upn } @{ $sales->{result}{structuredContent}{items} // [] }), 'Who works in Sales? The new colleague is among them');
+my $reach = ask('get_user_access', { user => 'eva.berg@nordic.example' });
+holds(scalar(@{ $reach->{result}{structuredContent}{items} // [] }) > 0 && !grep({ !$_->{source} } @{ $reach->{result}{structuredContent}{items} }), 'What can Eva Berg reach, and why? Each membership with its source');
+my $hygiene = ask('get_hygiene_report', { staleDays => 90 });
+my $sections = $hygiene->{result}{structuredContent}{sections} // {};
+holds($sections->{staleAccounts}{available} && $sections->{inactiveGuests} && !$sections->{inactiveGuests}{available} && $sections->{inactiveGuests}{reason},
+    'What should be cleaned up? Three sections, and why there is none for guests: ' . ($sections->{inactiveGuests}{reason} // '-'));
+
 title('The sales team takes her in; later she leaves');
 $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn($_) . "\nchangetype: modify\nadd: member\nmember: " . Idadmin::Test::Slapd::user_dn('asa.oberg') . "\n")
     for 'Sales team', 'All staff';
@@ -180,6 +213,9 @@ say_line("   $_") for grep {defined} (split /\n/, $listed->{out})[0 .. 14];
 for my $wanted (['user.create', 'ok'], ['user.delete', 'ok'], ['user.delete', 'FORBIDDEN'], ['user.create', 'BAD_REQUEST']) {
     holds(scalar(grep { ($_->{action} // '') eq $wanted->[0] && $_->{outcome} eq $wanted->[1] } @$audit), "$wanted->[0] with outcome $wanted->[1] is on record");
 }
+for my $tool (qw(search_users get_user_access get_hygiene_report)) {
+    holds(scalar(grep { ($_->{endpoint} // '') eq "mcp tools/call $tool" && $_->{outcome} eq 'ok' } @$audit), "the assistant's $tool is on record");
+}
 my $verified = $stack->ctl('audit', 'verify', 'nordic');
 say_line("   \$ idadminctl audit verify nordic\n   $verified->{out}");
 holds($verified->{exit} == 0, 'verified');
@@ -196,6 +232,8 @@ Everything stays up until Ctrl-C. In another terminal:
    . $run/demo.env
    curl -H "X-Company-ID: \$ONPREM_COMPANY_ID" -H "X-Api-User: \$ONPREM_READ_USER" -H "X-Api-Key: \$ONPREM_READ_KEY" \\
         "\$BASE_URL/v1/api/user?userPrincipalName=\$ONPREM_KNOWN_UPN"
+   MCP           @{[ $stack->httpd->url ]}/mcp, header "Authorization: Bearer @{[ $stack->key('read')->{mcpSecret} ]}"
+   in an assistant: {"mcpServers":{"identity":{"type":"http","url":"@{[ $stack->httpd->url ]}/mcp","headers":{"Authorization":"Bearer @{[ $stack->key('read')->{mcpSecret} ]}"}}}}
    REST          @{[ $stack->httpd->url ]}/v1/api/user   OpenAPI @{[ $stack->httpd->url ]}/v1/openapi.json
    full access   user @{[ $stack->key('full')->{username} ]}, key @{[ $stack->key('full')->{apiKey} ]}
    read-only     user @{[ $stack->key('read')->{username} ]}, key @{[ $stack->key('read')->{apiKey} ]}

@@ -1,0 +1,136 @@
+/* Every operation that reads, run over a connection on which the database itself refuses to write: SQLite with query_only, PostgreSQL
+ * with transactions that are read-only. None of them notices. An operation that writes does, so the refusal is real. */
+#include "core/json.h"
+#include "core/mcp_cut.h"
+#include "core/op.h"
+#include "core/store_sync.h"
+#include "core/zone.h"
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+static const char *const company = "contoso";
+static const ida_tenant tenant = {.id = "contoso", .time_zone = "Europe/Stockholm", .public_api = 1, .access_governance = 1, .stale_after_days = 90, .seat_limit = -1,
+                                  .task_history_days = 365, .audit_days = 730,
+                                  .username_format = "{firstname}.{surname}", .email_format = "{firstname}.{surname}", .display_name_format = "{firstname} {surname}", .upn_domain = "contoso.example",
+                                  .email_domain = "contoso.example"};
+
+static void fill(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    char id[16], upn[64], name[32];
+    for (int i = 0; i < 9; i++) {
+        sync_user u = {.id = id, .upn = upn, .display_name = name, .department = "Sales", .enabled = i != 3, .guest = i == 4, .created_at = 1000};
+        apr_snprintf(id, sizeof id, "u-%d", i);
+        apr_snprintf(upn, sizeof upn, "person%d@contoso.example", i);
+        apr_snprintf(name, sizeof name, "Person %d", i);
+        ok(store_cache_user_put(s, fresh(), company, IDA_DIR_CLOUD, &u) == IDA_OK, "%s", upn);
+    }
+}
+
+/* A connection that cannot write. */
+static store *reader_of(const char *dsn)
+{
+    int lite = store_sqlite_path(dsn) != NULL;
+    store *s = store_make(pool, lite ? dsn : apr_pstrcat(pool, dsn, " options='-c default_transaction_read_only=on'", NULL), DB_REQUEST);
+    ok(store_connect(s, fresh()) == IDA_OK, "connected");
+    if (lite) {
+        ok(db_script(s->db, fresh(), "PRAGMA query_only=ON") == IDA_OK, "for reading alone");
+    }
+    return s;
+}
+
+static ida_call *make_call(store *s, const ida_operation *op, ida_face face, const char *arguments)
+{
+    static const ida_principal reads = {.company = "contoso", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    static const ida_principal writes = {.company = "contoso", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    ida_call *call = apr_pcalloc(pool, sizeof *call);
+    call->c = fresh();
+    call->store = s;
+    call->operation = op;
+    call->face = face;
+    call->principal = op->scope == IDA_SCOPE_READ ? &reads : &writes;
+    call->tenant = &tenant;
+    call->synced = 1;
+    call->endpoint = "test";
+    call->arguments = ida_json_load(pool, arguments);
+    return call;
+}
+
+/* What each argument may be, by its name; {} where none is needed. */
+static json_t *arguments_of(const ida_operation *op, int all)
+{
+    static const struct { const char *name, *value; } values[] = {
+        {"user", "\"person1@contoso.example\""}, {"userPrincipalName", "\"person1@contoso.example\""}, {"resource", "\"All staff\""}, {"roleTemplate", "\"Sales\""},
+        {"workflow", "\"Joiner\""}, {"id", "\"none\""}, {"query", "\"per\""}, {"department", "\"Sales\""}, {"lastSignInBefore", "\"2026-01-01\""}, {"from", "\"2026-01-01\""},
+        {"to", "\"2026-12-01\""}, {"limit", "2"}, {"staleDays", "30"}, {"actor", "\"ai\""},
+    };
+    json_t *out = json_object();
+    for (const ida_param *p = op->params; p->name; p++) {
+        for (size_t i = 0; i < sizeof values / sizeof *values && (all || (p->flags & IDA_PARAM_REQUIRED)); i++) {
+            if (strcmp(values[i].name, p->name) == 0) {
+                json_object_set_new(out, p->name, json_loads(values[i].value, JSON_DECODE_ANY, NULL));
+            }
+        }
+    }
+    return ida_json_keep(pool, out);
+}
+
+/* Good, or not found: what a read can say on a store without anything of the kind. */
+static void read_with(store *s, const ida_operation *op, json_t *arguments, const char *how)
+{
+    const char *text;
+    ida_call *call = make_call(s, op, IDA_FACE_MCP, "{}");
+    call->arguments = arguments;
+    ida_kind kind = ida_mcp_run_cut(call, 51200, &text);
+    ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);
+    if (kind && kind != IDA_NOT_FOUND) {
+        printf("# %s %s\n", ida_json_text(pool, arguments), call->c->message);
+    }
+    const char *cursor = kind ? NULL : ida_json_string(call->result, "nextCursor");
+    if (cursor && !json_object_get(arguments, "cursor")) {
+        json_t *next = ida_json_keep(pool, json_copy(arguments));
+        json_object_set_new(next, "cursor", json_string(cursor));
+        read_with(s, op, next, "on the next page");
+    }
+}
+
+static void test_engine(const char *dsn)
+{
+    json_t *steps = ida_json_keep(pool, json_array());
+    if (!ok(store_schema_upgrade(dsn, fresh(), steps) == IDA_OK, "a store")) {
+        return;
+    }
+    fill(dsn);
+    store *s = reader_of(dsn);
+    int reads = 0, tools = 0;
+    for (int i = 0; ida_operations[i]; i++) {
+        const ida_operation *op = ida_operations[i];
+        tools += op->tool != NULL;
+        if (op->scope != IDA_SCOPE_READ) {
+            continue;
+        }
+        reads++;
+        read_with(s, op, arguments_of(op, 0), "with what it needs");
+        read_with(s, op, arguments_of(op, 1), "with all it takes");
+    }
+    is_int(tools, 11, "eleven of them are tools");
+    ok(reads > tools, "%d operations read", reads);
+
+    ida_call *call = make_call(s, &ida_op_user_create, IDA_FACE_REST, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}");
+    ok(ida_operation_run(call) != IDA_OK, "a write is refused by the database: %s", call->c->message ? call->c->message : "");
+}
+
+int main(void)
+{
+    setup();
+    ida_zone_init(pool);
+    for (int i = 0; ida_operations[i]; i++) {
+        ok(!ida_operations[i]->tool || ida_operations[i]->scope == IDA_SCOPE_READ, "%s: a tool reads", ida_operations[i]->name);
+    }
+    for (int i = 0; i < store_engines(); i++) {
+        const char *name, *dsn = store_engine(i, &name);
+        printf("# %s\n", name);
+        test_engine(dsn);
+    }
+    return done();
+}
