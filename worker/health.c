@@ -30,10 +30,12 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
     /* Calls that were on their way when the directory fell silent all come back with the same news: only the first counts. */
-    if (!known && state.hold_reason && state.hold_until >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
-        return reason;
+    if (!known && state.hold_reason && state.hold_until + 1000 >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
+        return reason; /* (retry_after_s is rounded up) */
     }
-    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait, failures + 1)) {
+    /* A time that was told and kept is no failure: the next outage begins anew. */
+    int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
+    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait, failures + !told)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
