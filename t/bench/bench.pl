@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Speed as ratios: every figure is measured beside something else of the same machine in interleaved rounds of one run; medians, errors must be 0.
-# "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size.
+# "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size;
+# of the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (2), and its pages BENCH_CLOUD_PAGE (500; 2000 members).
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command json_data);
@@ -11,7 +12,7 @@ use Time::HiRes ();
 my $users   = $ENV{BENCH_USERS}   // 100_000;
 my $rounds  = $ENV{BENCH_ROUNDS}  // 5;
 my $seconds = $ENV{BENCH_SECONDS} // 3;
-my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post);
+my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud);
 my $bad     = 0;
 $| = 1;
 
@@ -43,6 +44,65 @@ sub load {
     return $figures;
 }
 
+# -- the cloud directory: a whole sync beside a client that only downloads the same pages -----------------------------
+
+# Runs the worker once: (seconds, MB of memory at most, what it said).
+sub sync_once {
+    my ($cloud_stack) = @_;
+    my $worker = $cloud_stack->new_worker(start => 0);
+    my ($peak, $start) = (0, Time::HiRes::time());
+    my $pid = Idadmin::Test::daemon($worker->command('--once'), log => $worker->{log}, user => Idadmin::Test::runtime_user());
+    while (!Idadmin::Test::ended($pid)) {
+        if (open my $status, '<', "/proc/$pid/status") {
+            for (<$status>) { $peak = $1 if /^VmHWM:\s+(\d+)/ && $1 > $peak }
+        }
+        Time::HiRes::sleep(0.02);
+    }
+    my $took = Time::HiRes::time() - $start;
+    die 'idadmin-worker --once: ' . $worker->log_text if Idadmin::Test::stop_daemon($pid) || $worker->log_text !~ /synced in/;
+    return ($took, $peak / 1024, $worker->log_text);
+}
+
+# The queries with which the worker's rounds begin, out of its own traffic.
+sub delta_queries {
+    my $small = Idadmin::Test::Stack->new(httpd => 0, worker => 0, sync => 0, tenant => {}, cloud => {});
+    my $record = Idadmin::Test::tempdir() . '/traffic';
+    $small->cloud->control(record => $record);
+    sync_once($small);
+    my @lines = map { json_data($_) } split /\n/, Idadmin::Test::slurp($record);
+    $small->stop;
+    my @queries = map { "/v1.0$_->{path}?$_->{query}" =~ s{^/v1\.0/v1\.0}{/v1.0}r } grep { $_->{path} =~ m{/delta\z} && $_->{query} =~ /^\$select=/ } @lines;
+    die "two delta queries are expected, not @queries" if @queries != 2;
+    return @queries;
+}
+
+sub cloud {
+    my $people = $ENV{BENCH_CLOUD_USERS}  // 200_000;
+    my $times  = $ENV{BENCH_CLOUD_ROUNDS} // 2;
+    my $page   = $ENV{BENCH_CLOUD_PAGE}   // 500;
+    my (@pairs, @memory);
+    my @queries = delta_queries();
+    for my $count (int($people / 10), $people) {
+        my $acme = Idadmin::Test::Stack->new(httpd => 0, worker => 0, sync => 0, tenant => {},
+            cloud => { bulk => { users => $count, memberships => 8 * $count }, settings => { deltaUsers => $page, deltaMembers => 4 * $page } });
+        my ($token, $peak) = (Idadmin::Test::secret_file(Idadmin::Test::tempdir() . "/token$count", $acme->cloud->token . "\n"), 0);
+        my @first = map { $acme->cloud->origin . $_ } @queries;
+        (undef, $peak) = sync_once($acme);
+        for my $round (1 .. ($count == $people ? $times : 0)) {
+            my $bare = run_command([build_dir() . '/tool/pages', $token, @first], timeout => 1800);
+            die "pages: $bare->{err}" if $bare->{exit};
+            $acme->ctl_ok('cache', 'reset', 'acme');
+            my ($took, $memory) = sync_once($acme);
+            $peak = $memory if $memory > $peak;
+            push @pairs, [$took, json_data($bare->{out})->{seconds}];
+        }
+        push @memory, $peak;
+        $acme->stop;
+    }
+    report("sync of $people cloud users, 8 memberships each (s)", \@pairs, 2.5, 1);
+    report('memory (MB) beside that for a tenth', [[$memory[1], $memory[0]]], 1.5, 1);
+}
+
 my $any_user = '/v1/api/user?userPrincipalName=user{u}%40nordic.example';
 
 # In the background: connections that POST without pause until stopped.
@@ -54,6 +114,10 @@ sub posting {
     POSIX::_exit(!$figures || $figures->{errors} || !$figures->{requests} ? 1 : 0);
 }
 
+if (delete $wanted{cloud}) {
+    cloud();
+    exit($bad ? 1 : 0) if !%wanted;
+}
 printf "%s users, %s rounds of %s s, %s\n", $users, $rounds, $seconds, scalar localtime;
 $stack = Idadmin::Test::Stack->new(
     slapd => { users => $users, groups => int($users / 20), nosync => 1 }, worker => 0, sync => 0, tenant => {},
