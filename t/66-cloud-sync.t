@@ -274,12 +274,24 @@ sub sign_ins {
     # More pages than the limit lets through at once: the rest comes in later rounds, and until then nothing is claimed.
     $cloud->control(settings => { signInPage => 2 }, resetCounters => JSON::PP::true);
     $again->();
-    $stack->sql("UPDATE cache.sync_state SET tokens = replace(tokens, '\"sent\":[', '\"sent\":[0,0,0,0,0],\"was\":[') WHERE directory = 'cloud'");
+    $stack->sql("UPDATE cache.sync_state SET tokens = replace(tokens, '\"sent\":[', '\"sent\":[0,0,0,0,0],\"were\":[') WHERE directory = 'cloud'");
     my $start = Time::HiRes::time();
     synced('a slow pass');
     cmp_ok($cloud->requests('GET /users'), '<=', 5 * (1 + int((Time::HiRes::time() - $start) / 10)), 'never more than 5 requests in 10 s');
     like((state_of())[0], qr/"next":"/, 'and where it stopped is kept');
     $cloud->control(settings => { signInPage => 500 });
+}
+
+# A late replica tells less than there is; what it left out comes in a later round.
+sub lag {
+    $cloud->control(settings => { lag => { delta => 8000, share => 1 } });
+    $cloud->control(change => { key => "filip.nyman\@$domain", properties => { jobTitle => 'Seen late' } });
+    $cloud->control(create => [{ properties => { userPrincipalName => "late.one\@$domain", displayName => 'Late One', accountEnabled => JSON::PP::true }, memberOf => ['Finance'] }]);
+    synced('before it shows');
+    ok(!(grep { $_->[0] } rows("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'")), 'a late replica shows nobody new');
+    ok(wait_until(40, sub { once()->{exit} == 0 && (rows("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'"))[0][0] }), 'a later round does');
+    $cloud->control(settings => { lag => {} });
+    same('after the lag');
 }
 
 # Random changes, rounds of changes and workers killed in the middle.
@@ -288,6 +300,7 @@ sub random_life {
     my $seed = $ENV{IDADMIN_SEED} // 66;
     srand $seed;
     my $number = 0;
+    $cloud->control(settings => { deltaReplay => 8 });    # a round begins with what the one before had told
     my @random = (
         sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { displayName => 'Name ' . int rand 1000, department => rand() < 0.3 ? undef : 'D' . int rand 9, city => 'C' . int rand 5 } }) },
         sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { accountEnabled => rand() < 0.5 ? JSON::PP::true : JSON::PP::false } }) },
@@ -330,6 +343,7 @@ for_each_engine {
     $cloud = $stack->cloud;
     first();
     changes();
+    lag();
     restored();
     lost_tokens();
     faulty_pages();
