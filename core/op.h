@@ -20,8 +20,8 @@ extern const ida_param ida_create_params[], ida_delete_params[];
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                                                      \
-    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Items on one page, 1 to 200; 50 when left out."}, \
-    {"cursor", IDA_PARAM_STRING, 0, 0, 4096, NULL, "nextCursor of the page before; left out for the first page."}
+    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Page size; default 50."},                        \
+    {"cursor", IDA_PARAM_STRING, 0, 0, 0, NULL, "nextCursor of the page before."}
 
 /* Position a cursor argument points to (*position NULL without one) and the binding it is made for: tenant, operation and every
  * argument but the paging ones. Refuses foreign and altered cursors. */

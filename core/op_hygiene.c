@@ -209,15 +209,15 @@ static ida_kind run_hygiene(ida_call *call)
 static const ida_param params[] = {
     {"staleDays", IDA_PARAM_INTEGER, 0, 1, 3650, NULL, "Days without activity that make an account stale; the tenant's setting when left out."},
     {"sections", IDA_PARAM_LIST, 0, 0, 0, section_names, "Only these sections; all four when left out."},
-    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Items of each section, 1 to 200; 50 when left out."},
-    {"cursor", IDA_PARAM_STRING, 0, 0, 4096, NULL, "nextCursor of one section; sections must name that section alone."},
+    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Items of each section; default 50."},
+    {"cursor", IDA_PARAM_STRING, 0, 0, 0, NULL, "nextCursor of one section; sections must name that section alone."},
     {0},
 };
 
 #define SECTION(item)                                                                                                               \
     OUT_OBJECT("\"available\"", OUT_IS("available", OUT_BOOLEAN) "," OUT_IS("reason", OUT_TEXT) "," OUT_IS("count", OUT_INTEGER) "," \
                OUT_IS("items", OUT_LIST(item)) "," OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," OUT_IS("note", OUT_TEXT_OR_NULL))
-#define PEOPLE SECTION(OUT_OBJECT(OUT_PERSON_ROW_ALWAYS ",\"inactiveDays\"", OUT_PERSON_ROW "," OUT_IS("inactiveDays", OUT_INTEGER_OR_NULL)))
+#define PEOPLE SECTION(OUT_OBJECT("\"id\",\"status\",\"inactiveDays\"", OUT_PERSON_ROW "," OUT_IS("inactiveDays", OUT_INTEGER_OR_NULL)))
 #define GROUPS SECTION(OUT_OBJECT("\"id\",\"name\",\"kind\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," OUT_IS("kind", OUT_TEXT) "," OUT_IS("directory", OUT_TEXT)))
 
 const ida_operation ida_op_hygiene = {
@@ -228,7 +228,7 @@ const ida_operation ida_op_hygiene = {
                    "with its total count. Stale are enabled members whose last successful sign-in (else last sign-in, else creation) is older than "
                    "staleDays; the longest inactive come first. The guest section is unavailable, with a reason, for tenants without a cloud "
                    "directory; a note says when a directory records no sign-ins. For more of one section name it alone in sections and pass its "
-                   "nextCursor. It changes nothing. Use search_users for other questions about sign-ins.",
+                   "nextCursor. Use search_users for other questions about sign-ins.",
     .output = OUT_OBJECT("\"staleAfterDays\",\"sections\"",
         OUT_IS("staleAfterDays", OUT_INTEGER) "," OUT_IS("sections", OUT_OBJECT("",
             OUT_IS("staleAccounts", PEOPLE) "," OUT_IS("emptyGroups", GROUPS) "," OUT_IS("inactiveGuests", PEOPLE) "," OUT_IS("accountsWithoutManager", PEOPLE)))),

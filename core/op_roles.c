@@ -156,8 +156,8 @@ static ida_kind run_get(ida_call *call)
 
 static const ida_param get_params[] = {
     {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "ID or exact name of the template, e.g. \"Sales\"."},
-    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Groups on one page, 1 to 200; 50 when left out."},
-    {"cursor", IDA_PARAM_STRING, 0, 0, 4096, NULL, "nextCursor of the page before; left out for the first page."},
+    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Page size; default 50."},
+    {"cursor", IDA_PARAM_STRING, 0, 0, 0, NULL, "nextCursor of the page before."},
     {0},
 };
 

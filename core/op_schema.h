@@ -5,9 +5,11 @@
 #define IDA_OP_SCHEMA_H
 
 #define OUT_TEXT "{\"type\":\"string\"}"
-#define OUT_TEXT_OR_NULL "{\"type\":[\"string\",\"null\"]}"
+/* Two branches rather than a list of types: that is what clients with one type for each value can read. */
+#define OUT_OR_NULL(schema) "{\"anyOf\":[" schema ",{\"type\":\"null\"}]}"
+#define OUT_TEXT_OR_NULL OUT_OR_NULL(OUT_TEXT)
 #define OUT_INTEGER "{\"type\":\"integer\"}"
-#define OUT_INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
+#define OUT_INTEGER_OR_NULL OUT_OR_NULL(OUT_INTEGER)
 #define OUT_BOOLEAN "{\"type\":\"boolean\"}"
 /* Times are RFC 3339 in UTC; `instructions` of the MCP face say so once. */
 #define OUT_TIME OUT_TEXT
@@ -16,7 +18,7 @@
 
 #define OUT_IS(name, schema) "\"" name "\":" schema
 #define OUT_OBJECT(required, members) "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
-#define OUT_OBJECT_OR_NULL(members) "{\"type\":[\"object\",\"null\"],\"properties\":{" members "}}"
+#define OUT_OBJECT_OR_NULL(members) OUT_OR_NULL("{\"type\":\"object\",\"properties\":{" members "}}")
 #define OUT_LIST(item) "{\"type\":\"array\",\"items\":" item "}"
 
 /* Root of a list {items, totalCount, nextCursor, asOf}. `item` is the schema of one item; `more` further members, each with its

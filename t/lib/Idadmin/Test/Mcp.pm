@@ -66,7 +66,8 @@ sub ask {
     return { %$answer, result => ($answer->{json} // {})->{result}, error => ($answer->{json} // {})->{error} };
 }
 
-# A tool: { %answer, data => structuredContent, text, failed => text of a tool error }. Both renderings must be the same JSON.
+# A tool: { %answer, data => structuredContent, text, failed => text of a tool error }. Both renderings must be the same JSON,
+# and keep to the schema that tools/list gave.
 sub call {
     my ($self, $tool, $arguments, %how) = @_;
     my $answer = $self->ask('tools/call', { name => $tool, arguments => $arguments // {} }, %how);
@@ -81,7 +82,44 @@ sub call {
     my $canonical = JSON::PP->new->canonical->allow_nonref;
     die "text and structuredContent of $tool differ\n"
         if $canonical->encode(Idadmin::Test::json_data(Encode::encode_utf8($answer->{text}))) ne $canonical->encode($answer->{data});
+    my $fault = broken($self->output_schema($tool), $answer->{data});
+    die "$tool does not keep to its output schema: $fault\n" if defined $fault;
     return $answer;
+}
+
+# What a value breaks of a schema, with the words of JSON Schema that tools use; undef when nothing.
+sub broken {
+    my ($schema, $value, $where) = @_;
+    $where //= 'result';
+    if (my $branches = $schema->{anyOf}) {
+        my @all = map { broken($_, $value, $where) } @$branches;
+        return @all < @$branches || grep({ !defined } @all) ? undef : join ' or ', @all;
+    }
+    my %types = (object => ref $value eq 'HASH', array => ref $value eq 'ARRAY', null => !defined $value, boolean => JSON::PP::is_bool($value),
+        string => defined $value && !ref $value, integer => defined $value && !ref $value && $value =~ /^-?\d+$/ && JSON::PP->new->allow_nonref->encode($value) !~ /^"/);
+    return "$where is no $schema->{type}" if defined $schema->{type} && !$types{ $schema->{type} };
+    return "$where is none of its words" if $schema->{enum} && !grep { defined $value && $_ eq $value } @{ $schema->{enum} };
+    if (ref $value eq 'HASH') {
+        for my $name (@{ $schema->{required} // [] }) { return "$where lacks $name" if !exists $value->{$name} }
+        for my $name (sort keys %$value) {
+            my $inner = ($schema->{properties} // {})->{$name} or return $schema->{properties} ? "$where has $name, of which the schema knows nothing" : undef;
+            my $fault = broken($inner, $value->{$name}, "$where.$name");
+            return $fault if defined $fault;
+        }
+    }
+    if (ref $value eq 'ARRAY' && $schema->{items}) {
+        for my $i (0 .. $#$value) {
+            my $fault = broken($schema->{items}, $value->[$i], "$where\[$i]");
+            return $fault if defined $fault;
+        }
+    }
+    return undef;
+}
+
+sub output_schema {
+    my ($self, $tool) = @_;
+    $self->{schemas} //= { map { $_->{name} => $_->{outputSchema} } @{ $self->ask('tools/list', {})->{result}{tools} } };
+    return $self->{schemas}{$tool} // die "no tool $tool\n";
 }
 
 # The first messages of a client of an older revision.
