@@ -84,6 +84,17 @@ sub worker { return $_[0]{worker} }
 sub engine { return $_[0]{engine} }
 sub key    { my ($self, $name) = @_; return $self->{keys}{$name} // die "no key \"$name\"\n" }
 
+# A further tenant of the same installation, with a cloud directory of its own: a stack that shares store, httpd and worker with this one.
+sub beside_in_the_cloud {
+    my ($self, %how) = @_;
+    my $other = bless { %$self, company => 'acme', keys => {}, client => {}, slapd => undef, cloud => Idadmin::Test::Cloud->new(%{ $how{cloud} || {} }) }, ref $self;
+    $other->apply_tenant($other->tenant_document(%{ $how{tenant} || {} }));
+    $other->create_key(full => 'hr-full', 'full');
+    $other->create_key(read => 'hr-read', 'read-only');
+    $other->create_key($_ => @{ $how{keys}{$_} }) for sort keys %{ $how{keys} || {} };
+    return $other->wait_synced;
+}
+
 # Another worker on the same store (several may run at once).
 sub new_worker {
     my ($self, %how) = @_;
