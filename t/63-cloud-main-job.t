@@ -52,7 +52,7 @@ sub leave_now {
     return $answer->{json}{data}{taskId};
 }
 
-# Joiners and leavers of the same future minute: nothing before it, everything within a second after it.
+# Joiners and leavers of the same future minute: nothing before it, everything at once after it.
 sub at_the_minute {
     my $due = (int(time / 60) + 1) * 60;
     $due += 60 if $due - time < 8;    # time enough to queue all of them first
@@ -81,7 +81,9 @@ sub at_the_minute {
     my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;
     cmp_ok($late[0], '>=', 0, 'none began before the minute');
     note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1], @ends[0, -1]);
-    cmp_ok($ends[-1], '<=', Idadmin::Test::build_config()->{sanitizers} ? 10 : 1, 'each is done within a second after the instant');
+    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill both processors it would measure them.
+    my $limit = Idadmin::Test::build_config()->{sanitizers} ? 10 : $ENV{IDADMIN_ALONE} ? 1 : 4;
+    cmp_ok($ends[-1], '<=', $limit, "each is done within $limit s after the instant");
 
     is_deeply(outcomes($done[0]), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'true outcomes of a joiner');
     my $user = $cloud->user("asa.oberg\@$domain");
