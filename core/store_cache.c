@@ -1,5 +1,4 @@
-/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache. A whole user goes the way of a run of one
- * item (run 0 in staging). Must not know what a directory is. */
+/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache. Must not know what a directory is. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -29,24 +28,13 @@ static ida_kind write_now(store *s, ida_ctx *c, const char *tenant, ida_director
 static ida_kind work_put(write_through *w, ida_ctx *c)
 {
     cache_at *at = &w->at;
-    const char *last, *list = cache_list(c->pool, &w->id, 1);
-    cache_text t;
-    cache_text_begin(&t, c->pool, "[[\"user\",");
-    cache_text_string(&t, w->id);
-    cache_text_add(&t, ",\"\",\"put\",1,\"\",");
-    cache_text_add(&t, w->item);
-    cache_text_add(&t, "]]");
-    ida_kind kind = store_write(at->s, c, STMT_staging_put, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(0), DB_T(t.bytes)), NULL);
-    if (!kind) {
-        kind = cache_users_apply(at, c, "", 1, &last);
-    }
+    const char *list = cache_list(c->pool, &w->id, 1);
+    const sync_entry entry = {.kind = "user", .id = w->id, .op = "put", .digest = "", .item = w->item}, *entries = &entry;
+    ida_kind kind = cache_users_put(at, c, &entries, 1);
     if (!kind) {
         kind = cache_users_resolve(at, c, list);
     }
-    if (!kind) {
-        kind = cache_members_resolve(at, c, list);
-    }
-    return kind ? kind : store_write(at->s, c, STMT_staging_write_through_done, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), NULL);
+    return kind ? kind : cache_members_resolve(at, c, list);
 }
 
 ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user)

@@ -1,20 +1,18 @@
-/* What the files that write the cache share: entries as staged items, and how staged items become rows. For store_sync_*.c and store_cache*.c
- * alone; others see store_sync.h. Everything named cache_* runs inside a write transaction that began with cache_enter. */
+/* What the files that write the cache share: entries as staged records, and how they become rows. For store_sync_*.c and store_cache*.c
+ * alone; others see store_sync.h. Everything named cache_* runs inside a write transaction that began with cache_enter, unless it says otherwise. */
 #ifndef IDA_STORE_CACHE_H
 #define IDA_STORE_CACHE_H
 
 #include <apr_hash.h>
 
 #include "core/store_sync.h"
+#include "schema/columns.h"
 
 #define CACHE_ID_MAX 200          /* bytes of an immutable ID */
 #define CACHE_KEY_MAX 1000        /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704 bytes) */
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
-#define CACHE_BUDGET_MS 100
-/* Member manager_untold of a staged user. */
-#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
-#define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
+#define CACHE_BUDGET_MS 80        /* after this a transaction takes no further chunk */
 #define CACHE_FIRST_BUDGET_MS 2000 /* first load of an empty directory: pages that all batches touch are written less often */
 
 /* Where something is written, and on whose behalf. */
@@ -22,10 +20,11 @@ typedef struct cache_at {
     store *s;
     const char *tenant, *directory;
     ida_directory_kind kind;
-    int64_t staged;     /* run under which the items lie in staging; 0: a write-through */
+    int64_t staged;     /* number of the run at work; 0: a write-through */
     int64_t run;        /* newest run of this directory, noted in rows that change */
     int64_t started_at; /* when it began */
     int64_t written_at; /* time of a write-through, 0 for a sync */
+    int first;          /* first load: a manager's DN means what the cache holds already */
 } cache_at;
 
 /* First call of each transaction: one writer a tenant; reads the newest run. */
@@ -33,89 +32,154 @@ ida_kind cache_enter(cache_at *at, ida_ctx *c);
 /* Rows written through after this instant are protected against items of a run. */
 int64_t cache_horizon(const cache_at *at, const ida_ctx *c);
 
-/* --- text being built (JSON) --- */
+/* --- statements over many rows --- */
 
-typedef struct cache_text {
-    apr_pool_t *pool;
-    char *bytes; /* always ended by NUL */
-    size_t len, room;
-} cache_text;
-
-void cache_text_begin(cache_text *t, apr_pool_t *pool, const char *first);
-void cache_text_add(cache_text *t, const char *text);
-void cache_text_string(cache_text *t, const char *text); /* quoted; text is valid UTF-8 */
 /* A JSON array of strings: items[0..count). */
 const char *cache_list(apr_pool_t *pool, const char *const *items, int count);
+/* A JSON array of pairs: values[0..2 * count). */
+const char *cache_pairs(apr_pool_t *pool, const char *const *values, int count);
 
-/* --- items --- */
+/* A statement for each of `rows` rows of `columns` values (row after row): arguments are `fixed`, then the row's. SQLite runs it row by row, which is
+ * its fastest way; PostgreSQL runs it once for many rows, with one array a column. `done` (or NULL) gets 1 for rows known to have changed
+ * something; where the engine does not tell which, a row that did may stay 0. */
+ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values, int columns, int rows,
+                    unsigned char *done);
+/* Statement with arguments tenant, directory, list. */
+ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
+
+/* --- records --- */
+
+/* Field manager_untold of a user's record. */
+#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
+#define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
+
+/* A word of the directory on an entry, in memory or in staging. kind: user, group, members (a slice of a whole list), change (a single member),
+ * sign_ins (times of a user).
+ * op: put, same (as cached), late (held back earlier), present, delete; of a change add, remove. */
+typedef struct sync_entry {
+    const char *kind, *id, *sub, *op, *digest, *item;
+    int untold;  /* in the buffer: the item does not tell the manager */
+    int64_t seq; /* order of arrival; slices carry that of their list; a group told without members: 0 */
+    struct sync_entry *next;
+} sync_entry;
+
+#define CACHE_FIELD(column) CACHE_USER_##column,
+enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_addresses, CACHE_USER_licenses, CACHE_USER_manager_untold, CACHE_USER_FIELDS };
+#undef CACHE_FIELD
+#define CACHE_FIELD(column) CACHE_GROUP_##column,
+enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
+#undef CACHE_FIELD
+#define CACHE_USER_BOUND CACHE_USER_addresses /* fields that are columns */
+#define CACHE_GROUP_BOUND CACHE_GROUP_list
+
+/* A record: texts one after the other, each with its length, NULL apart from empty. */
+const char *cache_record(apr_pool_t *pool, const char *const *fields, int count);
+/* Fills in `max` fields, missing ones as NULL; a damaged record ends early. */
+void cache_record_read(apr_pool_t *pool, const char *record, const char **fields, int max);
+/* How many texts a record holds. */
+int cache_record_count(const char *record);
 
 int cache_id_valid(const char *id);
 /* A key fit for an index; NULL stays NULL. */
 const char *cache_key(apr_pool_t *pool, const char *text);
 const char *cache_user_item(apr_pool_t *pool, const sync_user *user);
-/* `list` is the digest of the members (NULL: none), `members` their number. */
-const char *cache_group_item(apr_pool_t *pool, const sync_group *group, int members, const char *list);
-/* "u<id>", "g<id>", "d<DN key>" */
+/* `list` stands for the members in the digest (NULL: not told). */
+const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const char *list);
+/* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
 const char *cache_member_item(apr_pool_t *pool, const sync_member *member);
 char *cache_digest(apr_pool_t *pool, const char *bytes, size_t len);
 /* 1 when both stamps have the same form and the first is the newer one. */
 int cache_stamp_newer(const char *stamp, const char *than);
 
-/* --- staged items into rows --- */
+/* --- entries into rows --- */
 
-/* Applies up to `limit` staged users after `after`; *last is the last one (NULL: there was none). */
-ida_kind cache_users_apply(cache_at *at, ida_ctx *c, const char *after, int limit, const char **last);
+/* Users of op put or late, each at most once. */
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
 /* Managers that waited for these users, and these users' own. `ids` is a JSON list. */
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled, const char *stamp);
 
-ida_kind cache_groups_apply(cache_at *at, ida_ctx *c, const char *after, int limit, const char **last);
+/* Groups of op put, each at most once; without their members and with an empty digest. *born (or NULL): 1 for those that are new. */
+ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born);
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+/* Members counted, digests set: pairs of ID and digest. */
+ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+/* Sign-in times: ID and three numbers each. */
+ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count);
+/* Adds to a directory's row counter ("users" or "groups") and the tenant's. */
+ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change);
+/* Entries of one kind that the directory no longer has: deleted, or kept when written through since the run began. */
+ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *ids, int count);
+
+/* --- members --- */
+
+/* Pairs of group ID and member item, as named by this run; the unknown ones wait. */
+ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+/* Before whole lists of these groups are added: nothing waits, nothing is contradicted. */
+ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids);
+/* Deletes up to `slice` members of these groups that this run did not name (or `all` of them); *left is 0 when there are no more. */
+ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice, int *left);
 /* Memberships that waited for the DNs of these groups, of these users. */
 ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids);
-/* Adds to a directory's row counter ("users" or "groups") and the tenant's. */
-ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change);
-
-/* Deletes up to `slice` memberships of these groups; *left is 0 when there are no more. */
-ida_kind cache_groups_empty(cache_at *at, ida_ctx *c, const char *ids, int slice, int *left);
-/* (group, member) pairs that the directory no longer names. */
-ida_kind cache_pairs_drop(cache_at *at, ida_ctx *c, const char *pairs);
 /* Write-throughs of members whose protection is over; *left as above. */
 ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
-
-/* Staged lists of members and single changes, in transactions of their own (no transaction may be open). */
-ida_kind cache_lists_apply(sync_run *run, ida_ctx *c);
-ida_kind cache_changes_apply(sync_run *run, ida_ctx *c);
 
 /* --- a run --- */
 
 struct sync_run {
     cache_at at;
-    apr_pool_t *pool, *buffer_pool, *batch_pool;
+    apr_pool_t *pool, *buffer_pool, *batch_pool, *page_pool, *item_pool;
     int full, complete[2];       /* complete: user, group */
+    int apart;                   /* first load: members came apart from their group */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
     apr_hash_t *index;           /* kind, id, sub -> entry of the buffer */
-    struct sync_entry *first, *last;
-    int buffered;
+    sync_entry *head, *last;
+    int buffered, flushes, analyze_at;
     size_t bytes;
 };
 
+/* Page cache of SQLite's connection during a first load, and as the driver sets it. */
+#define SYNC_FIRST_KB (32 * 1024)
+#define SYNC_USUAL_KB 2048
+void sync_run_room(sync_run *run, ida_ctx *c, int kilobytes);
+
+/* Statistics of the tables for PostgreSQL's planner; outside of a transaction. */
+ida_kind sync_run_analyze(sync_run *run, ida_ctx *c);
 ida_kind sync_run_flush(sync_run *run, ida_ctx *c);
 /* Empties the directory's staging, slice by slice. */
 ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
+/* What is buffered of one kind (NULL: all), into staging; inside a transaction. */
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const char *kind);
+/* What is buffered, into the tables; inside a transaction. And the rest, when all has been flushed; outside of one. */
+ida_kind sync_load_entries(sync_run *run, ida_ctx *c);
+ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 
 /* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that had to be repeated
  * did to it does not. */
 typedef struct sync_cursor {
-    char id[CACHE_ID_MAX + 1], sub[CACHE_KEY_MAX + 100];
     int64_t count;
     const void *baton;
 } sync_cursor;
 typedef ida_kind (*sync_step)(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more);
 ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor);
+
+/* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many, and `which` where
+ * the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one. */
+typedef struct sync_pages {
+    db_statement read;
+    int keys, rows, chunk; /* keys: columns of the result that order it, the first ones; chunk: rows handed over at once */
+    const char *which;
+    ida_kind (*apply)(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again); /* again: the same rows once more */
+} sync_pages;
+ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages);
+
+/* Texts of a column of the rows from..to. */
+const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int from, int to);
+
 /* A context whose pool is the run's batch pool, emptied; and the way of its failure into `c`. */
 ida_ctx *sync_run_batch(sync_run *run, const ida_ctx *c);
 ida_kind sync_run_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind);

@@ -1,10 +1,10 @@
 /* Owns how staged users become rows of the cache: what is new, what is unchanged, what a write-through protects; and the counters of people.
  * Must not know runs, tokens or networks. */
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/store_cache.h"
 
 ida_kind cache_enter(cache_at *at, ida_ctx *c)
@@ -138,138 +138,181 @@ static ida_kind census_after(census *n, cache_at *at, ida_ctx *c)
 
 /* --- write-through protection --- */
 
-static int differs(const json_t *item, const char *member, const char *cached)
+static int manager_kept(const char *const *item)
 {
-    return !same(ida_json_string(item, member), cached);
+    return item[CACHE_USER_manager_untold] && atoi(item[CACHE_USER_manager_untold]) == CACHE_MANAGER_KEPT;
 }
 
 /* 1 in *contradicts when the item denies what was written: after a whole user any field but sign-ins, licences and addresses, after a single
  * write those that are written singly. */
-static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *item_text, int whole, int *contradicts)
+static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item, int whole, int *contradicts)
 {
-    static const char *const texts[] = {"upn",     "mail",   "display_name", "given_name", "surname", "department",
-                                        "job_title", "company", "office",      "city",       "country", "employee_id"};
+    /* In the order of the statement user_visible. */
+    static const int texts[] = {CACHE_USER_upn,       CACHE_USER_mail,    CACHE_USER_display_name, CACHE_USER_given_name, CACHE_USER_surname, CACHE_USER_department,
+                                CACHE_USER_job_title, CACHE_USER_company, CACHE_USER_office,       CACHE_USER_city,       CACHE_USER_country, CACHE_USER_employee_id};
     enum { ENABLED = sizeof texts / sizeof *texts, GUEST, MANAGER_ID, MANAGER_KEY };
     db_result r;
-    const json_t *item = ida_json_load(c->pool, item_text);
     ida_kind kind = store_read(at->s, c, STMT_user_visible, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), &r);
     if (kind) {
         return kind;
     }
-    *contradicts = json_integer_value(json_object_get(item, "enabled")) != db_int(&r, 0, ENABLED) ||
-                   (whole && json_integer_value(json_object_get(item, "guest")) != db_int(&r, 0, GUEST));
+    *contradicts = !same(item[CACHE_USER_enabled], db_text(&r, 0, ENABLED)) || (whole && !same(item[CACHE_USER_guest], db_text(&r, 0, GUEST)));
     for (int i = 0; whole && i < ENABLED; i++) {
-        *contradicts |= differs(item, texts[i], db_text(&r, 0, i));
+        *contradicts |= !same(item[texts[i]], db_text(&r, 0, i));
     }
-    if (json_integer_value(json_object_get(item, "manager_untold")) == CACHE_MANAGER_KEPT) {
+    if (manager_kept(item)) {
         return IDA_OK;
     }
-    *contradicts |= ida_json_string(item, "manager_id") ? differs(item, "manager_id", db_text(&r, 0, MANAGER_ID))
-                    : ida_json_string(item, "manager_ref")
-                        ? differs(item, "manager_ref", db_text(&r, 0, MANAGER_KEY))
-                        : db_text(&r, 0, MANAGER_ID) != NULL;
+    *contradicts |= item[CACHE_USER_manager_id]    ? !same(item[CACHE_USER_manager_id], db_text(&r, 0, MANAGER_ID))
+                    : item[CACHE_USER_manager_ref] ? !same(item[CACHE_USER_manager_ref], db_text(&r, 0, MANAGER_KEY))
+                                                   : db_text(&r, 0, MANAGER_ID) != NULL;
     return IDA_OK;
 }
 
-/* Columns of the statement staged_users. */
-enum { S_ID, S_OP, S_DIGEST, S_ENABLED, S_GUEST, S_UPN, S_ANCHOR, S_STAMP, U_EXISTS, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR };
-
-static int number(const db_result *r, int row, int column)
-{
-    const char *text = db_text(r, row, column); /* PostgreSQL gives members of an item as text */
-    return text ? atoi(text) : 0;
-}
+/* Columns of the statement user_known. */
+enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF };
 
 /* Keeps the item back when a write-through is protected against it. */
-static ida_kind hold(cache_at *at, ida_ctx *c, const db_result *r, int row, int *held)
+static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row, int *held)
 {
-    db_result item;
-    const char *id = db_text(r, row, S_ID);
     *held = 0;
-    if (at->written_at || !db_int(r, row, U_EXISTS) || db_int(r, row, U_WRITTEN) <= 0 ||
-        (db_int(r, row, U_WRITTEN) <= cache_horizon(at, c) && db_int(r, row, U_RUN) < at->staged) ||
-        cache_stamp_newer(db_text(r, row, S_STAMP), db_text(r, row, U_STAMP))) {
+    if (at->written_at || db_int(known, row, U_WRITTEN) <= 0 ||
+        (db_int(known, row, U_WRITTEN) <= cache_horizon(at, c) && db_int(known, row, U_RUN) < at->staged) ||
+        cache_stamp_newer(item[CACHE_USER_stamp], db_text(known, row, U_STAMP))) {
         return IDA_OK;
     }
-    ida_kind kind = store_read(at->s, c, STMT_staging_item, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T("user"), DB_T(id)), &item);
-    if (!kind) {
-        kind = contradiction(at, c, id, db_text(&item, 0, 0), *db_text(r, row, U_DIGEST) != 0, held);
-    }
-    return kind || !*held ? kind : store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_T(db_text(&item, 0, 0))), NULL);
+    ida_kind kind = contradiction(at, c, e->id, item, *db_text(known, row, U_DIGEST) != 0, held);
+    return kind || !*held ? kind : store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id), DB_T(e->item)), NULL);
 }
 
 /* --- rows --- */
 
-static ida_kind by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list)
+enum { ROW = CACHE_USER_BOUND + 4 }; /* values of a row: ID, columns, digest, run, time written */
+
+/* Rows of a batch as they go to the engine. */
+typedef struct batch {
+    const char **rows, **old_ids, **told_ids;    /* told: IDs whose licences are replaced */
+    int count, old_count, told_count;
+    apr_array_header_t *addresses, *licenses;    /* pairs: ID, value */
+} batch;
+
+static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id, const char *record)
 {
-    return store_write(at->s, c, statement, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), NULL);
+    int count = cache_record_count(record);
+    const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values);
+    cache_record_read(pool, record, values, count);
+    for (int i = 0; i < count; i++) {
+        APR_ARRAY_PUSH(to, const char *) = id;
+        APR_ARRAY_PUSH(to, const char *) = values[i];
+    }
 }
 
-static ida_kind by_staged(cache_at *at, ida_ctx *c, db_statement statement, const char *list)
+/* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest stays empty. */
+static void add_row(batch *b, cache_at *at, ida_ctx *c, const sync_entry *e, const char **item, const db_result *known, int row)
 {
-    return store_write(at->s, c, statement, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(list)), NULL);
+    int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
+    int protected = !at->written_at && written > cache_horizon(at, c);
+    int64_t run = !at->written_at && written > 0 ? db_int(known, row, U_RUN) : at->run;
+    const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
+    for (int i = CACHE_USER_last_sign_in_at; i <= CACHE_USER_last_success_at; i++) { /* not told: as they were */
+        item[i] = item[i] ? item[i] : row >= 0 ? db_text(known, row, U_SIGN_INS + i - CACHE_USER_last_sign_in_at) : "0";
+    }
+    if (row >= 0 && manager_kept(item)) {
+        item[CACHE_USER_manager_id] = db_text(known, row, U_MANAGER_ID);
+        item[CACHE_USER_manager_ref] = db_text(known, row, U_MANAGER_REF);
+    }
+    *out++ = e->id;
+    memcpy(out, item, CACHE_USER_BOUND * sizeof *out);
+    out += CACHE_USER_BOUND;
+    *out++ = protected ? "" : e->digest;
+    *out++ = ida_printf(c->pool, "%lld", (long long)run);
+    *out = ida_printf(c->pool, "%lld", (long long)(at->written_at ? at->written_at : protected ? written : 0));
+    if (row >= 0) {
+        b->old_ids[b->old_count++] = e->id;
+    }
+    if (row >= 0 && item[CACHE_USER_licenses]) {
+        b->told_ids[b->told_count++] = e->id;
+    }
+    push_values(c->pool, b->addresses, e->id, item[CACHE_USER_addresses]);
+    push_values(c->pool, b->licenses, e->id, item[CACHE_USER_licenses]);
 }
 
-static ida_kind put(cache_at *at, ida_ctx *c, const char *all, const char *old)
+static ida_kind write_batch(const batch *b, cache_at *at, ida_ctx *c)
 {
-    ida_kind kind = store_write(at->s, c, STMT_user_put,
-                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(all), DB_I(at->run), DB_I(at->written_at),
-                                        DB_I(cache_horizon(at, c))), NULL);
-    if (!kind && old) {
-        kind = by_list(at, c, STMT_address_clear, old);
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->first)};
+    ida_kind kind = cache_bulk(at, c, STMT_user_put, fixed, 3, b->rows, ROW, b->count, NULL);
+    if (!kind && b->old_count) {
+        kind = cache_by_list(at, c, STMT_address_clear, cache_list(c->pool, b->old_ids, b->old_count));
+    }
+    if (!kind && b->told_count) {
+        kind = cache_by_list(at, c, STMT_license_clear, cache_list(c->pool, b->told_ids, b->told_count));
     }
     if (!kind) {
-        kind = by_staged(at, c, STMT_address_put, all);
+        kind = cache_bulk(at, c, STMT_address_put, fixed, 2, (const char *const *)b->addresses->elts, 2, b->addresses->nelts / 2, NULL);
     }
-    if (!kind && old) {
-        kind = by_staged(at, c, STMT_license_clear_told, old);
-    }
-    return kind ? kind : by_staged(at, c, STMT_license_put, all);
+    return kind ? kind : cache_bulk(at, c, STMT_license_put, fixed, 2, (const char *const *)b->licenses->elts, 2, b->licenses->nelts / 2, NULL);
 }
 
-ida_kind cache_users_apply(cache_at *at, ida_ctx *c, const char *after, int limit, const char **last)
+static int counts(const char *enabled, const char *guest)
 {
-    db_result r;
+    return enabled && guest && *enabled == '1' && *guest == '0';
+}
+
+static ida_kind known_users(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, db_result *r, apr_hash_t **rows)
+{
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    for (int i = 0; i < count; i++) {
+        ids[i] = entries[i]->id;
+    }
+    ida_kind kind = store_read(at->s, c, STMT_user_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
+    *rows = apr_hash_make(c->pool);
+    for (int row = 0; !kind && row < r->rows; row++) {
+        int *at_row = apr_palloc(c->pool, sizeof *at_row);
+        *at_row = row;
+        apr_hash_set(*rows, db_text(r, row, U_ID), APR_HASH_KEY_STRING, at_row);
+    }
+    return kind;
+}
+
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count)
+{
+    db_result known;
+    apr_hash_t *rows;
     census n;
     int64_t born = 0;
-    int count = 0, old_count = 0;
-    *last = NULL;
-    ida_kind kind = store_read(at->s, c, STMT_staged_users,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(limit)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    const char **ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids), **old_ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids);
-    census_begin(&n, c->pool, r.rows);
-    for (int row = 0; row < r.rows; row++) {
-        const char *id = *last = db_text(&r, row, S_ID);
-        int exists = db_int(&r, row, U_EXISTS) != 0, held = 0;
-        int late = strcmp(db_text(&r, row, S_OP), "late") == 0;
-        if (late ? !exists : exists && !at->written_at && same(db_text(&r, row, S_DIGEST), db_text(&r, row, U_DIGEST))) {
+    apr_size_t room = (apr_size_t)(count + 1) * sizeof(char *);
+    batch b = {.rows = apr_palloc(c->pool, room * ROW), .old_ids = apr_palloc(c->pool, room), .told_ids = apr_palloc(c->pool, room),
+               .addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *)), .licenses = apr_array_make(c->pool, 1, sizeof(char *))};
+    ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
+    census_begin(&n, c->pool, count);
+    for (int i = 0; !kind && i < count; i++) {
+        const sync_entry *e = entries[i];
+        const char *item[CACHE_USER_FIELDS];
+        const int *found = apr_hash_get(rows, e->id, APR_HASH_KEY_STRING);
+        int row = found ? *found : -1, held = 0;
+        int late = strcmp(e->op, "late") == 0;
+        if (late ? row < 0 : row >= 0 && !at->written_at && same(e->digest, db_text(&known, row, U_DIGEST))) {
             continue;
         }
-        if ((kind = hold(at, c, &r, row, &held)) != IDA_OK) {
-            return kind;
-        }
-        if (held) {
+        cache_record_read(c->pool, e->item, item, CACHE_USER_FIELDS);
+        if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
             continue;
         }
-        person old = {.id = id}, new = {id, db_text(&r, row, S_UPN), db_text(&r, row, S_ANCHOR), 1,
-                                        number(&r, row, S_ENABLED) && !number(&r, row, S_GUEST)};
-        if (exists) {
-            old = (person){id, db_text(&r, row, U_UPN), db_text(&r, row, U_ANCHOR), 1, number(&r, row, U_ENABLED) && !number(&r, row, U_GUEST)};
-            old_ids[old_count++] = id;
+        person old = {.id = e->id}, new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1, counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
+        if (row >= 0) {
+            old = (person){e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
+                           counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
         }
-        born += !exists;
+        born += row < 0;
         census_add(&n, &old, &new);
-        ids[count++] = id;
+        add_row(&b, at, c, e, item, &known, row);
     }
-    if (!count) {
-        return IDA_OK;
+    if (kind || !b.count) {
+        return kind;
     }
     kind = census_before(&n, at, c);
     if (!kind) {
-        kind = put(at, c, cache_list(c->pool, ids, count), old_count ? cache_list(c->pool, old_ids, old_count) : NULL);
+        kind = write_batch(&b, at, c);
     }
     if (!kind) {
         kind = census_after(&n, at, c);
@@ -306,7 +349,7 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
     }
     kind = census_before(&n, at, c);
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
-        kind = by_list(at, c, in_order[i], list);
+        kind = cache_by_list(at, c, in_order[i], list);
     }
     if (!kind) {
         kind = census_after(&n, at, c);
@@ -337,6 +380,12 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     return kind ? kind : census_after(&n, at, c);
 }
 
+ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count)
+{
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    return cache_bulk(at, c, STMT_user_sign_ins, fixed, 2, rows, 4, count, NULL);
+}
+
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids)
 {
     db_result r;
@@ -344,6 +393,6 @@ ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids)
     if (kind || !r.rows) {
         return kind;
     }
-    kind = by_list(at, c, STMT_manager_of_these, ids);
-    return kind ? kind : by_list(at, c, STMT_manager_is_these, ids);
+    kind = cache_by_list(at, c, STMT_manager_of_these, ids);
+    return kind ? kind : cache_by_list(at, c, STMT_manager_is_these, ids);
 }

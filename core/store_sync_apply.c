@@ -5,10 +5,13 @@
 
 #include "core/store_cache.h"
 
-#define USERS_AT_ONCE 500
-#define GROUPS_AT_ONCE 200
-#define GONE_AT_ONCE 100
-#define MEMBERS_SLICE 5000
+#define PAGE 2000
+#define CHUNK 500
+#define GONE_CHUNK 100
+#define GONE_MEMBERS 5000
+#define DROP_MEMBERS 2000
+#define SLICES_PAGE 200 /* of at most 250 members */
+#define SLICES_CHUNK 8
 
 /* --- guard --- */
 
@@ -61,9 +64,6 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
             return sync_run_failed(c, b, kind);
         }
         limit = guard_limit(guard, cached);
-        if (i == 0 && cached == 0 && run->full) {
-            run->budget = CACHE_FIRST_BUDGET_MS;
-        }
         int none_left = i == 0 && cached > 0 && !seen && *deleted[i] >= cached;
         if ((guard && guard->accept) || summary->guard_stopped || (*deleted[i] <= limit && !none_left)) {
             continue;
@@ -90,102 +90,160 @@ static ida_kind guard_stop(sync_run *run, ida_ctx *c, const sync_summary *summar
     return kind ? kind : ida_fail(c, IDA_CONFLICT, "%s", summary->reason);
 }
 
-/* --- steps --- */
+/* --- pages of staging, chunk by chunk --- */
 
-typedef struct applying {
-    ida_kind (*apply)(cache_at *at, ida_ctx *c, const char *after, int limit, const char **last);
-    int limit;
-} applying;
-
-static ida_kind step_apply(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static const sync_entry *const *entries_of(apr_pool_t *pool, const db_result *r, int from, int to)
 {
-    const applying *a = cursor->baton;
-    const char *last;
-    ida_kind kind = a->apply(&run->at, c, cursor->id, a->limit, &last);
-    if (!kind && last) {
-        apr_cpystrn(cursor->id, last, sizeof cursor->id);
-        *more = 1;
+    const sync_entry **list = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *list);
+    sync_entry *entries = apr_pcalloc(pool, (apr_size_t)(to - from + 1) * sizeof *entries);
+    for (int row = from; row < to; row++) {
+        entries[row - from] = (sync_entry){.id = db_text(r, row, 0), .op = db_text(r, row, 1), .digest = db_text(r, row, 2), .item = db_text(r, row, 3)};
+        list[row - from] = &entries[row - from];
     }
-    return kind;
+    return list;
 }
 
-static ida_kind step_gone(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind apply_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
-    db_result r;
-    cache_at *at = &run->at;
-    int which = (int)cursor->count, count = 0, left = 0;
-    ida_kind kind = store_read(at->s, c, run->complete[which] ? streams[which].unseen : streams[which].named,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(at->started_at), DB_T(cursor->id), DB_I(GONE_AT_ONCE)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    const char **ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        const char *id = db_text(&r, row, 0);
-        if (!db_int(&r, row, 1)) {
-            ids[count++] = id;
-        } else if (which == 0) { /* written through meanwhile: the next run deletes it unless it sees it */
-            kind = store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_T("")), NULL);
-        }
-    }
-    *more = 1;
-    if (!kind && which == 1 && count) {
-        kind = cache_groups_empty(at, c, cache_list(c->pool, ids, count), MEMBERS_SLICE, &left);
-    }
-    if (kind || left) {
-        return kind; /* the same groups again */
-    }
-    apr_cpystrn(cursor->id, db_text(&r, r.rows - 1, 0), sizeof cursor->id);
-    return which == 0 ? cache_users_delete(at, c, ids, count) : cache_groups_delete(at, c, ids, count);
+    (void)again;
+    return cache_users_put(&run->at, c, entries_of(c->pool, r, from, to), to - from);
 }
 
-static ida_kind step_resolve(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind apply_groups(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
-    db_result r;
-    cache_at *at = &run->at;
-    int which = (int)cursor->count;
-    ida_kind kind = store_read(at->s, c, STMT_staged_ids,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cursor->id), DB_I(USERS_AT_ONCE),
-                                       DB_T(streams[which].name)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    const char **ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids);
-    for (int row = 0; row < r.rows; row++) {
-        ids[row] = db_text(&r, row, 0);
-    }
-    const char *list = cache_list(c->pool, ids, r.rows);
-    apr_cpystrn(cursor->id, ids[r.rows - 1], sizeof cursor->id);
-    *more = 1;
-    if (which == 1) {
-        return cache_groups_resolve(at, c, list);
-    }
-    kind = cache_users_resolve(at, c, list);
-    return kind ? kind : cache_members_resolve(at, c, list);
+    (void)again;
+    return cache_groups_put(&run->at, c, entries_of(c->pool, r, from, to), to - from, NULL);
 }
 
-static ida_kind step_sign_ins(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind apply_users_gone(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
-    db_result r;
-    cache_at *at = &run->at;
-    ida_kind kind = store_read(at->s, c, STMT_staged_sign_ins,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cursor->id), DB_I(USERS_AT_ONCE)), &r);
-    if (kind || !r.rows) {
-        return kind;
+    (void)again;
+    return cache_gone(&run->at, c, 0, cache_column(c->pool, r, 0, from, to), to - from);
+}
+
+static ida_kind apply_groups_gone(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    const char **ids = cache_column(c->pool, r, 0, from, to);
+    ida_kind kind = cache_members_drop(&run->at, c, cache_list(c->pool, ids, to - from), 1, GONE_MEMBERS, again);
+    return kind || *again ? kind : cache_gone(&run->at, c, 1, ids, to - from);
+}
+
+static const char *ids_of(ida_ctx *c, const db_result *r, int from, int to)
+{
+    return cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from);
+}
+
+static ida_kind resolve_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    const char *ids = ids_of(c, r, from, to);
+    (void)again;
+    ida_kind kind = cache_users_resolve(&run->at, c, ids);
+    return kind ? kind : cache_members_resolve(&run->at, c, ids);
+}
+
+static ida_kind resolve_groups(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    (void)again;
+    return cache_groups_resolve(&run->at, c, ids_of(c, r, from, to));
+}
+
+static ida_kind apply_sign_ins(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    const char **rows = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 4 * sizeof *rows);
+    (void)again;
+    for (int row = from; row < to; row++) {
+        const char **out = rows + 4 * (row - from);
+        out[0] = db_text(r, row, 0);
+        cache_record_read(c->pool, db_text(r, row, 1), out + 1, 3);
     }
-    const char **ids = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *ids);
+    return cache_sign_ins(&run->at, c, rows, to - from);
+}
+
+static ida_kind begin_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    (void)again;
+    return cache_lists_begin(&run->at, c, ids_of(c, r, from, to));
+}
+
+static ida_kind apply_slices(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
     int count = 0;
-    for (int row = 0; row < r.rows; row++) {
-        if (db_int(&r, row, 1)) {
-            ids[count++] = db_text(&r, row, 0);
+    (void)again;
+    for (int row = from; row < to; row++) {
+        count += cache_record_count(db_text(r, row, 2));
+    }
+    const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs), **members = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *members);
+    count = 0;
+    for (int row = from; row < to; row++) {
+        int some = cache_record_count(db_text(r, row, 2));
+        cache_record_read(c->pool, db_text(r, row, 2), members, some);
+        for (int i = 0; i < some; i++) {
+            pairs[2 * count] = db_text(r, row, 0);
+            pairs[2 * count++ + 1] = members[i];
         }
     }
-    apr_cpystrn(cursor->id, db_text(&r, r.rows - 1, 0), sizeof cursor->id);
-    *more = 1;
-    return count ? store_write(at->s, c, STMT_user_sign_ins,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))), NULL)
-                 : IDA_OK;
+    return cache_members_add(&run->at, c, pairs, count);
 }
+
+/* Rows come sorted by group: each group once, as a list. */
+static const char *groups_of(apr_pool_t *pool, const db_result *r, int from, int to)
+{
+    const char **ids = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *ids);
+    int count = 0;
+    for (int row = from; row < to; row++) {
+        const char *id = db_text(r, row, 0);
+        if (!count || strcmp(ids[count - 1], id) != 0) {
+            ids[count++] = id;
+        }
+    }
+    return cache_list(pool, ids, count);
+}
+
+static ida_kind apply_changes(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    cache_at *at = &run->at;
+    db_result known;
+    const char *groups = groups_of(c->pool, r, from, to), **pairs[2];
+    apr_hash_t *cached = apr_hash_make(c->pool);
+    int counts[2] = {0, 0};
+    (void)again;
+    ida_kind kind = store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(groups)), &known);
+    for (int row = 0; !kind && row < known.rows; row++) {
+        apr_hash_set(cached, db_text(&known, row, 0), APR_HASH_KEY_STRING, "");
+    }
+    pairs[0] = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 2 * sizeof **pairs);
+    pairs[1] = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 2 * sizeof **pairs);
+    for (int row = from; !kind && row < to; row++) {
+        int removed = strcmp(db_text(r, row, 2), "remove") == 0;
+        if (apr_hash_get(cached, db_text(r, row, 0), APR_HASH_KEY_STRING)) {
+            pairs[removed][2 * counts[removed]] = db_text(r, row, 0);
+            pairs[removed][2 * counts[removed]++ + 1] = db_text(r, row, 1);
+        }
+    }
+    if (!kind && counts[1]) {
+        kind = cache_members_remove(at, c, pairs[1], counts[1]);
+    }
+    if (!kind && counts[0]) {
+        kind = cache_members_add(at, c, pairs[0], counts[0]);
+    }
+    if (!kind) {
+        kind = cache_by_list(at, c, STMT_group_recount, groups);
+    }
+    return kind ? kind : cache_by_list(at, c, STMT_group_touch, groups); /* the next whole list is taken in full */
+}
+
+static ida_kind finish_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    const char **pairs = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 2 * sizeof *pairs);
+    for (int row = from; row < to; row++) {
+        pairs[2 * (row - from)] = db_text(r, row, 0);
+        pairs[2 * (row - from) + 1] = db_text(r, row, 1);
+    }
+    ida_kind kind = cache_members_drop(&run->at, c, ids_of(c, r, from, to), 0, DROP_MEMBERS, again);
+    return kind || *again ? kind : cache_groups_finish(&run->at, c, pairs, to - from);
+}
+
+/* --- steps --- */
 
 static ida_kind step_settle(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
 {
@@ -198,8 +256,7 @@ static ida_kind step_late(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     const cache_at *at = &run->at;
     (void)cursor;
     (void)more;
-    ida_kind kind = store_write(at->s, c, STMT_staging_late_manager, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)), NULL);
-    return kind ? kind : store_write(at->s, c, STMT_staging_late, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
+    return store_write(at->s, c, STMT_staging_late, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
 }
 
 typedef struct ending {
@@ -227,38 +284,32 @@ static ida_kind analyze(sync_run *run, ida_ctx *c, db_statement statement)
     return sync_run_failed(c, b, store_read(run->at.s, b, statement, DB_NONE, NULL));
 }
 
+static const sync_pages sign_ins_pages = {STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins};
+
 /* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew means its new
- * owner; a crash at any point is repaired by the same items again, since the tokens come last. */
-static ida_kind apply_all(sync_run *run, ida_ctx *c, const ending *end)
+ * owner; a crash at any point is repaired by the same items again, since the tokens come last. What a list does not name goes when all that
+ * names members has been applied: nobody is without a group in between. */
+static ida_kind apply_all(sync_run *run, ida_ctx *c)
 {
-    static const applying users = {cache_users_apply, USERS_AT_ONCE}, groups = {cache_groups_apply, GROUPS_AT_ONCE};
-    const struct {
-        sync_step step;
-        sync_cursor cursor;
-    } phases[] = {
-        {step_apply, {.baton = &users}},  {step_gone, {.count = 0}},    {step_apply, {.baton = &groups}},
-        {step_gone, {.count = 1}},        {step_resolve, {.count = 0}}, {step_resolve, {.count = 1}},
-        {step_sign_ins, {.count = 0}},
+    const char *whole = run->full ? "full" : "";
+    const sync_pages phases[] = {
+        {STMT_staged_users, 1, PAGE, CHUNK, NULL, apply_users},
+        {run->complete[0] ? STMT_unseen_user : STMT_named_user, 1, PAGE, GONE_CHUNK, NULL, apply_users_gone},
+        {STMT_staged_groups, 1, PAGE, CHUNK, NULL, apply_groups},
+        {run->complete[1] ? STMT_unseen_group : STMT_named_group, 1, PAGE, GONE_CHUNK, NULL, apply_groups_gone},
+        {STMT_staged_ids, 1, PAGE, CHUNK, "user", resolve_users},
+        {STMT_staged_ids, 1, PAGE, CHUNK, "group", resolve_groups},
+        sign_ins_pages,
+        {STMT_staged_lists, 1, PAGE, CHUNK, whole, begin_lists},
+        {STMT_staged_slices, 2, SLICES_PAGE, SLICES_CHUNK, NULL, apply_slices},
+        {STMT_staged_changes, 2, PAGE, CHUNK, NULL, apply_changes},
+        {STMT_staged_lists, 1, PAGE, GONE_CHUNK, whole, finish_lists},
     };
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-        sync_cursor cursor = phases[i].cursor;
-        ida_kind kind = sync_run_phase(run, c, phases[i].step, &cursor);
-        if (!kind && run->full && phases[i].step == step_apply) {
-            kind = analyze(run, c, STMT_analyze_entries);
-        }
-        if (kind) {
-            return kind;
-        }
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof phases / sizeof *phases; i++) {
+        kind = sync_run_pages(run, c, &phases[i]);
     }
-    ida_kind kind = cache_lists_apply(run, c);
-    if (!kind && run->full) {
-        kind = analyze(run, c, STMT_analyze_members);
-    }
-    if (!kind) {
-        kind = cache_changes_apply(run, c);
-    }
-    sync_cursor last = {.baton = end};
-    return kind ? kind : sync_run_phase(run, c, step_end, &last);
+    return kind;
 }
 
 static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
@@ -277,15 +328,20 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
     return sync_run_failed(c, b, kind);
 }
 
-ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard, int sign_ins, sync_summary *summary)
+/* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */
+static ida_kind commit_first(sync_run *run, ida_ctx *c)
 {
-    const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
-    sync_cursor settle = {0}, late = {0};
-    *summary = (sync_summary){0};
-    ida_kind kind = sync_run_flush(run, c);
+    ida_kind kind = sync_load_end(run, c);
     if (!kind) {
-        kind = sync_run_phase(run, c, step_late, &late);
+        kind = sync_run_pages(run, c, &sign_ins_pages);
     }
+    return kind ? kind : sync_run_analyze(run, c);
+}
+
+static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard, sync_summary *summary)
+{
+    sync_cursor settle = {0}, late = {0};
+    ida_kind kind = sync_run_phase(run, c, step_late, &late);
     if (!kind) {
         kind = analyze(run, c, STMT_analyze_staging);
     }
@@ -298,9 +354,22 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
     if (!kind) {
         kind = sync_run_phase(run, c, step_settle, &settle);
     }
+    return kind ? kind : apply_all(run, c);
+}
+
+ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard, int sign_ins, sync_summary *summary)
+{
+    const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
+    sync_cursor last = {.baton = &end};
+    *summary = (sync_summary){0};
+    ida_kind kind = sync_run_flush(run, c);
     if (!kind) {
-        kind = apply_all(run, c, &end);
+        kind = run->at.first ? commit_first(run, c) : commit_staged(run, c, guard, summary);
     }
+    if (!kind) {
+        kind = sync_run_phase(run, c, step_end, &last);
+    }
+    sync_run_room(run, c, SYNC_USUAL_KB);
     if (!kind) {
         kind = summarize(run, c, summary);
     }

@@ -1,4 +1,4 @@
-/* Owns the form in which entries wait in staging: JSON with the keys that the cache is searched by, cleaned of what a hostile directory may
+/* Owns the form in which entries wait in staging: records with the keys that the cache is searched by, cleaned of what a hostile directory may
  * send. Must not know statements or transactions. */
 #include <apr_strings.h>
 #include <openssl/sha.h>
@@ -9,69 +9,90 @@
 #include "core/store_cache.h"
 #include "core/text.h"
 
-void cache_text_begin(cache_text *t, apr_pool_t *pool, const char *first)
-{
-    *t = (cache_text){.pool = pool, .room = 1024, .bytes = apr_palloc(pool, 1024)};
-    t->bytes[0] = '\0';
-    cache_text_add(t, first);
-}
+/* --- records --- */
 
-static char *reserve(cache_text *t, size_t more)
+/* Each text as its length, a colon, its bytes; "-" for NULL. */
+const char *cache_record(apr_pool_t *pool, const char *const *fields, int count)
 {
-    if (t->len + more + 1 > t->room) {
-        size_t room = (t->len + more + 1) * 2;
-        char *bytes = apr_palloc(t->pool, room);
-        memcpy(bytes, t->bytes, t->len);
-        t->bytes = bytes;
-        t->room = room;
+    size_t room = 1;
+    for (int i = 0; i < count; i++) {
+        room += fields[i] ? strlen(fields[i]) + 12 : 1;
     }
-    return t->bytes + t->len;
-}
-
-void cache_text_add(cache_text *t, const char *text)
-{
-    size_t len = strlen(text);
-    memcpy(reserve(t, len), text, len + 1);
-    t->len += len;
-}
-
-void cache_text_string(cache_text *t, const char *text)
-{
-    static const char hex[] = "0123456789abcdef";
-    char *out = reserve(t, strlen(text) * 6 + 2);
-    char *p = out;
-    *p++ = '"';
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        if (ch < 0x20) {
-            memcpy(p, "\\u00", 4);
-            p[4] = hex[ch >> 4];
-            p[5] = hex[ch & 15];
-            p += 6;
+    char *record = apr_palloc(pool, room), *p = record;
+    for (int i = 0; i < count; i++) {
+        if (!fields[i]) {
+            *p++ = '-';
             continue;
         }
-        if (ch == '"' || ch == '\\') {
-            *p++ = '\\';
+        size_t len = strlen(fields[i]);
+        char digits[12];
+        int n = 0;
+        for (size_t left = len; left || !n; left /= 10) {
+            digits[n++] = (char)('0' + left % 10);
         }
-        *p++ = (char)ch;
+        while (n) {
+            *p++ = digits[--n];
+        }
+        *p++ = ':';
+        memcpy(p, fields[i], len);
+        p += len;
     }
-    *p++ = '"';
     *p = '\0';
-    t->len += (size_t)(p - out);
+    return record;
 }
 
-const char *cache_list(apr_pool_t *pool, const char *const *items, int count)
+/* Moves over one text; 0 at the end, also of a damaged record. `end` bounds it. */
+static int next_text(char **at, const char *end, char **text, size_t *len)
 {
-    cache_text t;
-    cache_text_begin(&t, pool, "[");
-    for (int i = 0; i < count; i++) {
-        if (i) {
-            cache_text_add(&t, ",");
-        }
-        cache_text_string(&t, items[i]);
+    size_t length = 0;
+    char *p = *at;
+    *text = NULL;
+    *len = 0;
+    if (p < end && *p == '-') {
+        *at = p + 1;
+        return 1;
     }
-    cache_text_add(&t, "]");
-    return t.bytes;
+    while (p < end && *p >= '0' && *p <= '9' && length <= (size_t)(end - p)) {
+        length = length * 10 + (size_t)(*p++ - '0');
+    }
+    if (p == *at || p >= end || *p != ':' || length > (size_t)(end - p - 1)) {
+        return 0;
+    }
+    *text = p + 1;
+    *len = length;
+    *at = p + 1 + length;
+    return 1;
+}
+
+/* The texts end where the next length begins: each is ended when that one has been read. */
+void cache_record_read(apr_pool_t *pool, const char *record, const char **fields, int max)
+{
+    size_t size = record ? strlen(record) : 0, len;
+    char *at = apr_pstrmemdup(pool, record ? record : "", size), *end = at + size, *text, *close = NULL;
+    int good = 1;
+    memset(fields, 0, (size_t)max * sizeof *fields);
+    for (int i = 0; i < max && good; i++) {
+        good = next_text(&at, end, &text, &len);
+        if (close) {
+            *close = '\0';
+        }
+        close = text ? text + len : NULL;
+        fields[i] = text;
+    }
+    if (close) {
+        *close = '\0';
+    }
+}
+
+int cache_record_count(const char *record)
+{
+    char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text; /* only read */
+    size_t len;
+    int count = 0;
+    while (next_text(&at, end, &text, &len)) {
+        count++;
+    }
+    return count;
 }
 
 char *cache_digest(apr_pool_t *pool, const char *bytes, size_t len)
@@ -120,33 +141,13 @@ static const char *searchable(apr_pool_t *pool, const char *name)
     return text ? cache_key(pool, ida_fold_search(pool, text)) : NULL;
 }
 
-static void put(cache_text *t, const char *member, const char *text)
-{
-    if (text) {
-        cache_text_add(t, t->len > 1 ? ",\"" : "\"");
-        cache_text_add(t, member);
-        cache_text_add(t, "\":");
-        cache_text_string(t, text);
-    }
-}
-
-static void put_text(cache_text *t, const char *member, const char *text)
-{
-    put(t, member, clean(t->pool, text, CACHE_TEXT_MAX));
-}
-
-static void put_number(cache_text *t, const char *member, int64_t number)
-{
-    cache_text_add(t, ida_printf(t->pool, "%s\"%s\":%lld", t->len > 1 ? "," : "", member, (long long)number));
-}
-
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Sorted and each once, so that the order in which a server names values does not make an entry look changed. */
-static void put_set(cache_text *t, const char *member, const char **items, int count)
+static const char *set_of(apr_pool_t *pool, const char **items, int count)
 {
     int kept = 0;
     qsort(items, (size_t)count, sizeof *items, by_text);
@@ -155,8 +156,7 @@ static void put_set(cache_text *t, const char *member, const char **items, int c
             items[kept++] = items[i];
         }
     }
-    cache_text_add(t, ida_printf(t->pool, "%s\"%s\":", t->len > 1 ? "," : "", member));
-    cache_text_add(t, cache_list(t->pool, items, kept));
+    return cache_record(pool, items, kept);
 }
 
 static int length(const char *const *list)
@@ -168,100 +168,83 @@ static int length(const char *const *list)
     return count;
 }
 
+static const char *number(apr_pool_t *pool, int64_t value)
+{
+    return value == 0 ? "0" : value == 1 ? "1" : ida_printf(pool, "%lld", (long long)value);
+}
+
 const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
 {
-    const struct {
-        const char *member, *text;
-    } texts[] = {
-        {"upn", user->upn},         {"mail", user->mail},         {"display_name", user->display_name}, {"given_name", user->given_name},
-        {"surname", user->surname}, {"department", user->department}, {"job_title", user->job_title},    {"company", user->company},
-        {"office", user->office},   {"city", user->city},         {"country", user->country},           {"employee_id", user->employee_id},
-        {"dn", user->dn},           {"stamp", user->stamp},       {"manager_id", user->manager_id},
-    };
-    const struct {
-        const char *member;
-        int64_t number;
-    } numbers[] = {
-        {"enabled", user->enabled != 0},
-        {"guest", user->guest != 0},
-        {"created_at", user->created_at},
-        {"last_sign_in_at", user->last_sign_in_at}, /* these three: not when untold */
-        {"last_noninteractive_at", user->last_noninteractive_at},
-        {"last_success_at", user->last_success_at},
-    };
-    const size_t told = sizeof numbers / sizeof *numbers - (user->sign_ins_untold ? 3 : 0);
-    int further = length(user->addresses), count = 0;
-    const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
-    const char *words[] = {user->display_name, user->given_name, user->surname, user->upn, user->mail}, *name_key = NULL, *department_key = NULL;
+    const char *words[] = {user->display_name, user->given_name, user->surname, user->upn, user->mail};
     const int word_count = sizeof words / sizeof *words;
-    const char *upn_key = folded(pool, user->upn), *mail_key = folded(pool, user->mail);
     for (int i = 0; i < word_count; i++) {
         words[i] = clean(pool, words[i], CACHE_TEXT_MAX);
     }
-    name_key = ida_name_key(pool, words[0]);
-    department_key = ida_name_key(pool, clean(pool, user->department, CACHE_TEXT_MAX));
-    cache_text t;
-    cache_text_begin(&t, pool, "{");
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        put_text(&t, texts[i].member, texts[i].text);
+#define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
+    const char *fields[CACHE_USER_FIELDS] = {
+        TEXT(upn), TEXT(mail), TEXT(display_name), TEXT(given_name), TEXT(surname), TEXT(department), TEXT(job_title), TEXT(company), TEXT(office), TEXT(city),
+        TEXT(country), TEXT(employee_id), TEXT(dn), TEXT(stamp), TEXT(manager_id),
+        [CACHE_USER_enabled] = number(pool, user->enabled != 0),
+        [CACHE_USER_guest] = number(pool, user->guest != 0),
+        [CACHE_USER_created_at] = number(pool, user->created_at),
+        [CACHE_USER_upn_key] = folded(pool, user->upn),
+        [CACHE_USER_name_key] = ida_name_key(pool, words[0]),
+        [CACHE_USER_department_key] = ida_name_key(pool, clean(pool, user->department, CACHE_TEXT_MAX)),
+        [CACHE_USER_search_key] = ida_search_words(pool, words, word_count),
+        [CACHE_USER_dn_key] = cache_key(pool, user->dn_key),
+        [CACHE_USER_anchor] = cache_key(pool, user->anchor),
+        [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
+        [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold) : NULL,
+    };
+#undef TEXT
+    fields[CACHE_USER_mail_key] = user->mail && user->upn && strcmp(user->mail, user->upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, user->mail);
+    if (!fields[CACHE_USER_name_key]) {
+        fields[CACHE_USER_name_key] = "";
     }
-    for (size_t i = 0; i < told; i++) {
-        put_number(&t, numbers[i].member, numbers[i].number);
+    if (!user->sign_ins_untold) {
+        fields[CACHE_USER_last_sign_in_at] = number(pool, user->last_sign_in_at);
+        fields[CACHE_USER_last_noninteractive_at] = number(pool, user->last_noninteractive_at);
+        fields[CACHE_USER_last_success_at] = number(pool, user->last_success_at);
     }
-    put(&t, "upn_key", upn_key);
-    put(&t, "mail_key", mail_key);
-    put(&t, "name_key", name_key ? name_key : "");
-    put(&t, "department_key", department_key);
-    put(&t, "search_key", ida_search_words(pool, words, word_count));
-    put(&t, "dn_key", cache_key(pool, user->dn_key));
-    put(&t, "anchor", cache_key(pool, user->anchor));
-    put(&t, "manager_ref", cache_key(pool, user->manager_dn_key));
+    int further = length(user->addresses), count = 0;
+    const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
     for (int i = -2; i < further; i++) {
-        const char *address = i == -2 ? upn_key : i == -1 ? mail_key : folded(pool, user->addresses[i]);
+        const char *address = i == -2 ? fields[CACHE_USER_upn_key] : i == -1 ? fields[CACHE_USER_mail_key] : folded(pool, user->addresses[i]);
         if (address) {
             addresses[count++] = address;
         }
     }
-    put_set(&t, "addresses", addresses, count);
-    if (user->manager_untold) {
-        put_number(&t, "manager_untold", user->manager_untold);
-    }
+    fields[CACHE_USER_addresses] = set_of(pool, addresses, count);
     if (user->licenses) {
-        int names = length(user->licenses), named = 0;
+        int names = length(user->licenses), told = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
         for (int i = 0; i < names; i++) {
             const char *name = cache_key(pool, user->licenses[i]);
             if (name) {
-                licenses[named++] = name;
+                licenses[told++] = name;
             }
         }
-        put_set(&t, "licenses", licenses, named);
+        fields[CACHE_USER_licenses] = set_of(pool, licenses, told);
     }
-    cache_text_add(&t, "}");
-    return t.bytes;
+    return cache_record(pool, fields, CACHE_USER_FIELDS);
 }
 
-const char *cache_group_item(apr_pool_t *pool, const sync_group *group, int members, const char *list)
+const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const char *list)
 {
-    const char *name = clean(pool, group->name, CACHE_TEXT_MAX);
-    const char *name_key = searchable(pool, name);
-    cache_text t;
-    cache_text_begin(&t, pool, "{");
-    put(&t, "name", name ? name : group->id);
-    put(&t, "name_key", name_key ? name_key : "");
-    put(&t, "kind", group->kind ? group->kind : "security");
-    put_text(&t, "description", group->description);
-    put_text(&t, "dn", group->dn);
-    put_text(&t, "rule", group->rule);
-    put_text(&t, "stamp", group->stamp);
-    put(&t, "dn_key", cache_key(pool, group->dn_key));
-    put(&t, "list", list);
-    put_number(&t, "synced", group->synced != 0);
-    if (members >= 0) {
-        put_number(&t, "members", members);
-    }
-    cache_text_add(&t, "}");
-    return t.bytes;
+    const char *name = clean(pool, group->name, CACHE_TEXT_MAX), *name_key = searchable(pool, name);
+    const char *const fields[CACHE_GROUP_FIELDS] = {
+        [CACHE_GROUP_name] = name ? name : group->id,
+        [CACHE_GROUP_name_key] = name_key ? name_key : "",
+        [CACHE_GROUP_kind] = group->kind ? group->kind : "security",
+        [CACHE_GROUP_description] = clean(pool, group->description, CACHE_TEXT_MAX),
+        [CACHE_GROUP_dn] = clean(pool, group->dn, CACHE_TEXT_MAX),
+        [CACHE_GROUP_dn_key] = cache_key(pool, group->dn_key),
+        [CACHE_GROUP_rule] = clean(pool, group->rule, CACHE_TEXT_MAX),
+        [CACHE_GROUP_stamp] = clean(pool, group->stamp, CACHE_TEXT_MAX),
+        [CACHE_GROUP_synced] = number(pool, group->synced != 0),
+        [CACHE_GROUP_list] = list,
+    };
+    return cache_record(pool, fields, CACHE_GROUP_FIELDS);
 }
 
 const char *cache_member_item(apr_pool_t *pool, const sync_member *member)

@@ -1,21 +1,18 @@
-/* Owns a run's way into staging: its number, its buffer, the short transactions that empty the buffer; and the state of syncs. Must not know
- * what staged items mean for the cache. */
+/* Owns a run: its number, its buffer, the short transactions that empty the buffer into staging, the pages in which staging is read again; and the
+ * state of syncs. Must not know what entries mean for the cache. */
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/store_cache.h"
 
-#define BUFFER_ITEMS 500
-#define BUFFER_BYTES (1024 * 1024)
-#define SLICE_MEMBERS 1000
-#define EMPTY_SLICE 2000
-
-typedef struct sync_entry {
-    const char *kind, *id, *sub, *op, *digest, *item;
-    int64_t seq;
-    struct sync_entry *next;
-} sync_entry;
+#define BUFFER_ITEMS 2000
+#define BUFFER_BYTES (2 * 1024 * 1024)
+#define FIRST_BYTES (8 * 1024 * 1024) /* in a first load the tables' pages should be written few times, and nobody wait for seconds */
+#define SLICE_WEIGHT 3                /* rows a byte: members are short */
+#define SLICE_MEMBERS 250
+#define EMPTY_SLICE 5000
 
 /* --- state --- */
 
@@ -98,60 +95,209 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
     return kind;
 }
 
+typedef struct paging {
+    const sync_pages *pages;
+    db_result r;
+} paging;
+
+/* cursor->count is the next row of the page. */
+static ida_kind step_page(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
+    const paging *p = cursor->baton;
+    int from = (int)cursor->count, to = from + p->pages->chunk < p->r.rows ? from + p->pages->chunk : p->r.rows, again = 0;
+    ida_kind kind = p->pages->apply(run, c, &p->r, from, to, &again);
+    cursor->count = again ? from : to;
+    *more = cursor->count < p->r.rows;
+    return kind;
+}
+
+ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
+{
+    const cache_at *at = &run->at;
+    char id[CACHE_ID_MAX + 1] = "", sub[CACHE_KEY_MAX + 100] = "";
+    ida_kind kind;
+    paging p = {.pages = pages};
+    do {
+        apr_pool_clear(run->page_pool);
+        ida_ctx *reading = ida_ctx_make(c->env, run->page_pool);
+        db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(id), DB_I(pages->rows), DB_T(sub), DB_T(pages->which)};
+        size_t count = pages->keys == 2 ? 6 : 5;
+        if (pages->which) {
+            args[count++] = (db_arg)DB_T(pages->which);
+        }
+        kind = sync_run_failed(c, reading, store_read(at->s, reading, pages->read, args, count, &p.r));
+        if (kind || !p.r.rows) {
+            return kind;
+        }
+        apr_cpystrn(id, db_text(&p.r, p.r.rows - 1, 0), sizeof id);
+        if (pages->keys == 2) {
+            apr_cpystrn(sub, db_text(&p.r, p.r.rows - 1, 1), sizeof sub);
+        }
+        sync_cursor cursor = {.baton = &p};
+        kind = sync_run_phase(run, c, step_page, &cursor);
+    } while (!kind && p.r.rows == pages->rows);
+    return kind;
+}
+
 /* --- the buffer --- */
 
 static void buffer_clear(sync_run *run)
 {
     apr_pool_clear(run->buffer_pool);
     run->index = apr_hash_make(run->buffer_pool);
-    run->first = run->last = NULL;
+    run->head = run->last = NULL;
     run->buffered = 0;
     run->bytes = 0;
 }
 
-static ida_kind step_flush(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static int is(const char *a, const char *b)
 {
-    (void)more;
-    const cache_at *at = &run->at;
-    return store_write(at->s, c, STMT_staging_put,
-                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T((const char *)cursor->baton)), NULL);
+    return strcmp(a, b) == 0;
 }
 
-ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
+/* What the cache holds already is noted, not carried along. */
+static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const char *kind_name, db_statement digests)
 {
-    if (!run->buffered) {
-        return IDA_OK;
-    }
-    cache_text t;
-    cache_text_begin(&t, run->buffer_pool, "[");
-    for (const sync_entry *e = run->first; e; e = e->next) {
-        const char *const strings[] = {e->kind, e->id, e->sub, e->op};
-        cache_text_add(&t, e == run->first ? "[" : ",[");
-        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-            cache_text_string(&t, strings[i]);
-            cache_text_add(&t, ",");
+    const cache_at *at = &run->at;
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * sizeof *ids);
+    db_result r;
+    int count = 0;
+    for (const sync_entry *e = run->head; e; e = e->next) {
+        if (is(e->op, "put") && is(e->kind, kind_name) && *e->digest) {
+            ids[count++] = e->id;
         }
-        cache_text_add(&t, ida_printf(run->buffer_pool, "%lld,", (long long)e->seq));
-        cache_text_string(&t, e->digest ? e->digest : "");
-        cache_text_add(&t, ",");
-        cache_text_add(&t, e->item ? e->item : "null");
-        cache_text_add(&t, "]");
     }
-    cache_text_add(&t, "]");
-    sync_cursor cursor = {.baton = t.bytes};
-    ida_kind kind = sync_run_phase(run, c, step_flush, &cursor);
-    if (!kind) {
-        buffer_clear(run);
+    ida_kind kind = count ? store_read(at->s, c, digests, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r) : IDA_OK;
+    for (int row = 0; count && !kind && row < r.rows; row++) {
+        sync_entry *e = apr_hash_get(run->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
+        if (e && is(e->digest, db_text(&r, row, 1))) {
+            e->op = "same";
+            e->item = NULL;
+        }
     }
     return kind;
 }
 
-static int buffered(const sync_run *run, const char *kind, const char *id)
+/* Slices of lists that are in the cache, or that another list replaced, need not be staged. */
+static int wanted(sync_run *run, ida_ctx *c, const sync_entry *e)
 {
-    return apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, kind, "\1", id, "\1", NULL), APR_HASH_KEY_STRING) != NULL;
+    if (!is(e->kind, "members")) {
+        return 1;
+    }
+    const sync_entry *list = apr_hash_get(run->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
+    return list && list->seq == e->seq && is(list->op, "put");
 }
 
-/* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging. */
+/* What an earlier item said of the manager goes over to one that says nothing; of one found unchanged the cache knows it. */
+static void take_manager(sync_run *run, sync_entry *e, const char *op, const char *earlier)
+{
+    const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
+    cache_record_read(run->buffer_pool, e->item, item, CACHE_USER_FIELDS);
+    cache_record_read(run->buffer_pool, earlier, before, CACHE_USER_FIELDS);
+    if (is(op, "same")) {
+        item[CACHE_USER_manager_untold] = ida_printf(run->buffer_pool, "%d", CACHE_MANAGER_KEPT);
+    } else if (!before[CACHE_USER_manager_untold]) {
+        item[CACHE_USER_manager_id] = before[CACHE_USER_manager_id];
+        item[CACHE_USER_manager_untold] = NULL;
+        e->untold = 0;
+    } else {
+        return;
+    }
+    e->item = cache_record(run->buffer_pool, item, CACHE_USER_FIELDS);
+    e->digest = cache_digest(run->buffer_pool, e->item, strlen(e->item));
+}
+
+static ida_kind keep_managers(sync_run *run, ida_ctx *c)
+{
+    const cache_at *at = &run->at;
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * sizeof *ids);
+    apr_hash_t *staged = apr_hash_make(c->pool);
+    db_result r;
+    int count = 0;
+    for (const sync_entry *e = run->head; e; e = e->next) {
+        if (e->untold) {
+            ids[count++] = e->id;
+        }
+    }
+    ida_kind kind = count ? store_read(at->s, c, STMT_told_before, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))), &r)
+                          : IDA_OK;
+    for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
+        const char *id = db_text(&r, row, 0);
+        sync_entry *e = apr_hash_get(run->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+        if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
+            take_manager(run, e, db_text(&r, row, 1), db_text(&r, row, 2));
+        }
+        apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
+    }
+    return kind;
+}
+
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const char *kind)
+{
+    enum { COLUMNS = 7 };
+    cache_at *at = &run->at;
+    int rows = 0;
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
+    const char **values = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * COLUMNS * sizeof *values);
+    for (const sync_entry *e = run->head; e; e = e->next) {
+        if (kind ? is(e->kind, kind) : wanted(run, c, e)) {
+            const char *const row[COLUMNS] = {e->kind, e->id, e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq), e->digest, e->item};
+            memcpy(values + COLUMNS * rows++, row, sizeof row);
+        }
+    }
+    return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, rows, NULL);
+}
+
+static ida_kind into_staging(sync_run *run, ida_ctx *c)
+{
+    ida_kind kind = keep_managers(run, c);
+    if (!kind) {
+        kind = skip_unchanged(run, c, "user", STMT_user_digests);
+    }
+    if (!kind) {
+        kind = skip_unchanged(run, c, "group", STMT_group_digests);
+    }
+    return kind ? kind : sync_run_stage(run, c, NULL);
+}
+
+ida_kind sync_run_analyze(sync_run *run, ida_ctx *c)
+{
+    static const db_statement statements[] = {STMT_analyze_entries, STMT_analyze_members};
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof statements / sizeof *statements; i++) {
+        ida_ctx *b = sync_run_batch(run, c);
+        kind = sync_run_failed(c, b, store_read(run->at.s, b, statements[i], DB_NONE, NULL));
+    }
+    return kind;
+}
+
+static ida_kind step_flush(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
+    (void)cursor;
+    (void)more;
+    return run->at.first ? sync_load_entries(run, c) : into_staging(run, c);
+}
+
+ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
+{
+    sync_cursor cursor = {0};
+    if (!run->buffered) {
+        return IDA_OK;
+    }
+    ida_kind kind = sync_run_phase(run, c, step_flush, &cursor);
+    if (kind) {
+        return kind;
+    }
+    buffer_clear(run);
+    if (!run->at.first || ++run->flushes < run->analyze_at) {
+        return IDA_OK;
+    }
+    run->analyze_at = run->flushes * 4; /* tables that grow from nothing */
+    return sync_run_analyze(run, c);
+}
+
+/* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging; "present" says less than an
+ * entry, and a group told without members says nothing of the list before it. */
 static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq, const char *digest, const char *item)
 {
     const char *key = apr_pstrcat(run->buffer_pool, kind, "\1", id, "\1", sub, NULL);
@@ -159,19 +305,20 @@ static void stage(sync_run *run, const char *kind, const char *id, const char *s
     if (!e) {
         e = apr_pcalloc(run->buffer_pool, sizeof *e);
         apr_hash_set(run->index, key, APR_HASH_KEY_STRING, e);
-        *(run->last ? &run->last->next : &run->first) = e;
+        *(run->last ? &run->last->next : &run->head) = e;
         run->last = e;
         run->buffered++;
-    } else if (strcmp(op, "present") == 0 && strcmp(e->op, "put") == 0) {
+    } else if (is(op, "present") && !is(e->op, "delete")) {
         return;
     }
-    run->bytes += strlen(key) + (item ? strlen(item) : 0);
-    *e = (sync_entry){kind, id, sub, op, digest, item, seq, e->next};
+    run->bytes += strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
+    *e = (sync_entry){.kind = kind, .id = id, .sub = sub, .op = op, .digest = digest, .item = item, .seq = seq > 0 ? seq : e->seq, .next = e->next};
 }
 
 static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
 {
-    return run->buffered >= BUFFER_ITEMS || run->bytes >= BUFFER_BYTES ? sync_run_flush(run, c) : IDA_OK;
+    int full = run->at.first ? run->bytes >= FIRST_BYTES : run->buffered >= BUFFER_ITEMS || run->bytes >= BUFFER_BYTES;
+    return full ? sync_run_flush(run, c) : IDA_OK;
 }
 
 static ida_kind id_check(ida_ctx *c, const char *id)
@@ -191,64 +338,98 @@ ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
         return kind;
     }
     sync_user told = *user;
-    told.manager_untold = user->manager_untold ? (run->full ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT) : 0;
-    /* An earlier item of the run may have told the manager: the two meet in staging, where they are made one. */
-    if (user->manager_untold && buffered(run, "user", user->id)) {
-        kind = sync_run_flush(run, c);
+    /* In a first load the cache's manager is what the run told. */
+    told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
+    apr_pool_clear(run->item_pool);
+    const char *item = apr_pstrdup(run->buffer_pool, cache_user_item(run->item_pool, &told)), *id = apr_pstrdup(run->buffer_pool, user->id);
+    sync_entry before = {.op = "delete"};
+    sync_entry *e = apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    if (e) {
+        before = *e;
     }
-    if (kind) {
-        return kind;
+    stage(run, "user", id, "", "put", ++run->seq, cache_digest(run->buffer_pool, item, strlen(item)), item);
+    e = apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    e->untold = told.manager_untold != 0;
+    if (e->untold && is(before.op, "put")) {
+        take_manager(run, e, before.op, before.item);
     }
-    const char *item = cache_user_item(run->buffer_pool, &told);
-    stage(run, "user", apr_pstrdup(run->buffer_pool, user->id), "", "put", ++run->seq, cache_digest(run->buffer_pool, item, strlen(item)), item);
     return flush_when_full(run, c);
 }
 
-/* Members each once, in slices of a JSON array; *digest over all of them. */
-static ida_kind stage_list(sync_run *run, ida_ctx *c, const char *group_id, int64_t seq, const sync_member *members, int count, int *kept, const char **digest)
+ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times)
 {
-    apr_pool_t *list_pool;
-    apr_pool_create(&list_pool, run->pool);
+    ida_kind kind = id_check(c, user_id);
+    if (!kind) {
+        apr_pool_t *p = run->buffer_pool;
+        const char *const record[] = {ida_printf(p, "%lld", (long long)times->last), ida_printf(p, "%lld", (long long)times->last_noninteractive),
+                                      ida_printf(p, "%lld", (long long)times->last_success)};
+        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
+        kind = flush_when_full(run, c);
+    }
+    return kind;
+}
+
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
+{
+    enum { PAGE = 500 };
+    const cache_at *at = &run->at;
+    db_result r;
+    ida_kind kind = sync_run_flush(run, c);
+    *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
+    *count = 0;
+    do {
+        kind = kind ? kind : store_read(at->s, c, STMT_staged_returned, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE)), &r);
+        for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
+            const char *item[CACHE_USER_FIELDS];
+            cache_record_read(c->pool, db_text(&r, row, 1), item, CACHE_USER_FIELDS);
+            int64_t created = item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10) : 0;
+            after = db_text(&r, row, 0);
+            if (created > 0 && created < created_before) {
+                (*ids)[(*count)++] = after;
+            }
+        }
+    } while (!kind && r.rows == PAGE && *count < limit);
+    return kind;
+}
+
+/* Members each once, in slices; the digest over all of them. */
+static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, const sync_member *members, int count)
+{
+    apr_pool_t *list_pool = run->item_pool;
+    apr_pool_clear(list_pool);
     apr_hash_t *seen = apr_hash_make(list_pool);
     const char **items = apr_palloc(list_pool, (apr_size_t)(count + 1) * sizeof *items);
     char chain[33] = "";
-    ida_kind kind = IDA_OK;
-    *kept = 0;
+    int kept = 0;
     for (int i = 0; i < count; i++) {
         const char *item = cache_member_item(list_pool, &members[i]);
         if (item && !apr_hash_get(seen, item, APR_HASH_KEY_STRING)) {
             apr_hash_set(seen, item, APR_HASH_KEY_STRING, item);
-            items[(*kept)++] = item;
+            items[kept++] = item;
         }
     }
-    for (int at = 0; at < *kept && !kind; at += SLICE_MEMBERS) {
-        int size = *kept - at < SLICE_MEMBERS ? *kept - at : SLICE_MEMBERS;
-        const char *slice = cache_list(run->buffer_pool, items + at, size);
+    for (int at = 0; at < kept; at += SLICE_MEMBERS) {
+        const char *slice = cache_record(run->buffer_pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
         const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
         apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
-        stage(run, "members", apr_pstrdup(run->buffer_pool, group_id), ida_printf(run->buffer_pool, "%06d", at / SLICE_MEMBERS), "put", seq, NULL, slice);
-        kind = flush_when_full(run, c);
+        stage(run, "members", group_id, ida_printf(run->buffer_pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
     }
-    *digest = apr_pstrdup(run->buffer_pool, chain);
-    apr_pool_destroy(list_pool);
-    return kind;
+    const char *digest = apr_pstrdup(run->buffer_pool, chain);
+    return digest;
 }
 
+/* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all is in. */
 ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count)
 {
-    /* Members that come apart are changes on top of an empty list, or of what there is: whenever they came. */
-    int kept = members || run->full ? 0 : -1;
-    const char *list = NULL;
-    int64_t seq = members ? ++run->seq : 0;
     ida_kind kind = id_check(c, group->id);
-    if (!kind && members) {
-        kind = stage_list(run, c, group->id, seq, members, count, &kept, &list);
-    }
     if (kind) {
         return kind;
     }
-    const char *item = cache_group_item(run->buffer_pool, group, kept, list);
-    stage(run, "group", apr_pstrdup(run->buffer_pool, group->id), "", "put", seq, cache_digest(run->buffer_pool, item, strlen(item)), item);
+    int64_t seq = members ? ++run->seq : 0;
+    const char *id = apr_pstrdup(run->buffer_pool, group->id), *list = members ? stage_list(run, id, seq, members, count) : NULL;
+    apr_pool_clear(run->item_pool);
+    const char *item = apr_pstrdup(run->buffer_pool, cache_group_item(run->item_pool, group, list));
+    stage(run, "group", id, "", "put", seq, members ? cache_digest(run->buffer_pool, item, strlen(item)) : "", item);
     return flush_when_full(run, c);
 }
 
@@ -259,7 +440,7 @@ ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const 
     if (!item) {
         return kind; /* a member that cannot be named is none */
     }
-    stage(run, "change", apr_pstrdup(run->buffer_pool, group_id), item, removed ? "remove" : "add", ++run->seq, NULL, NULL);
+    stage(run, "change", apr_pstrdup(run->buffer_pool, group_id), item, removed ? "remove" : "add", ++run->seq, "", NULL);
     return flush_when_full(run, c);
 }
 
@@ -272,40 +453,11 @@ ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const s
     return kind;
 }
 
-ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times)
-{
-    ida_kind kind = id_check(c, user_id);
-    if (!kind) {
-        stage(run, "sign_ins", apr_pstrdup(run->buffer_pool, user_id), "", "put", ++run->seq, NULL,
-              ida_printf(run->buffer_pool, "[%lld,%lld,%lld]", (long long)times->last, (long long)times->last_noninteractive,
-                         (long long)times->last_success));
-        kind = flush_when_full(run, c);
-    }
-    return kind;
-}
-
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
-{
-    db_result r = {0};
-    const cache_at *at = &run->at;
-    ida_kind kind = sync_run_flush(run, c);
-    if (!kind) {
-        kind = store_read(at->s, c, STMT_staged_returned,
-                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(created_before), DB_I(limit)), &r);
-    }
-    *count = kind ? 0 : r.rows;
-    *ids = apr_palloc(c->pool, (apr_size_t)(*count + 1) * sizeof **ids);
-    for (int row = 0; row < *count; row++) {
-        (*ids)[row] = db_text(&r, row, 0);
-    }
-    return kind;
-}
-
 static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)
 {
     ida_kind kind = id_check(c, id);
     if (!kind) {
-        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer_pool, id), "", op, ++run->seq, NULL, NULL);
+        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer_pool, id), "", op, ++run->seq, "", NULL);
         kind = flush_when_full(run, c);
     }
     return kind;
@@ -346,6 +498,15 @@ ida_kind sync_run_empty(sync_run *run, ida_ctx *c)
     return sync_run_phase(run, c, step_empty, &cursor);
 }
 
+/* Indexes grow at random places: with the few pages that a connection keeps, most would be read and written again for each row. */
+void sync_run_room(sync_run *run, ida_ctx *c, int kilobytes)
+{
+    store *s = run->at.s;
+    if (run->at.first && s->db && !db_is_broken(s->db) && !db_is_postgresql(s->db)) {
+        db_script(s->db, c, ida_printf(c->pool, "PRAGMA cache.cache_size = -%d", kilobytes));
+    }
+}
+
 ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory, int full)
 {
     sync_run *run = apr_pcalloc(pool, sizeof *run);
@@ -359,6 +520,8 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
                          .started_at = ida_now(c->env)};
     apr_pool_create(&run->buffer_pool, pool);
     apr_pool_create(&run->batch_pool, pool);
+    apr_pool_create(&run->page_pool, pool);
+    apr_pool_create(&run->item_pool, pool);
     buffer_clear(run);
     ida_kind kind = store_write(s, c, STMT_sync_state_begin, DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
     if (!kind && !r.rows) {
@@ -369,6 +532,14 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
     }
     run->at.staged = run->at.run = db_int(&r, 0, 0);
     kind = sync_run_empty(run, c);
+    if (!kind && full) {
+        kind = store_read(s, c, STMT_directory_empty, DB_ARGS(DB_T(tenant), DB_T(run->at.directory)), &r);
+        if (!kind && r.rows) {
+            run->at.first = 1;
+            run->budget = CACHE_FIRST_BUDGET_MS;
+            sync_run_room(run, c, SYNC_FIRST_KB);
+        }
+    }
     *out = kind ? NULL : run;
     return kind;
 }
@@ -377,6 +548,7 @@ ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error)
 {
     const cache_at *at = &run->at;
     buffer_clear(run);
+    sync_run_room(run, c, SYNC_USUAL_KB);
     ida_kind kind = store_write(at->s, c, STMT_sync_state_failed, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
     return kind ? kind : sync_run_empty(run, c);
 }

@@ -98,7 +98,8 @@ CREATE TABLE cache.membership (
     group_id    TEXT COLLATE "C"     NOT NULL,
     member_id   TEXT COLLATE "C"     NOT NULL,
     member_kind TEXT COLLATE "C"     NOT NULL,
-    run         BIGINT   NOT NULL DEFAULT 0,
+    listed      BIGINT   NOT NULL DEFAULT 0, -- run that named it last: what a whole list did not name goes
+    run         BIGINT   NOT NULL DEFAULT 0, -- newest run when it was written through
     written_at  BIGINT   NOT NULL DEFAULT 0,
     removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
@@ -151,8 +152,8 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 );
 
--- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends. Run 0 is a write-through.
--- kind: user, group, members (a slice of a group's list), change (one member). op: put, late, present, delete, add, remove.
+-- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends.
+-- kind: user, group, members (a slice of a group's list), change (one member). op: put, same (as cached), late, present, delete; add, remove.
 CREATE TABLE cache.staging (
     tenant_id TEXT COLLATE "C"   NOT NULL,
     directory TEXT COLLATE "C"   NOT NULL,
@@ -161,7 +162,7 @@ CREATE TABLE cache.staging (
     id        TEXT COLLATE "C"   NOT NULL,
     sub       TEXT COLLATE "C"   NOT NULL DEFAULT '', -- slice number, or the member of a change
     op        TEXT COLLATE "C"   NOT NULL,
-    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their group
+    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their list; 0: a group without its list
     digest    TEXT COLLATE "C",
     item      TEXT COLLATE "C",
     PRIMARY KEY (tenant_id, directory, run, kind, id, sub)

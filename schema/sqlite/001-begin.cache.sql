@@ -45,8 +45,8 @@ CREATE TABLE cache.directory_user (
 );
 CREATE INDEX cache.directory_user_upn ON directory_user (tenant_id, upn_key);
 CREATE INDEX cache.directory_user_mail ON directory_user (tenant_id, mail_key);
-CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory);
-CREATE INDEX cache.directory_user_manager ON directory_user (manager_id, tenant_id, directory);
+CREATE INDEX cache.directory_user_dn ON directory_user (dn_key);
+CREATE INDEX cache.directory_user_manager ON directory_user (manager_id) WHERE manager_id IS NOT NULL;
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
@@ -64,7 +64,7 @@ CREATE TABLE cache.address (
     directory TEXT NOT NULL,
     owner_id  TEXT NOT NULL,
     PRIMARY KEY (tenant_id, address, directory, owner_id)
-);
+) WITHOUT ROWID;
 CREATE INDEX cache.address_owner ON address (owner_id, tenant_id, directory);
 
 CREATE TABLE cache.directory_group (
@@ -97,13 +97,15 @@ CREATE TABLE cache.membership (
     group_id    TEXT     NOT NULL,
     member_id   TEXT     NOT NULL,
     member_kind TEXT     NOT NULL,
-    run         BIGINT   NOT NULL DEFAULT 0,
+    listed      BIGINT   NOT NULL DEFAULT 0, -- run that named it last: what a whole list did not name goes
+    run         BIGINT   NOT NULL DEFAULT 0, -- newest run when it was written through
     written_at  BIGINT   NOT NULL DEFAULT 0,
     removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
     PRIMARY KEY (tenant_id, directory, group_id, member_id)
 );
-CREATE INDEX cache.membership_member ON membership (member_id, tenant_id, directory);
+-- By the member alone, and rows with a number: in a first load this index grows at random places, the smaller the faster.
+CREATE INDEX cache.membership_member ON membership (member_id);
 CREATE INDEX cache.membership_nested ON membership (group_id, tenant_id, directory, member_id) WHERE member_kind = 'group' AND removed = 0;
 CREATE INDEX cache.membership_written ON membership (tenant_id, directory, written_at) WHERE written_at > 0;
 
@@ -114,7 +116,7 @@ CREATE TABLE cache.unresolved_member (
     group_id  TEXT NOT NULL,
     dn_key    TEXT NOT NULL,
     PRIMARY KEY (tenant_id, directory, group_id, dn_key)
-);
+) WITHOUT ROWID;
 CREATE INDEX cache.unresolved_member_dn ON unresolved_member (dn_key, tenant_id, directory);
 
 CREATE TABLE cache.user_license (
@@ -123,7 +125,7 @@ CREATE TABLE cache.user_license (
     user_id   TEXT NOT NULL,
     name      TEXT NOT NULL,
     PRIMARY KEY (tenant_id, directory, user_id, name)
-);
+) WITHOUT ROWID;
 
 -- Numbers that would otherwise be scans: enabled_members (a person in two directories
 -- once), users and groups (rows), users.<directory>, groups.<directory>.
@@ -132,7 +134,7 @@ CREATE TABLE cache.counter (
     name      TEXT   NOT NULL,
     value     BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, name)
-);
+) WITHOUT ROWID;
 
 -- Where the sync of one directory stands. full_at = 0: never complete, so users, names and seats would be guesses.
 CREATE TABLE cache.sync_state (
@@ -148,10 +150,10 @@ CREATE TABLE cache.sync_state (
     error        TEXT,                      -- of the last run, NULL when it completed
     stopped      TEXT,                      -- deletion guard: reason; cleared by --accept-deletions
     PRIMARY KEY (tenant_id, directory)
-);
+) WITHOUT ROWID;
 
--- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends. Run 0 is a write-through.
--- kind: user, group, members (a slice of a group's list), change (one member). op: put, late, present, delete, add, remove.
+-- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends.
+-- kind: user, group, members (a slice of a group's list), change (one member). op: put, same (as cached), late, present, delete; add, remove.
 CREATE TABLE cache.staging (
     tenant_id TEXT   NOT NULL,
     directory TEXT   NOT NULL,
@@ -160,11 +162,11 @@ CREATE TABLE cache.staging (
     id        TEXT   NOT NULL,
     sub       TEXT   NOT NULL DEFAULT '', -- slice number, or the member of a change
     op        TEXT   NOT NULL,
-    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their group
+    seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their list; 0: a group without its list
     digest    TEXT,
     item      TEXT,
     PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
-);
+) WITHOUT ROWID;
 
 -- What the planner has to know from the first row on: tenant and directory select nothing, IDs and keys do. (rows, then rows for each prefix)
 ANALYZE cache;
@@ -176,22 +178,22 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1'),
     ('directory_user', 'directory_user_idle', '100000 100000 50000 2 1'),
     ('directory_user', 'directory_user_unmanaged', '10000 10000 2 1'),
-    ('directory_user', 'directory_user_dn', '100000 1 1 1'),
-    ('directory_user', 'directory_user_manager', '100000 1000 1000 1000'),
+    ('directory_user', 'directory_user_dn', '100000 1'),
+    ('directory_user', 'directory_user_manager', '100000 1000'),
     ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
     ('directory_user', 'directory_user_anchor', '50000 50000 1'),
     ('directory_user', 'directory_user_late', '1000 1000 500 1'),
-    ('address', 'sqlite_autoindex_address_1', '200000 200000 1 1 1'),
-    ('address', 'address_owner', '200000 2 2 2'),
+    ('address', 'address', '200000 200000 1 1 1'),
+    ('address', 'address_owner', '200000 2 2 2 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 5000 1 1'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
     ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
-    ('membership', 'membership_member', '500000 5 5 5'),
+    ('membership', 'membership_member', '500000 5'),
     ('membership', 'membership_nested', '5000 3 3 3 1'),
     ('membership', 'membership_written', '1000 1000 500 1'),
-    ('unresolved_member', 'sqlite_autoindex_unresolved_member_1', '100000 100000 50000 20 1'),
-    ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2'),
-    ('user_license', 'sqlite_autoindex_user_license_1', '100000 100000 50000 2 1'),
-    ('staging', 'sqlite_autoindex_staging_1', '100000 100000 50000 50000 30000 1 1');
+    ('unresolved_member', 'unresolved_member', '100000 100000 50000 20 1'),
+    ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2 1'),
+    ('user_license', 'user_license', '100000 100000 50000 2 1'),
+    ('staging', 'staging', '100000 100000 50000 50000 30000 1 1');
