@@ -52,7 +52,7 @@ CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant
 CREATE INDEX directory_user_anchor ON cache.directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
-CREATE INDEX directory_user_list ON cache.directory_user (tenant_id, name_key, id) INCLUDE (directory, enabled, guest, last_sign_in_at, department_key, search_key) WHERE shadow = 0;
+CREATE INDEX directory_user_list ON cache.directory_user (tenant_id, name_key, id) INCLUDE (directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;
 CREATE INDEX directory_user_idle ON cache.directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)
     WHERE shadow = 0 AND enabled = 1;
 CREATE INDEX directory_user_unmanaged ON cache.directory_user (tenant_id, name_key, id)

@@ -51,7 +51,7 @@ CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant
 CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
-CREATE INDEX cache.directory_user_list ON directory_user (tenant_id, name_key, id, directory, enabled, guest, last_sign_in_at, department_key, search_key) WHERE shadow = 0;
+CREATE INDEX cache.directory_user_list ON directory_user (tenant_id, name_key, id, directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;
 CREATE INDEX cache.directory_user_idle ON directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)
     WHERE shadow = 0 AND enabled = 1;
 CREATE INDEX cache.directory_user_unmanaged ON directory_user (tenant_id, name_key, id)
@@ -175,7 +175,7 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'sqlite_autoindex_directory_user_1', '100000 100000 50000 1'),
     ('directory_user', 'directory_user_upn', '100000 100000 1'),
     ('directory_user', 'directory_user_mail', '100000 100000 1'),
-    ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1'),
+    ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1 1'),
     ('directory_user', 'directory_user_idle', '100000 100000 50000 2 1'),
     ('directory_user', 'directory_user_unmanaged', '10000 10000 2 1'),
     ('directory_user', 'directory_user_dn', '100000 1'),
