@@ -81,6 +81,6 @@ const ida_operation ida_op_audit_log = {
     .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"",
         OUT_IS("id", OUT_TEXT) "," OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) "," OUT_IS("actor", OUT_TEXT_OR_NULL) ","
         OUT_IS("label", OUT_TEXT_OR_NULL) "," OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
-        OUT_IS("endpoint", OUT_TEXT_OR_NULL) "," OUT_IS("parameters", OUT_OBJECT_OR_NULL("")) "," OUT_IS("outcome", OUT_TEXT_OR_NULL) ","
+        OUT_IS("endpoint", OUT_TEXT_OR_NULL) "," OUT_IS("parameters", OUT_OR_NULL("{\"type\":\"object\"}")) "," OUT_IS("outcome", OUT_TEXT_OR_NULL) ","
         OUT_IS("detail", OUT_TEXT_OR_NULL)), "", ""),
 };
