@@ -375,7 +375,7 @@ static void plans(const char *dsn)
     } hot[] = {{STMT_people_search, "COVERING INDEX directory_user_list"}, {STMT_people_count, "COVERING INDEX directory_user_list"},
                {STMT_people_idle, "directory_user_idle"}, {STMT_people_idle_count, "directory_user_idle"},
                {STMT_people_unmanaged, "directory_user_unmanaged"}, {STMT_people_unmanaged_count, "directory_user_unmanaged"},
-               {STMT_groups_empty, "directory_group_empty"}, {STMT_groups_empty_count, "directory_group_empty"}, {STMT_sync_states, "sqlite_autoindex_sync_state"},
+               {STMT_groups_empty, "directory_group_empty"}, {STMT_groups_empty_count, "directory_group_empty"}, {STMT_sync_states, "sync_state USING"},
                {STMT_audit_times, "record_at"}, {STMT_audit_times_actor, "record_actor"}, {STMT_audit_times_category, "record_category"},
                {STMT_template_list, "sqlite_autoindex_role_template"}, {STMT_request_open_list, "access_request_open"}, {STMT_workflow_list, "sqlite_autoindex_workflow"},
                {STMT_workflow_runs, "workflow_run_name"}, {STMT_workflow_runs_count, "workflow_run_name"}};
