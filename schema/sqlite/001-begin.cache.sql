@@ -43,12 +43,12 @@ CREATE TABLE cache.directory_user (
     late                     TEXT,              -- item that contradicted a write-through, kept until the protection ends; '' = a deletion
     PRIMARY KEY (tenant_id, directory, id)
 );
-CREATE INDEX cache.directory_user_upn ON directory_user (tenant_id, upn_key);
-CREATE INDEX cache.directory_user_mail ON directory_user (tenant_id, mail_key);
+CREATE INDEX cache.directory_user_upn ON directory_user (upn_key, tenant_id);
+CREATE INDEX cache.directory_user_mail ON directory_user (mail_key, tenant_id);
 CREATE INDEX cache.directory_user_dn ON directory_user (dn_key);
 CREATE INDEX cache.directory_user_manager ON directory_user (manager_id) WHERE manager_id IS NOT NULL;
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
-CREATE INDEX cache.directory_user_anchor ON directory_user (tenant_id, anchor) WHERE anchor IS NOT NULL;
+CREATE INDEX cache.directory_user_anchor ON directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
 CREATE INDEX cache.directory_user_list ON directory_user (tenant_id, name_key, id, directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;
@@ -86,7 +86,7 @@ CREATE TABLE cache.directory_group (
     digest       TEXT   NOT NULL DEFAULT '', -- of attributes and member list; set when all members are in
     PRIMARY KEY (tenant_id, directory, id)
 );
-CREATE INDEX cache.directory_group_name ON directory_group (tenant_id, name_key, id);
+CREATE INDEX cache.directory_group_name ON directory_group (name_key, tenant_id, id);
 CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
 CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
@@ -173,20 +173,20 @@ ANALYZE cache;
 DELETE FROM cache.sqlite_stat1;
 INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'sqlite_autoindex_directory_user_1', '100000 100000 50000 1'),
-    ('directory_user', 'directory_user_upn', '100000 100000 1'),
-    ('directory_user', 'directory_user_mail', '100000 100000 1'),
+    ('directory_user', 'directory_user_upn', '100000 1 1'),
+    ('directory_user', 'directory_user_mail', '100000 1 1'),
     ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1 1'),
     ('directory_user', 'directory_user_idle', '100000 100000 50000 2 1'),
     ('directory_user', 'directory_user_unmanaged', '10000 10000 2 1'),
     ('directory_user', 'directory_user_dn', '100000 1'),
     ('directory_user', 'directory_user_manager', '100000 1000'),
     ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
-    ('directory_user', 'directory_user_anchor', '50000 50000 1'),
+    ('directory_user', 'directory_user_anchor', '50000 1 1'),
     ('directory_user', 'directory_user_late', '1000 1000 500 1'),
     ('address', 'address', '200000 200000 1 1 1'),
     ('address', 'address_owner', '200000 2 2 2 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
-    ('directory_group', 'directory_group_name', '5000 5000 1 1'),
+    ('directory_group', 'directory_group_name', '5000 1 1 1'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
     ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
