@@ -12,7 +12,7 @@
 #define CACHE_KEY_MAX 1000        /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704 bytes) */
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
-#define CACHE_BUDGET_MS 80        /* after this a transaction takes no further chunk */
+#define CACHE_BUDGET_MS 50        /* after this a transaction takes no further chunk */
 #define CACHE_FIRST_BUDGET_MS 2000 /* first load of an empty directory: pages that all batches touch are written less often */
 
 /* Where something is written, and on whose behalf. */
@@ -64,12 +64,12 @@ typedef struct sync_entry {
 } sync_entry;
 
 #define CACHE_FIELD(column) CACHE_USER_##column,
-enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_addresses, CACHE_USER_licenses, CACHE_USER_manager_untold, CACHE_USER_FIELDS };
+enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_licenses, CACHE_USER_manager_untold, CACHE_USER_FIELDS };
 #undef CACHE_FIELD
 #define CACHE_FIELD(column) CACHE_GROUP_##column,
 enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
 #undef CACHE_FIELD
-#define CACHE_USER_BOUND CACHE_USER_addresses /* fields that are columns */
+#define CACHE_USER_BOUND CACHE_USER_licenses /* fields that are columns */
 #define CACHE_GROUP_BOUND CACHE_GROUP_list
 
 /* A record: texts one after the other, each with its length, NULL apart from empty. */

@@ -170,7 +170,7 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
 }
 
 /* Columns of the statement user_known. */
-enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF };
+enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF, U_ADDRESSES };
 
 /* Keeps the item back when a write-through is protected against it. */
 static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row, int *held)
@@ -191,9 +191,9 @@ enum { ROW = CACHE_USER_BOUND + 4 }; /* values of a row: ID, columns, digest, ru
 
 /* Rows of a batch as they go to the engine. */
 typedef struct batch {
-    const char **rows, **old_ids, **told_ids;    /* told: IDs whose licences are replaced */
-    int count, old_count, told_count;
-    apr_array_header_t *addresses, *licenses;    /* pairs: ID, value */
+    const char **rows, **told_ids;                              /* told: IDs whose licences are replaced */
+    int count, told_count;
+    apr_array_header_t *addresses, *old_addresses, *licenses;   /* pairs: ID, value */
 } batch;
 
 static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id, const char *record)
@@ -227,30 +227,37 @@ static void add_row(batch *b, cache_at *at, ida_ctx *c, const sync_entry *e, con
     *out++ = protected ? "" : e->digest;
     *out++ = ida_printf(c->pool, "%lld", (long long)run);
     *out = ida_printf(c->pool, "%lld", (long long)(at->written_at ? at->written_at : protected ? written : 0));
-    if (row >= 0) {
-        b->old_ids[b->old_count++] = e->id;
-    }
     if (row >= 0 && item[CACHE_USER_licenses]) {
         b->told_ids[b->told_count++] = e->id;
     }
-    push_values(c->pool, b->addresses, e->id, item[CACHE_USER_addresses]);
+    const char *old_addresses = row >= 0 ? db_text(known, row, U_ADDRESSES) : "";
+    if (!same(old_addresses, item[CACHE_USER_addresses])) {
+        push_values(c->pool, b->old_addresses, e->id, old_addresses);
+        push_values(c->pool, b->addresses, e->id, item[CACHE_USER_addresses]);
+    }
     push_values(c->pool, b->licenses, e->id, item[CACHE_USER_licenses]);
+}
+
+static ida_kind bulk_pairs(cache_at *at, ida_ctx *c, db_statement statement, const apr_array_header_t *pairs)
+{
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    return cache_bulk(at, c, statement, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2, NULL);
 }
 
 static ida_kind write_batch(const batch *b, cache_at *at, ida_ctx *c)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->first)};
     ida_kind kind = cache_bulk(at, c, STMT_user_put, fixed, 3, b->rows, ROW, b->count, NULL);
-    if (!kind && b->old_count) {
-        kind = cache_by_list(at, c, STMT_address_clear, cache_list(c->pool, b->old_ids, b->old_count));
+    if (!kind) {
+        kind = bulk_pairs(at, c, STMT_address_drop, b->old_addresses);
     }
     if (!kind && b->told_count) {
         kind = cache_by_list(at, c, STMT_license_clear, cache_list(c->pool, b->told_ids, b->told_count));
     }
     if (!kind) {
-        kind = cache_bulk(at, c, STMT_address_put, fixed, 2, (const char *const *)b->addresses->elts, 2, b->addresses->nelts / 2, NULL);
+        kind = bulk_pairs(at, c, STMT_address_put, b->addresses);
     }
-    return kind ? kind : cache_bulk(at, c, STMT_license_put, fixed, 2, (const char *const *)b->licenses->elts, 2, b->licenses->nelts / 2, NULL);
+    return kind ? kind : bulk_pairs(at, c, STMT_license_put, b->licenses);
 }
 
 static int counts(const char *enabled, const char *guest)
@@ -281,8 +288,9 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
     census n;
     int64_t born = 0;
     apr_size_t room = (apr_size_t)(count + 1) * sizeof(char *);
-    batch b = {.rows = apr_palloc(c->pool, room * ROW), .old_ids = apr_palloc(c->pool, room), .told_ids = apr_palloc(c->pool, room),
-               .addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *)), .licenses = apr_array_make(c->pool, 1, sizeof(char *))};
+    batch b = {.rows = apr_palloc(c->pool, room * ROW), .told_ids = apr_palloc(c->pool, room),
+               .addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *)),
+               .old_addresses = apr_array_make(c->pool, 1, sizeof(char *)), .licenses = apr_array_make(c->pool, 1, sizeof(char *))};
     ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
     census_begin(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
@@ -333,8 +341,8 @@ static person person_of(const db_result *r, int row)
 
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)
 {
-    static const db_statement in_order[] = {STMT_group_lose,    STMT_membership_of_members, STMT_manager_gone,
-                                            STMT_address_clear, STMT_license_clear,         STMT_user_delete};
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone, STMT_license_clear, STMT_user_delete};
+    apr_array_header_t *addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *));
     db_result r;
     census n;
     const char *list = cache_list(c->pool, ids, count);
@@ -346,8 +354,12 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
     for (int row = 0; row < r.rows; row++) {
         person old = person_of(&r, row), gone = {.id = old.id};
         census_add(&n, &old, &gone);
+        push_values(c->pool, addresses, old.id, db_text(&r, row, 5));
     }
     kind = census_before(&n, at, c);
+    if (!kind) {
+        kind = bulk_pairs(at, c, STMT_address_drop, addresses);
+    }
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
         kind = cache_by_list(at, c, in_order[i], list);
     }

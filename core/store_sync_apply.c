@@ -6,12 +6,12 @@
 #include "core/store_cache.h"
 
 #define PAGE 2000
-#define CHUNK 500
-#define GONE_CHUNK 100
+#define CHUNK 200
+#define GONE_CHUNK 50
 #define GONE_MEMBERS 5000
 #define DROP_MEMBERS 2000
 #define SLICES_PAGE 200 /* of at most 250 members */
-#define SLICES_CHUNK 8
+#define SLICES_CHUNK 4
 
 /* --- guard --- */
 

@@ -9,7 +9,7 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define FIRST_BYTES (8 * 1024 * 1024) /* in a first load the tables' pages should be written few times, and nobody wait for seconds */
+#define FIRST_BYTES (8 * 1024 * 1024) /* in a first load SQLite's pages should be written few times, and nobody wait for seconds */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
 #define SLICE_MEMBERS 250
 #define EMPTY_SLICE 5000
@@ -95,6 +95,14 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
     return kind;
 }
 
+/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done later. */
+static void relieve(sync_run *run, ida_ctx *c)
+{
+    if (run->at.s->db && !db_is_broken(run->at.s->db)) {
+        db_checkpoint(run->at.s->db, sync_run_batch(run, c));
+    }
+}
+
 typedef struct paging {
     const sync_pages *pages;
     db_result r;
@@ -135,6 +143,9 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
         }
         sync_cursor cursor = {.baton = &p};
         kind = sync_run_phase(run, c, step_page, &cursor);
+        if (!kind) {
+            relieve(run, c);
+        }
     } while (!kind && p.r.rows == pages->rows);
     return kind;
 }
@@ -289,6 +300,7 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
         return kind;
     }
     buffer_clear(run);
+    relieve(run, c);
     if (!run->at.first || ++run->flushes < run->analyze_at) {
         return IDA_OK;
     }
@@ -317,7 +329,8 @@ static void stage(sync_run *run, const char *kind, const char *id, const char *s
 
 static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
 {
-    int full = run->at.first ? run->bytes >= FIRST_BYTES : run->buffered >= BUFFER_ITEMS || run->bytes >= BUFFER_BYTES;
+    int few = run->at.first && run->at.s->db && !db_is_postgresql(run->at.s->db);
+    int full = few ? run->bytes >= FIRST_BYTES : run->buffered >= BUFFER_ITEMS || run->bytes >= BUFFER_BYTES;
     return full ? sync_run_flush(run, c) : IDA_OK;
 }
 

@@ -33,6 +33,7 @@ CREATE TABLE cache.directory_user (
     last_success_at          BIGINT   NOT NULL DEFAULT 0,
     manager_id               TEXT COLLATE "C",
     manager_ref              TEXT COLLATE "C",              -- DN key of a manager that was not in the cache when seen; resolved at the end of a run
+    addresses                TEXT COLLATE "C"     NOT NULL DEFAULT '', -- record of those in cache.address
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
@@ -47,7 +48,6 @@ CREATE TABLE cache.directory_user (
 -- What is searched for leads, the tenant follows: of a tenant that the statistics do not know yet the planner expects no row and would
 -- take any index that begins with it.
 CREATE INDEX directory_user_upn ON cache.directory_user (upn_key, tenant_id);
-CREATE INDEX directory_user_mail ON cache.directory_user (mail_key, tenant_id);
 CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, directory);
 CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory);
 CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
@@ -68,7 +68,6 @@ CREATE TABLE cache.address (
     owner_id  TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (tenant_id, address, directory, owner_id)
 );
-CREATE INDEX address_owner ON cache.address (owner_id, tenant_id, directory);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT COLLATE "C"   NOT NULL,

@@ -32,6 +32,7 @@ CREATE TABLE cache.directory_user (
     last_success_at          BIGINT   NOT NULL DEFAULT 0,
     manager_id               TEXT,
     manager_ref              TEXT,              -- DN key of a manager that was not in the cache when seen; resolved at the end of a run
+    addresses                TEXT     NOT NULL DEFAULT '', -- record of those in cache.address
     dn                       TEXT,
     dn_key                   TEXT,              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT,              -- onPremisesImmutableId or consistency GUID: joins the two directories
@@ -44,8 +45,7 @@ CREATE TABLE cache.directory_user (
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX cache.directory_user_upn ON directory_user (upn_key, tenant_id);
-CREATE INDEX cache.directory_user_mail ON directory_user (mail_key, tenant_id);
-CREATE INDEX cache.directory_user_dn ON directory_user (dn_key);
+CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory, id); -- all that a member's DN is looked up for
 CREATE INDEX cache.directory_user_manager ON directory_user (manager_id) WHERE manager_id IS NOT NULL;
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
@@ -65,7 +65,6 @@ CREATE TABLE cache.address (
     owner_id  TEXT NOT NULL,
     PRIMARY KEY (tenant_id, address, directory, owner_id)
 ) WITHOUT ROWID;
-CREATE INDEX cache.address_owner ON address (owner_id, tenant_id, directory);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT   NOT NULL,
@@ -174,17 +173,15 @@ DELETE FROM cache.sqlite_stat1;
 INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'sqlite_autoindex_directory_user_1', '100000 100000 50000 1'),
     ('directory_user', 'directory_user_upn', '100000 1 1'),
-    ('directory_user', 'directory_user_mail', '100000 1 1'),
     ('directory_user', 'directory_user_list', '100000 100000 2 1 1 1 1 1 1 1 1'),
     ('directory_user', 'directory_user_idle', '100000 100000 50000 2 1'),
     ('directory_user', 'directory_user_unmanaged', '10000 10000 2 1'),
-    ('directory_user', 'directory_user_dn', '100000 1'),
+    ('directory_user', 'directory_user_dn', '100000 1 1 1 1'),
     ('directory_user', 'directory_user_manager', '100000 1000'),
     ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
     ('directory_user', 'directory_user_anchor', '50000 1 1'),
     ('directory_user', 'directory_user_late', '1000 1000 500 1'),
     ('address', 'address', '200000 200000 1 1 1'),
-    ('address', 'address_owner', '200000 2 2 2 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 1 1 1'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
