@@ -11,6 +11,7 @@
 #define BUFFER_BYTES (2 * 1024 * 1024)
 #define FIRST_BYTES (8 * 1024 * 1024) /* in a first load SQLite's pages should be written few times, and nobody wait for seconds */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
+#define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
 #define EMPTY_SLICE 5000
 
@@ -323,7 +324,7 @@ static void stage(sync_run *run, const char *kind, const char *id, const char *s
     } else if (is(op, "present") && !is(e->op, "delete")) {
         return;
     }
-    run->bytes += strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
+    run->bytes += ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
     *e = (sync_entry){.kind = kind, .id = id, .sub = sub, .op = op, .digest = digest, .item = item, .seq = seq > 0 ? seq : e->seq, .next = e->next};
 }
 
