@@ -8,31 +8,12 @@ use Encode ();
 use Idadmin::Test qw(for_each_engine json_text wait_until);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
-use POSIX ();
+use Idadmin::Test::Times qw(wall epoch outcomes step);
 use Time::HiRes ();
-use Time::Local ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
 my $stack;
 
-sub wall {
-    my ($seconds) = @_;
-    local $ENV{TZ} = 'Europe/Stockholm';
-    POSIX::tzset();
-    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds), POSIX::strftime('%H:%M', localtime $seconds));
-    delete $ENV{TZ};
-    POSIX::tzset();
-    return @text;
-}
-
-sub epoch {
-    my ($text) = @_;
-    my ($y, $mo, $d, $h, $mi, $s) = ($text // '') =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z$/ or die "no instant: " . ($text // 'null') . "\n";
-    return Time::Local::timegm(0, $mi, $h, $d, $mo - 1, $y) + $s;
-}
-
-sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
-sub step     { my ($task, $name) = @_; return (grep { $_->{name} eq $name } @{ $task->{steps} })[0] }
 sub bytes    { return map { Encode::encode_utf8($_) } @_ }
 
 # Joiners and leavers of the same future minute: nothing before it, everything at once after it.

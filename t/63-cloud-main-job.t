@@ -9,34 +9,14 @@ use Idadmin::Test qw(for_each_engine json_text wait_until);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
-use POSIX ();
+use Idadmin::Test::Times qw(wall epoch outcomes step);
 use Time::HiRes ();
-use Time::Local ();
 
 my $skip = Idadmin::Test::Cloud->skip_reason;
 plan(skip_all => $skip) if $skip;
 
 my $domain = $Idadmin::Test::Cloud::domain;
 my ($stack, $cloud);
-
-sub wall {
-    my ($seconds) = @_;
-    local $ENV{TZ} = 'Europe/Stockholm';
-    POSIX::tzset();
-    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds), POSIX::strftime('%H:%M', localtime $seconds));
-    delete $ENV{TZ};
-    POSIX::tzset();
-    return @text;
-}
-
-sub epoch {
-    my ($text) = @_;
-    my ($y, $mo, $d, $h, $mi, $s) = ($text // '') =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z$/ or die 'no instant: ' . ($text // 'null') . "\n";
-    return Time::Local::timegm(0, $mi, $h, $d, $mo - 1, $y) + $s;
-}
-
-sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
-sub step     { my ($task, $name) = @_; return (grep { $_->{name} eq $name } @{ $task->{steps} })[0] }
 
 sub join_now {
     my (%payload) = @_;

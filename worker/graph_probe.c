@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "worker/graph_client.h"
 #include "worker/graph_session.h"
+#include "worker/report.h"
 #include "worker/secret.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */
@@ -16,47 +17,25 @@
 #define MARKER_LEN 26            /* a task ID */
 #define STEP_MS 10000
 
-typedef struct report {
+typedef struct probe {
     graph_call *k;
-    json_t *lines;
-    directory_class first; /* failure */
-    directory_error error;
+    report report;
     int64_t until; /* monotonic ms for all of it */
-} report;
-
-static void line(report *r, const char *check, int good, const char *detail)
-{
-    json_t *one = json_object();
-    ida_json_put(one, "check", check);
-    json_object_set_new(one, "ok", json_boolean(good));
-    ida_json_put(one, "detail", detail);
-    json_array_append_new(r->lines, one);
-}
+} probe;
 
 /* The time of one step: a silent service shall not take that of the others. */
-static void step(report *r)
+static void step(probe *p)
 {
-    int64_t until = ida_monotonic(r->k->g->env) + STEP_MS;
-    r->k->deadline = until < r->until ? until : r->until;
-}
-
-/* A line from the outcome of a call; its failure is the report's when it is the first. */
-static int judge(report *r, const char *check, directory_class class, const char *good)
-{
-    line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->k->e->message);
-    if (class != DIRECTORY_OK && r->first == DIRECTORY_OK) {
-        r->first = class;
-        r->error = *r->k->e;
-    }
-    return class == DIRECTORY_OK;
+    int64_t until = ida_monotonic(p->k->g->env) + STEP_MS;
+    p->k->deadline = until < p->until ? until : p->until;
 }
 
 /* Reads one page; a refusal says which application permission (contract 12) is missing. */
-static directory_class read_sample(report *r, const char *url, const char *doing, int cost, const char *permission,
+static directory_class read_sample(probe *p, const char *url, const char *doing, int cost, const char *permission,
                                    graph_answer *answer)
 {
-    graph_call *k = r->k;
-    step(r);
+    graph_call *k = p->k;
+    step(p);
     const graph_request request = {.method = "GET", .url = url, .cost = cost, .doing = doing};
     directory_class class = graph_send(k, GRAPH_READ, &request, answer);
     if (class == DIRECTORY_FORBIDDEN) {
@@ -78,9 +57,9 @@ static size_t rows(const graph_answer *answer)
     return json_array_size(json_object_get(answer->json, "value"));
 }
 
-static void check_certificate(report *r)
+static void check_certificate(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     const graph *g = k->g;
     const size_t size = 32768;
     size_t len;
@@ -99,24 +78,24 @@ static void check_certificate(report *r)
         class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s ends in %lld days: upload a new one's public part in time",
                            g->certificate_file, (long long)days);
     }
-    judge(r, "certificate", class, ida_printf(k->pool, "holds for another %lld days", (long long)days));
+    report_judge(&p->report, "certificate", class, ida_printf(k->pool, "holds for another %lld days", (long long)days));
 }
 
-static int check_token(report *r)
+static int check_token(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_session *s = (graph_session *)k->g;
-    step(r);
+    step(p);
     directory_class class = graph_token_get(k, s->header, &s->number);
-    return judge(r, "token", class,
+    return report_judge(&p->report, "token", class,
                  ida_printf(k->pool, "%s took the %s of application %s; scope %s", k->g->authority,
                             k->g->secret_file ? "client secret" : "certificate", k->g->client_id,
                             graph_token_scope(k->g, k->pool)));
 }
 
-static void check_clock(report *r)
+static void check_clock(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     int64_t ahead = atomic_load(&k->g->client->clock_ahead), off = ahead < 0 ? -ahead : ahead;
     directory_class class = DIRECTORY_OK;
     if (off > CLOCK_TOLERANCE_MS) {
@@ -125,7 +104,7 @@ static void check_clock(report *r)
                            "are refused",
                            (long long)(off / 1000), ahead > 0 ? "ahead of" : "behind");
     }
-    judge(r, "clock", class, off < 2000 ? "agrees with the directory's" : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
+    report_judge(&p->report, "clock", class, off < 2000 ? "agrees with the directory's" : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
 }
 
 static int domain_verified(const json_t *organization, const char *domain)
@@ -141,16 +120,16 @@ static int domain_verified(const json_t *organization, const char *domain)
     return 0;
 }
 
-static void check_organization(report *r)
+static void check_organization(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     const ida_tenant *tenant = k->g->tenant;
     graph_answer answer;
     directory_class class =
-        read_sample(r, graph_url(k->g, k->pool, "/organization?$select=id,displayName,verifiedDomains"), "read the organization", 1,
+        read_sample(p, graph_url(k->g, k->pool, "/organization?$select=id,displayName,verifiedDomains"), "read the organization", 1,
                     "Organization.Read.All", &answer);
     const char *name = ida_json_string(row(&answer, 0), "displayName");
-    if (!judge(r, "organization", class, name ? name : "readable")) {
+    if (!report_judge(&p->report, "organization", class, name ? name : "readable")) {
         return;
     }
     const char *const domains[] = {tenant->upn_domain, tenant->email_domain}, *const members[] = {"upnDomain", "emailDomain"};
@@ -163,18 +142,18 @@ static void check_organization(report *r)
                     : graph_fail(k, DIRECTORY_CONFIG, NULL,
                                  "%s is no verified domain of this directory: add and verify it there, or change %s", domains[i],
                                  members[i]);
-        judge(r, members[i], class, apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
+        report_judge(&p->report, members[i], class, apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
     }
 }
 
 /* Nobody else may write where our marker goes: by it an account of ours is told after a lost answer. */
-static void check_marker(report *r)
+static void check_marker(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_answer answer;
     size_t used = 0, foreign = 0;
     directory_class class =
-        read_sample(r, graph_url(k->g, k->pool, "/users?$top=50&$select=id,onPremisesExtensionAttributes"), "read the marker attribute",
+        read_sample(p, graph_url(k->g, k->pool, "/users?$top=50&$select=id,onPremisesExtensionAttributes"), "read the marker attribute",
                     1, "User.Read.All", &answer);
     for (size_t i = 0; !class && i < rows(&answer); i++) {
         const char *value = ida_json_string(json_object_get(row(&answer, i), "onPremisesExtensionAttributes"), k->g->marker);
@@ -186,48 +165,48 @@ static void check_marker(report *r)
                            "%s is in use by somebody else (%zu of %zu users looked at): choose another markerAttribute", k->g->marker,
                            foreign, rows(&answer));
     }
-    judge(r, "markerAttribute", class,
+    report_judge(&p->report, "markerAttribute", class,
           ida_printf(k->pool, "%s, set by us for %zu of %zu users looked at", k->g->marker, used, rows(&answer)));
 }
 
-static void check_users(report *r)
+static void check_users(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_answer answer;
-    directory_class class = read_sample(r, graph_url(k->g, k->pool, "/users?$top=1&$select=" GRAPH_USER_SELECT), "read users", 1,
+    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=" GRAPH_USER_SELECT), "read users", 1,
                                         "User.Read.All (with User.ReadWrite.All for changes)", &answer);
-    if (judge(r, "users", class, rows(&answer) ? "readable" : "readable, but the directory shows none")) {
-        check_marker(r);
+    if (report_judge(&p->report, "users", class, rows(&answer) ? "readable" : "readable, but the directory shows none")) {
+        check_marker(p);
     }
-    class = read_sample(r, graph_url(k->g, k->pool, "/users/delta?$select=id&$deltatoken=latest"), "read changes of users", 1,
+    class = read_sample(p, graph_url(k->g, k->pool, "/users/delta?$select=id&$deltatoken=latest"), "read changes of users", 1,
                         "User.Read.All", &answer);
-    judge(r, "changes of users", class, "readable");
+    report_judge(&p->report, "changes of users", class, "readable");
 }
 
-static void check_groups(report *r)
+static void check_groups(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_answer answer;
     const char *permission = "GroupMember.Read.All (with GroupMember.ReadWrite.All for changes)";
-    directory_class class = read_sample(r, graph_url(k->g, k->pool, "/groups?$top=1&$select=" GRAPH_GROUP_SELECT), "read groups", 1,
+    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/groups?$top=1&$select=" GRAPH_GROUP_SELECT), "read groups", 1,
                                         permission, &answer);
     const char *id = ida_json_string(row(&answer, 0), "id");
-    if (judge(r, "groups", class, id ? "readable" : "readable, but the directory shows none") && id) {
-        class = read_sample(r, graph_url(k->g, k->pool, "/groups/%s/members?$top=1&$select=id", id), "read members of a group", 3,
+    if (report_judge(&p->report, "groups", class, id ? "readable" : "readable, but the directory shows none") && id) {
+        class = read_sample(p, graph_url(k->g, k->pool, "/groups/%s/members?$top=1&$select=id", id), "read members of a group", 3,
                             permission, &answer);
-        judge(r, "members", class, "readable");
+        report_judge(&p->report, "members", class, "readable");
     }
-    class = read_sample(r, graph_url(k->g, k->pool, "/groups/delta?$select=id,members&$deltatoken=latest"), "read changes of groups",
+    class = read_sample(p, graph_url(k->g, k->pool, "/groups/delta?$select=id,members&$deltatoken=latest"), "read changes of groups",
                         1, permission, &answer);
-    judge(r, "changes of groups", class, "readable");
+    report_judge(&p->report, "changes of groups", class, "readable");
 }
 
-static void check_licenses(report *r)
+static void check_licenses(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_answer answer;
     directory_class class =
-        read_sample(r, graph_url(k->g, k->pool, "/subscribedSkus"), "read licences", 3,
+        read_sample(p, graph_url(k->g, k->pool, "/subscribedSkus"), "read licences", 3,
                     "LicenseAssignment.Read.All (with LicenseAssignment.ReadWrite.All for changes)", &answer);
     const char *detail = NULL;
     for (size_t i = 0; !class && i < rows(&answer); i++) {
@@ -237,28 +216,28 @@ static void check_licenses(report *r)
         long long all = (long long)json_integer_value(json_object_get(json_object_get(sku, "prepaidUnits"), "enabled"));
         detail = ida_printf(k->pool, "%s%s%s %lld of %lld used", detail ? detail : "", detail ? ", " : "", name ? name : "?", used, all);
     }
-    judge(r, "licences", class, detail ? detail : "readable, none bought");
+    report_judge(&p->report, "licences", class, detail ? detail : "readable, none bought");
 }
 
-static void check_sign_ins(report *r)
+static void check_sign_ins(probe *p)
 {
-    graph_call *k = r->k;
+    graph_call *k = p->k;
     graph_answer answer;
-    directory_class class = read_sample(r, graph_url(k->g, k->pool, "/users?$top=1&$select=id,signInActivity"), "read sign-ins", 1,
+    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=id,signInActivity"), "read sign-ins", 1,
                                         "AuditLog.Read.All", &answer);
     if (class == DIRECTORY_FORBIDDEN && strcasecmp(answer.code, "Authentication_RequestFromNonPremiumTenantOrB2CTenant") == 0) {
-        line(r, "sign-ins", 1, "not told: the directory has no Microsoft Entra ID P1 or P2 licence; stale accounts count from creation");
+        report_line(&p->report, "sign-ins", 1, "not told: the directory has no Microsoft Entra ID P1 or P2 licence; stale accounts count from creation");
         return;
     }
-    judge(r, "sign-ins", class, "readable");
+    report_judge(&p->report, "sign-ins", class, "readable");
 }
 
-static void check_limits(report *r)
+static void check_limits(probe *p)
 {
-    const graph_session *s = (const graph_session *)r->k->g;
+    const graph_session *s = (const graph_session *)p->k->g;
     double part = s->last.percentage ? strtod(s->last.percentage, NULL) : 0;
-    line(r, "limits", part < 1,
-         part > 0 ? ida_printf(r->k->pool, "this application uses %.0f %% of what the directory allows it%s%s", part * 100,
+    report_line(&p->report, "limits", part < 1,
+         part > 0 ? ida_printf(p->k->pool, "this application uses %.0f %% of what the directory allows it%s%s", part * 100,
                                s->last.throttle_reason ? ": " : "", s->last.throttle_reason ? s->last.throttle_reason : "")
                   : "below 80 % of what the directory allows this application (it tells only above)");
 }
@@ -266,22 +245,22 @@ static void check_limits(report *r)
 directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    report r = {.k = &k, .lines = lines, .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
-    check_certificate(&r);
-    if (check_token(&r)) {
-        check_clock(&r);
-        check_organization(&r);
-        check_users(&r);
-        check_groups(&r);
-        check_licenses(&r);
-        check_sign_ins(&r);
-        check_limits(&r);
-        line(&r, "changes", 1,
+    probe p = {.k = &k, .report = {.lines = lines, .last = e}, .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
+    check_certificate(&p);
+    if (check_token(&p)) {
+        check_clock(&p);
+        check_organization(&p);
+        check_users(&p);
+        check_groups(&p);
+        check_licenses(&p);
+        check_sign_ins(&p);
+        check_limits(&p);
+        report_line(&p.report, "changes", 1,
              "not tried, as that would change something; they need User.ReadWrite.All, GroupMember.ReadWrite.All, "
              "LicenseAssignment.ReadWrite.All, and User.RevokeSessions.All where User.ReadWrite.All is not granted");
     } else if (atomic_load(&k.g->client->clock_ahead)) {
-        check_clock(&r); /* the usual cause of a refused assertion */
+        check_clock(&p); /* the usual cause of a refused assertion */
     }
-    *e = r.error;
-    return r.first;
+    *e = p.report.error;
+    return p.report.first;
 }

@@ -1,26 +1,24 @@
 /* Owns connecting: order of servers, protection, bind, what the rootDSE says. Must not know users or groups. */
 #include <apr_strings.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openldap.h>
-#include <openssl/crypto.h>
 #include <sasl/sasl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/text.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_session.h"
 #include "worker/ldap_socket.h"
+#include "worker/secret.h"
 
 #define CONNECT_MS 5000      /* one server: TCP, TLS and bind each */
 #define IO_MS 2000           /* one read or write inside libldap */
 #define FAILED_MS 30000      /* a server that failed is left alone so long while others answer */
 #define IDLE_MS 60000        /* a connection unused for longer is not trusted with a write */
-#define PASSWORD_MAX 1024
+#define BIND_PASSWORD_SIZE 1024
 #define SEALED_SSF 128
 
 /* Where systems keep the certificates of public authorities, for a tenant without caFile. */
@@ -167,38 +165,18 @@ static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
     return code == LDAP_SUCCESS ? DIRECTORY_OK : tls_fault(k, code, diagnostic(ld, k->pool));
 }
 
-/* The password into `out` (wiped by the caller), *len set. Read at each connect, so that a changed file counts. */
-static directory_class read_password(ld_call *k, char out[PASSWORD_MAX], size_t *len)
+/* The password into `out` (memory of secret_map), *len set. Read at each connect, so that a changed file counts. */
+static directory_class read_password(ld_call *k, char *out, size_t *len)
 {
-    const char *file = k->d->password_file;
-    struct stat st;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        directory_class class =
-            ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s cannot be read: %s", file, strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
-        return class;
+    const char *file = k->d->password_file, *fault = secret_file_read(k->pool, "bindPasswordFile", file, out, BIND_PASSWORD_SIZE, len);
+    if (fault) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", fault);
     }
-    ssize_t got = read(fd, out, PASSWORD_MAX);
-    close(fd);
-    if (st.st_mode & 07) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s can be read by others: chmod o= it", file);
-    }
-    if (got < 0 || got == PASSWORD_MAX) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s holds no password of less than %d bytes", file,
-                       PASSWORD_MAX);
-    }
-    while (got > 0 && (out[got - 1] == '\n' || out[got - 1] == '\r')) {
-        got--;
+    while (*len && strchr("\r\n", out[*len - 1])) {
+        --*len;
     }
     /* An empty password would be an unauthenticated bind, which some servers call a success. */
-    if (got == 0) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s is empty", file);
-    }
-    *len = (size_t)got;
-    return DIRECTORY_OK;
+    return *len ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s is empty", file);
 }
 
 static int no_interaction(LDAP *ld, unsigned flags, void *defaults, void *interact)
@@ -259,7 +237,10 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
     if (d->bind == LD_BIND_GSSAPI) {
         class = bind_gssapi(k, ld, &answer);
     } else {
-        char password[PASSWORD_MAX];
+        char *password = secret_map(BIND_PASSWORD_SIZE);
+        if (!password) {
+            return ld_fail(k, DIRECTORY_LOCAL, NULL, "no memory for the bind password");
+        }
         struct berval credential = {.bv_val = password, .bv_len = 0};
         int id, simple = d->bind == LD_BIND_SIMPLE;
         class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
@@ -269,7 +250,7 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
             class = code == LDAP_SUCCESS ? bind_answer(k, id, &answer, &message)
                                          : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
         }
-        OPENSSL_cleanse(password, sizeof password);
+        secret_unmap(password, BIND_PASSWORD_SIZE);
     }
     if (class || answer.code == LDAP_SUCCESS) {
         return class;

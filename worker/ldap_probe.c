@@ -9,35 +9,14 @@
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
+#include "worker/report.h"
 
 #define CLOCK_TOLERANCE_MS 60000
 
-typedef struct report {
+typedef struct probe {
     ld_call *k;
-    json_t *lines;
-    directory_class first; /* failure */
-    directory_error error;
-} report;
-
-static void line(report *r, const char *check, int good, const char *detail)
-{
-    json_t *one = json_object();
-    ida_json_put(one, "check", check);
-    json_object_set_new(one, "ok", json_boolean(good));
-    ida_json_put(one, "detail", detail);
-    json_array_append_new(r->lines, one);
-}
-
-/* A line from the outcome of a call; its failure is the report's when it is the first. */
-static int judge(report *r, const char *check, directory_class class, const char *good)
-{
-    line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->k->e->message);
-    if (class != DIRECTORY_OK && r->first == DIRECTORY_OK) {
-        r->first = class;
-        r->error = *r->k->e;
-    }
-    return class == DIRECTORY_OK;
-}
+    report report;
+} probe;
 
 static directory_class read_base(ld_call *k, const char *dn, const char *name)
 {
@@ -77,15 +56,15 @@ static directory_class read_one(ld_call *k, const char *base, const char *filter
     return class;
 }
 
-static void check_servers(report *r)
+static void check_servers(probe *p)
 {
-    directory *d = r->k->d;
+    directory *d = p->k->d;
     /* Every server by itself: the one that answers must not hide another's broken certificate. */
     for (int i = 0; i < d->server_count; i++) {
         directory one = *d;
         apr_pool_t *pool;
         directory_error e;
-        apr_pool_create(&pool, r->k->pool);
+        apr_pool_create(&pool, p->k->pool);
         one.servers = &d->servers[i];
         one.server_count = 1;
         one.server = 0;
@@ -94,41 +73,41 @@ static void check_servers(report *r)
         apr_pool_create(&one.connection, pool);
         ld_call k = ld_call_begin(&one, pool, &e);
         directory_class class = ld_ready(&k);
-        const char *vendor = one.vendor ? apr_pstrdup(r->k->pool, one.vendor) : NULL;
+        const char *vendor = one.vendor ? apr_pstrdup(p->k->pool, one.vendor) : NULL;
         const char *how = one.servers->scheme == LD_LDAPI   ? "local socket"
                           : one.servers->scheme == LD_LDAPS ? "TLS verified"
                           : d->start_tls                    ? "StartTLS verified"
                                                             : "sealed by GSSAPI";
         if (class) {
-            *r->k->e = e;
-            r->k->e->message = apr_pstrdup(r->k->pool, e.message);
+            *p->k->e = e;
+            p->k->e->message = apr_pstrdup(p->k->pool, e.message);
         }
-        judge(r, apr_pstrcat(r->k->pool, "connect ", one.servers->url, NULL), class,
-              apr_pstrcat(r->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
+        report_judge(&p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
+              apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
         apr_pool_destroy(pool);
     }
 }
 
-static void check_schema(report *r)
+static void check_schema(probe *p)
 {
-    ld_call *k = r->k;
+    ld_call *k = p->k;
     const directory *d = k->d;
     const ld_dialect *t = d->dialect;
     const ld_schema *schema = ld_schema_of(k);
     const char *const needed[] = {d->marker_attribute, d->upn_attribute};
     const char *const names[] = {"markerAttribute", "upnAttribute"};
-    if (!judge(r, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
+    if (!report_judge(&p->report, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
         return;
     }
     directory_class class =
         ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
-    judge(r, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
+    report_judge(&p->report, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
     for (int i = 0; i < 2; i++) {
         int place = ld_schema_allows(schema, t->user_class, needed[i]) || ld_schema_auxiliary(schema, needed[i]);
         class = place ? DIRECTORY_OK
                       : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
-        judge(r, names[i], class, needed[i]);
+        report_judge(&p->report, names[i], class, needed[i]);
     }
     const char *lost = NULL;
     for (const ld_field *f = t->fields; f->name; f++) {
@@ -136,32 +115,32 @@ static void check_schema(report *r)
             lost = lost ? apr_pstrcat(k->pool, lost, ", ", f->name, NULL) : f->name;
         }
     }
-    line(r, "fields", 1,
+    report_line(&p->report, "fields", 1,
          lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL)
               : "every field has its place");
 }
 
-static void check_placeholder(report *r)
+static void check_placeholder(probe *p)
 {
-    ld_call *k = r->k;
+    ld_call *k = p->k;
     const directory *d = k->d;
     if (!d->dialect->needs_member) {
         return;
     }
     if (!d->placeholder) {
-        line(r, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
+        report_line(&p->report, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
         return;
     }
     /* Servers take a member that does not exist, so an absent placeholder is told and no failure. */
     directory_class class = read_base(k, d->placeholder, "placeholderMember");
-    line(r, "placeholderMember", 1,
+    report_line(&p->report, "placeholderMember", 1,
          class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
 }
 
 /* With lastbind our bind a moment ago left the server's time on our own entry. */
-static void check_clock(report *r, int64_t bound_at)
+static void check_clock(probe *p, int64_t bound_at)
 {
-    ld_call *k = r->k;
+    ld_call *k = p->k;
     const directory *d = k->d;
     const ld_entry **rows;
     int count;
@@ -178,8 +157,8 @@ static void check_clock(report *r, int64_t bound_at)
             at = ld_time(ld_text(k->pool, rows[0], *name));
         }
     }
-    line(
-        r, "sign-ins", 1,
+    report_line(
+        &p->report, "sign-ins", 1,
         at ? "recorded by the server"
            : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count "
              "from creation");
@@ -193,42 +172,42 @@ static void check_clock(report *r, int64_t bound_at)
                            ? "the server's clock agrees with ours"
                            : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds,
                                         ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
-    line(r, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
+    report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
 directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     k.deadline = ida_monotonic(d->env) + 3 * DIRECTORY_CALL_MS;
-    report r = {.k = &k, .lines = lines};
+    probe p = {.k = &k, .report = {.lines = lines, .last = e}};
     const char *detail;
-    check_servers(&r);
+    check_servers(&p);
     int64_t bound_at = ida_now(d->env);
     ld_drop(d);
     directory_class class = ld_ready(&k);
     if (class) {
-        *e = r.first ? r.error : *e;
-        return r.first ? r.first : class;
+        *e = p.report.first ? p.report.error : *e;
+        return p.report.first ? p.report.first : class;
     }
-    judge(&r, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
-    judge(&r, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
-    judge(&r, "createIn", read_base(&k, d->create_in, "createIn"),
+    report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
+    report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
+    report_judge(&p.report, "createIn", read_base(&k, d->create_in, "createIn"),
           apr_pstrcat(pool, d->create_in, ": exists; LDAP tells write permission only at the first write", NULL));
     class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
-    judge(&r, "users", class, detail);
+    report_judge(&p.report, "users", class, detail);
     class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);
-    judge(&r, "groups", class, detail);
-    check_schema(&r);
-    line(&r, "content synchronisation", d->offers_sync != 0,
+    report_judge(&p.report, "groups", class, detail);
+    check_schema(&p);
+    report_line(&p.report, "content synchronisation", d->offers_sync != 0,
          d->offers_sync > 0    ? "offered (syncprov)"
          : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
                                : "unknown: the rootDSE is not readable by our account");
-    line(&r, "initial passwords", 1,
+    report_line(&p.report, "initial passwords", 1,
          d->offers_password ? "set by the Password Modify operation: the server hashes them"
                             : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
                               "that it hashes clear text (ppolicy_hash_cleartext)");
-    check_placeholder(&r);
-    check_clock(&r, bound_at);
-    *e = r.error;
-    return r.first;
+    check_placeholder(&p);
+    check_clock(&p, bound_at);
+    *e = p.report.error;
+    return p.report.first;
 }

@@ -4,32 +4,12 @@ use strict;
 use warnings;
 use utf8;
 use Digest::MD5 ();
+use Idadmin::Test::People ();
 use Mojo::JSON;
 use POSIX ();
 
-# Twenty people; the first of each department leads it, Eva Berg leads them all.
-my @people = (
-    ['eva.berg',      'Eva',    'Berg',     'Chief executive',     'Management'],
-    ['anna.lind',     'Anna',   'Lind',     'Sales manager',       'Sales'],
-    ['bo.ek',         'Bo',     'Ek',       'Sales engineer',      'Sales'],
-    ['carin.sjoberg', 'Carin',  'Sjöberg',  'Account manager',     'Sales'],
-    ['david.holm',    'David',  'Holm',     'Account manager',     'Sales'],
-    ['elin.strand',   'Elin',   'Strand',   'Sales assistant',     'Sales'],
-    ['filip.nyman',   'Filip',  'Nyman',    'Head of finance',     'Finance'],
-    ['greta.dahl',    'Greta',  'Dahl',     'Controller',          'Finance'],
-    ['henrik.falk',   'Henrik', 'Falk',     'Accountant',          'Finance'],
-    ['ida.wall',      'Ida',    'Wall',     'Payroll officer',     'Finance'],
-    ['johan.asberg',  'Johan',  'Åsberg',   'Head of engineering', 'Engineering'],
-    ['karin.hedlund', 'Karin',  'Hedlund',  'Developer',           'Engineering'],
-    ['lars.moberg',   'Lars',   'Moberg',   'Developer',           'Engineering'],
-    ['maria.oqvist',  'Maria',  'Öqvist',   'Developer',           'Engineering'],
-    ['nils.palm',     'Nils',   'Palm',     'Tester',              'Engineering'],
-    ['olga.ivanova',  'Olga',   'Ivanova',  'Architect',           'Engineering'],
-    ['per.lundin',    'Per',    'Lundin',   'Head of people',      'People'],
-    ['rut.sandell',   'Rut',    'Sandell',  'HR partner',          'People'],
-    ['sten.vik',      'Sten',   'Vik',      'Recruiter',           'People'],    # last seen 200 days ago
-    ['tove.ahlgren',  'Tove',   'Ahlgren',  'HR assistant',        'People'],    # never signed in
-);
+# Sten Vik was last seen 200 days ago, Tove Ahlgren never signed in.
+my @people = @Idadmin::Test::People::people;
 
 our %sku = (SPE_E3 => '05e9a617-0261-4cee-bb44-138d3ef5d965', EMS => 'efccb6f7-5641-4e0e-bd10-b4976e1bf68e', SPE_E5 => '06ebc4ee-1bb5-47dd-8120-11324bc54e06');
 

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Encode ();
 use Idadmin::Test ();
+use Idadmin::Test::People ();
 use Idadmin::Test::Tls ();
 use MIME::Base64 ();
 
@@ -21,29 +22,7 @@ sub service_password { return 'service-Passw0rd-1' }
 sub admin_password   { return 'admin-Passw0rd-1' }
 sub user_password    { return "Secret-$_[0]-1" }       # of uid
 
-# Twenty people; the first of each department leads it, Eva Berg leads them all.
-my @seed = (
-    ['eva.berg',        'Eva',     'Berg',       'Chief executive',   'Management'],
-    ['anna.lind',       'Anna',    'Lind',       'Sales manager',     'Sales'],
-    ['bo.ek',           'Bo',      'Ek',         'Sales engineer',    'Sales'],
-    ['carin.sjoberg',   'Carin',   'Sjöberg',    'Account manager',   'Sales'],
-    ['david.holm',      'David',   'Holm',       'Account manager',   'Sales'],
-    ['elin.strand',     'Elin',    'Strand',     'Sales assistant',   'Sales'],
-    ['filip.nyman',     'Filip',   'Nyman',      'Head of finance',   'Finance'],
-    ['greta.dahl',      'Greta',   'Dahl',       'Controller',        'Finance'],
-    ['henrik.falk',     'Henrik',  'Falk',       'Accountant',        'Finance'],
-    ['ida.wall',        'Ida',     'Wall',       'Payroll officer',   'Finance'],
-    ['johan.asberg',    'Johan',   'Åsberg',     'Head of engineering', 'Engineering'],
-    ['karin.hedlund',   'Karin',   'Hedlund',    'Developer',         'Engineering'],
-    ['lars.moberg',     'Lars',    'Moberg',     'Developer',         'Engineering'],
-    ['maria.oqvist',    'Maria',   'Öqvist',     'Developer',         'Engineering'],
-    ['nils.palm',       'Nils',    'Palm',       'Tester',            'Engineering'],
-    ['olga.ivanova',    'Olga',    'Ivanova',    'Architect',         'Engineering'],
-    ['per.lundin',      'Per',     'Lundin',     'Head of people',    'People'],
-    ['rut.sandell',     'Rut',     'Sandell',    'HR partner',        'People'],
-    ['sten.vik',        'Sten',    'Vik',        'Recruiter',         'People'],
-    ['tove.ahlgren',    'Tove',    'Ahlgren',    'HR assistant',      'People'],
-);
+my @seed = map { [map { Encode::encode_utf8($_) } @$_] } @Idadmin::Test::People::people;
 
 my %seed_groups = (
     'All staff'   => sub {1},

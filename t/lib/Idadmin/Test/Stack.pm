@@ -61,10 +61,7 @@ sub new {
         $self->{cloud} = ref $cloud eq 'HASH' ? Idadmin::Test::Cloud->new(($self->{slapd} ? (domains => [$Idadmin::Test::Slapd::domain]) : ()), %given) : $cloud;
     }
     if (!defined $how{tenant} || $how{tenant}) {
-        $self->apply_tenant($self->tenant_document(%{ $how{tenant} // {} }));
-        $self->create_key(full => 'hr-full', 'full');
-        $self->create_key(read => 'hr-read', 'read-only');
-        $self->create_key($_ => @{ $how{keys}{$_} }) for sort keys %{ $how{keys} // {} };
+        $self->_begin_tenant(%how);
     }
     $self->{httpd} = Idadmin::Test::Httpd->new(store => $self->{store}, spool => $self->{spool}, %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
@@ -88,11 +85,16 @@ sub key    { my ($self, $name) = @_; return $self->{keys}{$name} // die "no key 
 sub beside_in_the_cloud {
     my ($self, %how) = @_;
     my $other = bless { %$self, company => 'acme', keys => {}, client => {}, slapd => undef, cloud => Idadmin::Test::Cloud->new(%{ $how{cloud} || {} }) }, ref $self;
-    $other->apply_tenant($other->tenant_document(%{ $how{tenant} || {} }));
-    $other->create_key(full => 'hr-full', 'full');
-    $other->create_key(read => 'hr-read', 'read-only');
-    $other->create_key($_ => @{ $how{keys}{$_} }) for sort keys %{ $how{keys} || {} };
+    $other->_begin_tenant(%how);
     return $other->wait_synced;
+}
+
+sub _begin_tenant {
+    my ($self, %how) = @_;
+    $self->apply_tenant($self->tenant_document(%{ $how{tenant} // {} }));
+    $self->create_key(full => 'hr-full', 'full');
+    $self->create_key(read => 'hr-read', 'read-only');
+    $self->create_key($_ => @{ $how{keys}{$_} }) for sort keys %{ $how{keys} // {} };
 }
 
 # Another worker on the same store (several may run at once).
