@@ -66,6 +66,11 @@ typedef struct directory_create {
     const char *password; /* random; wiped by the caller */
 } directory_create;
 
+/* A new value by the name that callers use: the text members of a create payload (specification 2.2) and displayName. */
+typedef struct directory_attribute {
+    const char *name, *value; /* value NULL: the attribute is cleared */
+} directory_attribute;
+
 typedef struct directory_membership {
     const char *group_id, *group_name;
     const char *retained; /* NULL: can be removed; else why not (dynamic rule, primary group, synced...) */
@@ -97,7 +102,7 @@ typedef struct directory_ops {
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
                               directory_error *e);
 
-    /* DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
+    /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn,
                                    const char **manager_id, directory_error *e);
     directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
@@ -115,13 +120,26 @@ typedef struct directory_ops {
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id,
                                      directory_error *e);
 
+    /* New values of an account, looked at first: DIRECTORY_ALREADY when all stand. `enabled` 0, 1, or -1: as it is. DIRECTORY_INVALID
+     * with the field: the directory refuses the value or has no place for it. DIRECTORY_OK only after the directory shows the new
+     * values or, with lag_ms, confirmed them; `after` is that. NULL while the connector has none, as all below. */
+    directory_class (*update)(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
+                              int enabled, directory_user *after, directory_error *e);
+    /* A new password that must be changed at the next sign-in; wiped by the caller. */
+    directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e);
+    /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory has no containers. */
+    directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container, directory_user *after,
+                            directory_error *e);
+    /* IDs of the people whose manager the user is. */
+    directory_class (*reports)(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
+                               directory_error *e);
+
     /* Makes users members of one group, up to 20 a request where the directory can. `each` (count entries) gets the class of every
-     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`.
-     * NULL while the connector has none. */
+     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`. */
     directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                    directory_class *each, directory_error *e);
-    /* Assigns and takes away licences by part number or ID; lists end with NULL. DIRECTORY_ALREADY: it was so. NULL: the directory
-     * has no licences. */
+    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" in `remove`: all that are assigned to the user
+     * and not through a group. DIRECTORY_ALREADY: it was so. NULL: the directory has no licences. */
     directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
                                     const char *const *remove, directory_error *e);
 
