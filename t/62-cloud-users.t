@@ -218,11 +218,98 @@ subtest 'manager' => sub {
         fault({ method => '^PUT$', path => 'manager', do => 'reset', when => $when, count => 1 });
         is(call(setManager => id => $id, manager => "bo.ek\@$domain")->{class}, 'ok', "lost $when the effect: done");
     }
+    is(call(setManager => id => $id)->{class}, 'ok', 'cleared');
+    is($cloud->user($id)->{manager}, undef, 'in the directory');
+    is(call(setManager => id => $id)->{class}, 'was so already', 'again');
+    call(setManager => id => $id, manager => "bo.ek\@$domain");
+    fault({ method => '^DELETE$', path => 'manager', do => 'reset', when => 'after', count => 1 });
+    like(call(setManager => id => $id)->{class}, qr/^(?:ok|was so already)$/, 'a lost answer: done');
+    is($cloud->user($id)->{manager}, undef, 'in the directory');
+    is(call(setManager => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody has no manager either');
     late(read => 1500);
     my $fresh = call(create => person())->{user}{id};
     my %classes = map { call(setManager => id => $fresh, manager => "bo.ek\@$domain")->{class} => 1 } 1 .. 3;
     is_deeply([grep { !/^(?:not found|not visible yet)$/ } keys %classes], [], 'a user of a moment ago: not found or not visible');
     calm();
+};
+
+subtest 'reports' => sub {
+    my $boss = call(create => person())->{user}{id};
+    my $alone = call(reports => id => $boss);
+    is_deeply([$alone->{class}, $alone->{ids}], ['ok', []], 'nobody');
+    my @team = map { call(create => person())->{user}{id} } 1 .. 3;
+    call(setManager => id => $_, manager => $cloud->user($boss)->{userPrincipalName}) for @team;
+    fault({ method => '^GET$', path => 'directReports', do => 'reset', count => 1 });
+    is_deeply([sort @{ call(reports => id => $boss)->{ids} }], [sort @team], 'three, though the first answer was lost');
+    calm();
+    is(call(reports => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'of one who is not there');
+};
+
+subtest 'new values' => sub {
+    my %p = person(jobTitle => 'Säljare', office => 'Malmö 3', country => 'SE');
+    my $id = call(create => %p)->{user}{id};
+    my %new = (firstname => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst', jobTitle => 'Chef', department => 'Sales', company => 'Acme AB', city => 'Lund', country => 'DK',
+        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK', employeeId => 'E2', office => undef);
+    my $answer = call(update => id => $id, values => \%new);
+    is($answer->{class}, 'ok', 'changed') or diag $answer->{message};
+    my $user = $cloud->user($id);
+    my %want = (givenName => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst', jobTitle => 'Chef', department => 'Sales', companyName => 'Acme AB', city => 'Lund', country => 'DK', usageLocation => 'DK',
+        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK', employeeId => 'E2', officeLocation => undef, userPrincipalName => $p{upn});
+    is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'every property, one cleared, the UPN as it was');
+    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, $p{marker}, 'the marker stands');
+    is_deeply([@{ $answer->{user} }{qw(displayName department company office employeeId enabled)}], ['Åsa-Maria Öst', 'Sales', 'Acme AB', undef, 'E2', $answer->{user}{enabled}], 'the cache is told');
+    is(call(update => id => $id, values => \%new)->{class}, 'was so already', 'again');
+    is(call(update => id => $id, values => { country => undef, middleName => undef })->{class}, 'ok', 'a country cleared');
+    is_deeply([@{ $cloud->user($id) }{qw(country usageLocation)}], [undef, 'DK'], 'licences keep their place');
+    is(call(update => id => $id, values => { country => 'Kingdom of Sweden' })->{class}, 'ok', 'a country in words');
+    is($cloud->user($id)->{usageLocation}, 'DK', 'is no place of use');
+    for my $enabled (0, 1) {
+        my $state = $enabled ? JSON::PP::true() : JSON::PP::false();
+        is(call(update => id => $id, values => {}, enabled => $state)->{class}, 'ok', $enabled ? 'enabled' : 'disabled');
+        is($cloud->user($id)->{accountEnabled} ? 1 : 0, $enabled, 'in the directory');
+    }
+    my $none = call(update => id => $id, values => { middleName => 'Maria' });
+    is("$none->{class} $none->{field}", 'value refused middleName', 'what has no place is refused by name');
+    my $empty = call(update => id => $id, values => { displayName => undef });
+    is("$empty->{class} $empty->{field}", 'value refused displayName', 'a display name cannot be empty');
+    my $long = call(update => id => $id, values => { department => 'x' x 65 });
+    is("$long->{class} $long->{field}", 'value refused department', 'the directory\'s refusal by our name');
+    for my $when ('before', 'after') {
+        fault({ method => '^PATCH$', do => 'reset', when => $when, count => 1 });
+        is(call(update => id => $id, values => { department => "Lost $when" })->{class}, 'ok', "lost $when the effect: done");
+        is($cloud->user($id)->{department}, "Lost $when", 'in the directory');
+    }
+    fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
+    is(call(update => id => $id, values => { department => 'Storm' })->{class}, 'answer lost', 'a storm: nobody says it was done');
+    calm();
+    late(read => 60_000);
+    is(call(update => id => id_of("per.lundin\@$domain"), values => { department => 'Late' })->{class}, 'ok', 'a write is final, whatever late replicas show');
+    calm();
+    my $synced = call(update => id => id_of("syn.kad\@$domain"), values => { department => 'X' });
+    is($synced->{class}, 'value refused', 'an account of the on-premises directory');
+    like($synced->{message}, qr/change it on-premises/, 'is to be changed there');
+    is(call(update => id => '00000000-0000-4000-8000-000000000000', values => { department => 'X' })->{class}, 'not found', 'nobody');
+};
+
+subtest 'a new password' => sub {
+    my $id = call(create => person())->{user}{id};
+    my $password = 'Another-Passw0rd-of-24-ch';
+    is(call(setPassword => id => $id, password => $password)->{class}, 'ok', 'set');
+    my $user = $cloud->user($id);
+    is_deeply([@$user{qw(passwords mustChange)}], [1, 1], 'in the directory, to be changed at the next sign-in');
+    ok((grep { $_ eq $password } @{ $cloud->secrets->{password} }), 'the one that was told');
+    fault({ method => '^PATCH$', do => 'reset', when => 'after', count => 1 });
+    is(call(setPassword => id => $id, password => $password)->{class}, 'ok', 'a lost answer: set');
+    calm();
+    $cloud->control(settings => { banPasswords => 1 });
+    my $banned = call(setPassword => id => $id, password => $password);
+    is("$banned->{class} $banned->{field}", 'value refused password', 'one that is refused');
+    unlike($banned->{message}, qr/\Q$password\E/, 'is not in the message');
+    calm();
+    is(call(setPassword => id => '00000000-0000-4000-8000-000000000000', password => $password)->{class}, 'not found', 'nobody');
+    my $admin = call(setPassword => id => id_of("root.admin\@$domain"), password => $password);
+    is($admin->{class}, 'not allowed to the service account', 'an administrator');
+    like($admin->{message}, qr/User-PasswordProfile\.ReadWrite\.All.*directory role/, 'what it needs');
 };
 
 subtest 'photo' => sub {
@@ -379,6 +466,16 @@ subtest 'licences' => sub {
     is($inherited->{class}, 'value refused', 'from a group');
     like($inherited->{message}, qr/group/, 'says so');
     is(call(setLicenses => id => $id, remove => ['EMS'])->{class}, 'was so already', 'one that the user has not');
+    my $lars = id_of("lars.moberg\@$domain");
+    is_deeply([sort @{ call(find => id => $lars)->{user}{licenses} }], ['EMS', 'SPE_E3'], 'a direct one beside that of a group');
+    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after', count => 1 });
+    my $all = call(setLicenses => id => $lars, remove => ['*']);
+    is($all->{class}, 'ok', 'all direct ones are taken, though the answer was lost');
+    is_deeply(call(find => id => $lars)->{user}{licenses}, ['EMS'], 'not the one of the group');
+    like($all->{message}, qr/EMS \(group \w[\w ]+\)/, 'which is named with its group');
+    calm();
+    is(call(setLicenses => id => $lars, remove => ['*'])->{class}, 'was so already', 'again');
+    is(call(setLicenses => id => $id, remove => ['*'])->{message}, undef, 'nothing is kept: nothing is said');
 };
 
 subtest 'throttled' => sub {

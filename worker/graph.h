@@ -139,6 +139,11 @@ directory_class graph_revoke_sessions(directory *d, apr_pool_t *pool, const char
 directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates,
                                   int candidate_count, const directory_membership **rows, int *count, directory_error *e);
 directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e);
+directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
+                             int enabled, directory_user *after, directory_error *e);
+directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e);
+directory_class graph_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
+                              directory_error *e);
 directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                   directory_class *each, directory_error *e);
 directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,

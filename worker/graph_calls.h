@@ -27,8 +27,13 @@ int graph_answer_says(const graph_answer *answer, const char *text);
 
 /* One user by ID or UPN, marker included; *raw (or NULL) gets the object. */
 directory_class graph_user_get(graph_call *k, const char *key, directory_user *user, json_t **raw);
+/* The same with other properties; `select` holds GRAPH_USER_SELECT. */
+directory_class graph_user_select(graph_call *k, const char *key, const char *select, directory_user *user, json_t **raw);
 /* The API's user as directory_user; 0 when it has no ID. */
 int graph_user_read(graph_call *k, const json_t *json, directory_user *user);
+
+/* INVALID: the user is synchronised from an on-premises directory. `to_do` for people: "disable". */
+directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user, const char *to_do);
 
 /* "/directoryObjects/{id}", "/users/{id}" as @odata.id: {"@odata.id": url}. Belongs to the call's pool. */
 json_t *graph_reference(graph_call *k, const char *url);
@@ -36,6 +41,13 @@ json_t *graph_reference(graph_call *k, const char *url);
 /* Pages of a collection: calls `each` for every item until the end. */
 typedef void (*graph_item)(graph_call *k, json_t *item, void *baton);
 directory_class graph_each(graph_call *k, const graph_request *first, graph_item each, void *baton);
+
+/* --- values (graph_update.c) --- */
+
+/* Puts a password into the body's passwordProfile; the one that was there is wiped. NULL: the profile is taken out. */
+void graph_put_password(json_t *body, const char *password);
+/* Of a refused value sets the error's field to the payload's name for it; returns `class`. */
+directory_class graph_refused_property(graph_call *k, directory_class class, const graph_answer *answer);
 
 /* --- licences (graph_license.c) --- */
 

@@ -3,13 +3,13 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/json.h"
 #include "core/text.h"
 #include "worker/graph_calls.h"
+#include "worker/graph_field.h"
 #include "worker/password.h"
 
 #define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
@@ -30,45 +30,6 @@ typedef struct making {
 
 /* --- the request --- */
 
-static const struct {
-    const char *property;
-    size_t value; /* offset in ida_create */
-    const char *name;
-} fields[] = {
-    {"givenName", offsetof(ida_create, firstname), "firstname"},
-    {"surname", offsetof(ida_create, surname), "surname"},
-    {"jobTitle", offsetof(ida_create, job_title), "jobTitle"},
-    {"department", offsetof(ida_create, department), "department"},
-    {"companyName", offsetof(ida_create, company), "company"},
-    {"officeLocation", offsetof(ida_create, office), "office"},
-    {"city", offsetof(ida_create, city), "city"},
-    {"country", offsetof(ida_create, country), "country"},
-    {"streetAddress", offsetof(ida_create, street_address), "streetAddress"},
-    {"postalCode", offsetof(ida_create, postal_code), "postalCode"},
-    {"preferredLanguage", offsetof(ida_create, preferred_language), "preferredLanguage"},
-    {"employeeId", offsetof(ida_create, employee_id), "employeeId"},
-};
-
-static const char *field_value(const ida_create *person, size_t i)
-{
-    const char *value = *(const char *const *)((const char *)person + fields[i].value);
-    return value && *value ? value : NULL;
-}
-
-static void set_password(making *m, const char *password)
-{
-    json_t *profile = json_object_get(m->body, "passwordProfile");
-    const char *old = ida_json_string(profile, "password");
-    if (old) {
-        OPENSSL_cleanse((char *)(uintptr_t)old, strlen(old));
-    }
-    if (password) {
-        json_object_set_new(profile, "password", json_string(password));
-    } else {
-        json_object_del(m->body, "passwordProfile");
-    }
-}
-
 static void new_password(making *m)
 {
     const ida_create *person = m->create->person;
@@ -81,7 +42,7 @@ static void new_password(making *m)
     }
     *to = NULL;
     password_make(m->k->g->env, names, fresh);
-    set_password(m, fresh);
+    graph_put_password(m->body, fresh);
     OPENSSL_cleanse(fresh, sizeof fresh);
 }
 
@@ -102,10 +63,10 @@ static void fill_in(making *m)
                                                   "forceChangePasswordNextSignIn", 1, "onPremisesExtensionAttributes",
                                                   m->k->g->marker, c->marker));
     set_nickname(m);
-    set_password(m, c->password);
+    graph_put_password(m->body, c->password);
     ida_json_put(m->body, "mail", c->mail);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        ida_json_put(m->body, fields[i].property, field_value(c->person, i));
+    for (const graph_field *f = graph_fields; f->property; f++) {
+        ida_json_put(m->body, f->property, graph_field_value(c->person, f));
     }
     if (c->person->country_is_code) {
         ida_json_put(m->body, "usageLocation", c->person->country);
@@ -152,21 +113,6 @@ static const char *taken_property(making *m, const graph_answer *answer)
 static int password_refused(const graph_answer *answer)
 {
     return answer->status == 400 && graph_answer_says(answer, "password");
-}
-
-/* The payload's name for what the directory refuses. */
-static directory_class refused(making *m, directory_class class, const graph_answer *answer)
-{
-    if (class != DIRECTORY_INVALID) {
-        return class;
-    }
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (strcasecmp(fields[i].property, answer->detail_target) == 0) {
-            m->k->e->field = fields[i].name;
-        }
-    }
-    m->k->e->field = strcasecmp(answer->detail_target, "usageLocation") == 0 ? "country" : m->k->e->field;
-    return class;
 }
 
 /* The account as it was sent, under the ID it got: the answer holds only some properties, and a read may lag. */
@@ -376,7 +322,7 @@ static directory_class send_once(making *m, int *again)
         *again = 1;
         return class;
     }
-    return graph_needs(k, refused(m, class, &answer), "User.ReadWrite.All", 0);
+    return graph_needs(k, graph_refused_property(k, class, &answer), "User.ReadWrite.All", 0);
 }
 
 static directory_class make_until_known(making *m)
@@ -408,7 +354,7 @@ directory_class graph_create(directory *d, apr_pool_t *pool, const directory_cre
     }
     fill_in(&m);
     directory_class class = make_until_known(&m);
-    set_password(&m, NULL);
+    graph_put_password(m.body, NULL);
     if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
         say_losses(&m);
     } else {

@@ -7,11 +7,13 @@
 #include <strings.h>
 
 #include "core/json.h"
+#include "core/text.h"
 #include "worker/graph_calls.h"
 
 #define FRESH_MS (10 * INT64_C(60000)) /* licences are bought now and then */
 #define SKU_MAX 64                     /* bytes of an ID */
 #define NAME_MAX_LEN 128
+#define NAMES_MAX 10                   /* groups named in one message; further ones go by their ID */
 #define ROUNDS 3                       /* of look and change, while the outcome is unknown */
 
 typedef struct sku {
@@ -166,7 +168,22 @@ static int holds(const json_t *user, const char *id, const char **group)
 typedef struct assignment {
     json_t *add, *remove; /* arrays of the body */
     const json_t *user;
+    int names;        /* groups asked for theirs */
+    const char *kept; /* what groups give, of a removal of all; NULL: nothing */
 } assignment;
+
+/* For people: its name, or its ID when that cannot be read. */
+static const char *group_name(graph_call *k, const char *id)
+{
+    const graph_request get = {
+        .method = "GET", .url = graph_url(k->g, k->pool, "/groups/%s?$select=displayName", id), .doing = "reading the group's name"};
+    directory_error unread = {.class = DIRECTORY_OK}, *e = k->e;
+    graph_answer answer;
+    k->e = &unread;
+    const char *name = graph_read(k, &get, &answer) ? NULL : ida_json_string(answer.json, "displayName");
+    k->e = e;
+    return name ? ida_clean(k->pool, name, strlen(name), NAME_MAX_LEN) : id;
+}
 
 static directory_class collect(graph_call *k, assignment *a, const char *const *list, int adding)
 {
@@ -191,6 +208,23 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
     return class;
 }
 
+/* All that the user has directly goes. Those of groups stay; the caller is told which in the message of its success. */
+static void collect_all(graph_call *k, assignment *a)
+{
+    const json_t *state;
+    size_t i;
+    json_array_foreach(json_object_get(a->user, "licenseAssignmentStates"), i, state) {
+        const char *id = ida_json_string(state, "skuId"), *by = ida_json_string(state, "assignedByGroup");
+        if (id && !by) {
+            json_array_append_new(a->remove, json_string(id));
+        } else if (id) {
+            a->kept = apr_pstrcat(k->pool, a->kept ? a->kept : "", a->kept ? ", " : "", graph_license_name(k->g, k->pool, id),
+                                  " (group ",
+                                  a->names++ < NAMES_MAX ? group_name(k, by) : by, ")", NULL);
+        }
+    }
+}
+
 static directory_class assign(graph_call *k, const char *user_id, const json_t *body)
 {
     const graph_request post = {.method = "POST",
@@ -205,14 +239,17 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
             k->e->message = apr_pstrcat(k->pool, k->e->message, " Buy more, or take one from somebody else.", NULL);
         } else if (graph_answer_says(&answer, "usage location")) {
             k->e->field = "country";
+        } else if (graph_answer_says(&answer, "not have a corresponding license")) {
+            k->e->class = class = DIRECTORY_LAG; /* what was read is older than a removal */
         }
     }
     return class;
 }
 
 /* One round: what the user has, what is to be changed, the change. ALREADY: nothing was. */
-static directory_class change(graph_call *k, const char *user_id, const char *const *add, const char *const *remove)
+static directory_class change(graph_call *k, const char *user_id, const char *const *add, const char *const *remove, const char **kept)
 {
+    int all = remove && *remove && strcmp(*remove, "*") == 0;
     const graph_request get = {.method = "GET",
                                .url = graph_user_url(k->g, k->pool, user_id, "?$select=id,usageLocation,licenseAssignmentStates"),
                                .doing = "reading the user's licences"};
@@ -222,9 +259,14 @@ static directory_class change(graph_call *k, const char *user_id, const char *co
         return class;
     }
     json_t *body = ida_json_keep(k->pool, json_pack("{s:[], s:[]}", "addLicenses", "removeLicenses"));
-    assignment a = {json_object_get(body, "addLicenses"), json_object_get(body, "removeLicenses"), answer.json};
+    assignment a = {json_object_get(body, "addLicenses"), json_object_get(body, "removeLicenses"), answer.json, 0, NULL};
     class = collect(k, &a, add, 1);
-    class = class ? class : collect(k, &a, remove, 0);
+    if (all && !class) {
+        collect_all(k, &a);
+        *kept = a.kept;
+    } else if (!class) {
+        class = collect(k, &a, remove, 0);
+    }
     if (!class && json_array_size(a.add) && !ida_json_string(answer.json, "usageLocation")) {
         class = graph_fail(k, DIRECTORY_INVALID, "country",
                            "the user has no usage location, which every licence needs: set country to a two-letter code");
@@ -239,9 +281,10 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
                                    const char *const *remove, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
+    const char *kept = NULL;
     directory_class class = graph_license_load(&k, 0);
     for (int round = 1; !class && round <= ROUNDS; round++) {
-        class = change(&k, user_id, add, remove);
+        class = change(&k, user_id, add, remove, &kept);
         if (class == DIRECTORY_UNSURE && round < ROUNDS && graph_pause(&k, 250)) {
             class = DIRECTORY_OK; /* look what came of it */
             continue;
@@ -249,5 +292,9 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
         class = class == DIRECTORY_ALREADY && round > 1 ? DIRECTORY_OK : class;
         break;
     }
-    return graph_end(&k, class);
+    class = graph_end(&k, class);
+    if (kept && (class == DIRECTORY_OK || class == DIRECTORY_ALREADY)) {
+        e->message = apr_pstrcat(pool, "Kept, because groups give them: ", kept, ".", NULL);
+    }
+    return class;
 }

@@ -1,5 +1,5 @@
-/* Owns users as the API shows them and the changes of one that stands: manager, photo, disabling, sign-in sessions. Must not know
- * how a user is made or grouped. */
+/* Owns users as the API shows them and some changes of one that stands: photo, disabling, sign-in sessions. Must not know
+ * how a user is made, grouped or given new values. */
 #include <apr_strings.h>
 #include <apr_time.h>
 #include <string.h>
@@ -252,10 +252,11 @@ int graph_user_read(graph_call *k, const json_t *json, directory_user *user)
     return 1;
 }
 
-directory_class graph_user_get(graph_call *k, const char *key, directory_user *user, json_t **raw)
+directory_class graph_user_select(graph_call *k, const char *key, const char *select, directory_user *user, json_t **raw)
 {
-    const graph_request request = {
-        .method = "GET", .url = graph_user_url(k->g, k->pool, key, "?$select=" READ_SELECT), .doing = "reading the user"};
+    const graph_request request = {.method = "GET",
+                                   .url = graph_user_url(k->g, k->pool, key, apr_pstrcat(k->pool, "?$select=", select, NULL)),
+                                   .doing = "reading the user"};
     graph_answer answer;
     directory_class class = graph_needs(k, graph_read(k, &request, &answer), "User.Read.All", 0);
     if (!class && !graph_user_read(k, answer.json, user)) {
@@ -265,6 +266,11 @@ directory_class graph_user_get(graph_call *k, const char *key, directory_user *u
         *raw = answer.json;
     }
     return class;
+}
+
+directory_class graph_user_get(graph_call *k, const char *key, directory_user *user, json_t **raw)
+{
+    return graph_user_select(k, key, READ_SELECT, user, raw);
 }
 
 directory_class graph_find(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user,
@@ -280,31 +286,6 @@ directory_class graph_find(directory *d, apr_pool_t *pool, const char *id, const
 }
 
 /* --- changes --- */
-
-directory_class graph_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id,
-                                  directory_error *e)
-{
-    graph_call k = graph_call_begin((graph *)d, pool, e);
-    const graph_request find = {
-        .method = "GET", .url = graph_user_url(k.g, pool, manager_upn, "?$select=id"), .doing = "reading the manager"};
-    graph_answer answer;
-    directory_class class = graph_needs(&k, graph_read(&k, &find, &answer), "User.Read.All", 0);
-    const char *found = class ? NULL : ida_json_string(answer.json, "id");
-    if (class || !found) {
-        e->field = class == DIRECTORY_NOT_FOUND ? "manager" : e->field;
-        return class ? class : graph_fail(&k, DIRECTORY_TRANSIENT, NULL, "reading the manager: the answer is no user");
-    }
-    const graph_request put = {.method = "PUT",
-                               .url = graph_user_url(k.g, pool, id, "/manager/$ref"),
-                               .json = graph_reference(&k, graph_user_url(k.g, pool, found, "")),
-                               .doing = "setting the manager"};
-    class = graph_needs(&k, graph_write(&k, &put, &answer), "User.ReadWrite.All", 0);
-    if (class == DIRECTORY_INVALID && graph_missing_reference(&answer)) {
-        e->class = class = DIRECTORY_LAG;
-    }
-    *manager_id = found;
-    return graph_end(&k, class);
-}
 
 directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
                                 const char *type, directory_error *e)
@@ -332,12 +313,12 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id, 
     return graph_end(&k, class);
 }
 
-static directory_class mastered_elsewhere(graph_call *k, const directory_user *user)
+directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user, const char *to_do)
 {
     return graph_fail(k, DIRECTORY_INVALID, NULL,
-                      "%s is synchronised from an on-premises directory and can be disabled only there: disable it on-premises; the "
-                      "synchronisation then disables it here",
-                      user->upn ? user->upn : user->id);
+                      "%s is synchronised from an on-premises directory and this cannot be done here: %s it on-premises; the "
+                      "synchronisation then brings that here",
+                      user->upn ? user->upn : user->id, to_do);
 }
 
 directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e)
@@ -351,7 +332,7 @@ directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, di
     }
     int was = after->enabled, synced = json_is_true(json_object_get(raw, "onPremisesSyncEnabled"));
     if (synced) {
-        return was ? mastered_elsewhere(&k, after) : graph_end(&k, DIRECTORY_ALREADY);
+        return was ? graph_mastered_elsewhere(&k, after, "disable") : graph_end(&k, DIRECTORY_ALREADY);
     }
     /* Written even when it reads as disabled: what was read may be older than somebody's enabling. */
     const graph_request patch = {.method = "PATCH",
@@ -360,7 +341,7 @@ directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, di
                                  .doing = "disabling the account"};
     class = graph_needs(&k, graph_write(&k, &patch, &answer), "User.EnableDisableAccount.All", 1);
     if (class == DIRECTORY_INVALID && graph_answer_says(&answer, "on-premises")) {
-        return mastered_elsewhere(&k, after);
+        return graph_mastered_elsewhere(&k, after, "disable");
     }
     after->enabled = after->cache.enabled = 0;
     return graph_end(&k, class ? class : was ? DIRECTORY_OK : DIRECTORY_ALREADY);

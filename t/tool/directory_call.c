@@ -14,6 +14,7 @@
 #include "worker/graph.h"
 
 #define MEMBERS_MAX 200
+#define ATTRIBUTES_MAX 32
 
 typedef struct order {
     directory *d;
@@ -152,6 +153,39 @@ static directory_class set_licenses(order *o)
     return graph_set_licenses(o->d, o->pool, arg(o, "id"), list(o, "add"), list(o, "remove"), &o->e);
 }
 
+static directory_class update(order *o)
+{
+    const json_t *values = json_object_get(o->in, "values"), *value;
+    const json_t *enabled = json_object_get(o->in, "enabled");
+    directory_attribute attributes[ATTRIBUTES_MAX];
+    const char *name;
+    int count = 0;
+    json_object_foreach((json_t *)(uintptr_t)values, name, value) {
+        if (count < ATTRIBUTES_MAX) {
+            attributes[count++] = (directory_attribute){name, json_string_value(value)};
+        }
+    }
+    return graph_update(o->d, o->pool, arg(o, "id"), attributes, count, enabled ? json_is_true(enabled) : -1, &o->user, &o->e);
+}
+
+static directory_class set_password(order *o)
+{
+    return graph_set_password(o->d, o->pool, arg(o, "id"), arg(o, "password"), &o->e);
+}
+
+static directory_class reports(order *o)
+{
+    const char *const *ids = NULL;
+    int count = 0;
+    directory_class class = graph_reports(o->d, o->pool, arg(o, "id"), &ids, &count, &o->e);
+    json_t *out = json_array();
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(out, json_string(ids[i]));
+    }
+    json_object_set_new(o->out, "ids", out);
+    return class;
+}
+
 static const struct {
     const char *name;
     directory_class (*run)(order *o);
@@ -164,7 +198,10 @@ static const struct {
              {"memberships", memberships},
              {"removeMember", remove_member},
              {"addMembers", add_members},
-             {"setLicenses", set_licenses}};
+             {"setLicenses", set_licenses},
+             {"update", update},
+             {"setPassword", set_password},
+             {"reports", reports}};
 
 static void show_user(order *o)
 {

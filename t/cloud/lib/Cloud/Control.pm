@@ -62,7 +62,7 @@ sub _user {
     my $manager = $p->{_manager} ? Cloud::Directory::props($directory->object($p->{_manager})) : undef;
     my $photo = $directory->{photos}{ $object->{id} };
     return { user => { %$p, assignedLicenses => $cloud->{licenses}->shown($p, 'assignedLicenses'), manager => $manager && $manager->{userPrincipalName}, groups => [sort map { Cloud::Directory::props($directory->object($_))->{displayName} }
-                $directory->group_ids_of($object->{id})], revoked => ($p->{_revoked} // 0) + 0, passwords => ($p->{_passwords} // 0) + 0, deleted => $p->{_deleted} ? \1 : \0,
+                $directory->group_ids_of($object->{id})], revoked => ($p->{_revoked} // 0) + 0, passwords => ($p->{_passwords} // 0) + 0, mustChange => ($p->{_mustChange} // 0) + 0, deleted => $p->{_deleted} ? \1 : \0,
             photo => defined $photo ? { bytes => length $photo, sha256 => Digest::SHA::sha256_hex($photo) } : undef } };
 }
 

@@ -89,6 +89,7 @@ sub update {
         check_password($profile, $p->{userPrincipalName}, $cloud->take('banPasswords'));
         $cloud->secret(password => $profile->{password});
         $body->{_passwords} = ($p->{_passwords} // 0) + 1;
+        $body->{_mustChange} = $profile->{forceChangePasswordNextSignIn} ? 1 : 0;
     }
     _check_names($cloud, $user, $body);
     my $manager = _reference($cloud, $request, delete $body->{'manager@odata.bind'});
