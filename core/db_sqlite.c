@@ -615,6 +615,8 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* that one would go past the gate */
+        /* Plans that look at bound values (partial indexes do) are thrown away with every new binding. */
+        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
         rc = exec(s, common);
     }
     if (rc == SQLITE_OK && own != DB_MAIN) {
