@@ -1,15 +1,21 @@
 #!/bin/sh
-# Fetches Node 22 and the official MCP clients and checks from npm into a directory, for t/71-mcp-clients.t:
+# Fetches the official MCP clients and checks from npm into a directory, and Node 22 beside them where the system's is older, for
+# t/71-mcp-clients.t:
 #     t/clients/install.sh DIR && IDADMIN_NPM=DIR make check TESTS=t/71-mcp-clients.t
-set -e
+set -eu
 dir=${1:?usage: install.sh DIR}
+command -v npm >/dev/null || { echo "install.sh: npm is needed (Debian: apt-get install npm)" >&2; exit 1; }
 mkdir -p "$dir"
 cd "$dir"
-[ -f package.json ] || echo '{"name":"idadmin-mcp-clients","private":true}' >package.json
-npm install --no-fund --no-audit --allow-scripts=node node@22 2>&1 | tail -1
-[ -x node_modules/node/bin/node ] || npm rebuild node
-PATH=$PWD/node_modules/node/bin:$PATH
-export PATH
-npm install --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/sdk@1 @modelcontextprotocol/client@2 \
-    @modelcontextprotocol/inspector@2 ajv@8 2>&1 | tail -1
+# npm's package "node" fetches the program in a script of its own, which newer versions of npm want allowed by name.
+[ -f package.json ] || echo '{"name":"idadmin-mcp-clients","private":true,"allowScripts":{"node":true}}' >package.json
+add() { npm install --no-fund --no-audit --loglevel=error "$@"; }
+major=$(node --version 2>/dev/null | sed -n 's/^v\([0-9]*\).*/\1/p')
+if [ "${major:-0}" -lt 22 ]; then
+    add node@22
+    PATH=$PWD/node_modules/node/bin:$PATH
+    export PATH
+fi
+add @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/sdk@1 @modelcontextprotocol/client@2 @modelcontextprotocol/inspector@2 \
+    ajv@8
 node --version
