@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "worker/ldap_escape.h"
+#include "worker/ldap_mods.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_password.h"
 #include "worker/ldap_session.h"
@@ -18,31 +19,18 @@ typedef struct adding {
     ld_call *k;
     const directory_create *create;
     const ld_schema *schema;
-    apr_array_header_t *mods, *classes, *warnings;
+    ld_mods mods;
+    apr_array_header_t *classes, *warnings;
     const char *dn;
     int bare; /* added without a password: it is still to be set */
 } adding;
 
 static void add_value(adding *a, const char *attribute, const char *value)
 {
-    LDAPMod *mod = NULL;
-    for (int i = 0; i < a->mods->nelts && !mod; i++) {
-        LDAPMod *one = APR_ARRAY_IDX(a->mods, i, LDAPMod *);
-        mod = strcasecmp(one->mod_type, attribute) == 0 ? one : NULL;
-    }
     /* Two fields may be one attribute (UPN and mail): the same value twice would be refused. */
-    if (mod) {
-        return;
+    if (!ld_mods_has(&a->mods, attribute)) {
+        ld_mods_text(&a->mods, LDAP_MOD_ADD, attribute, value);
     }
-    struct berval *bytes = apr_pcalloc(a->k->pool, sizeof *bytes), **values = apr_pcalloc(a->k->pool, 2 * sizeof *values);
-    bytes->bv_val = (char *)(uintptr_t)value;
-    bytes->bv_len = strlen(value);
-    values[0] = bytes;
-    mod = apr_pcalloc(a->k->pool, sizeof *mod);
-    mod->mod_op = LDAP_MOD_ADD | LDAP_MOD_BVALUES;
-    mod->mod_type = apr_pstrdup(a->k->pool, attribute);
-    mod->mod_bvalues = values;
-    APR_ARRAY_PUSH(a->mods, LDAPMod *) = mod;
 }
 
 static void warn(adding *a, const char *text)
@@ -77,7 +65,7 @@ static void add_fields(adding *a)
         if (!value || !*value) {
             continue;
         }
-        value = f->narrow ? f->narrow(pool, person, value, &loss) : value;
+        value = f->narrow ? f->narrow(pool, value, &loss) : value;
         if (value && !has_place(a, f->attribute)) {
             loss = apr_pstrcat(pool, f->name, ": is not kept by this directory (its schema has no place for ", f->attribute, ")",
                                NULL);
@@ -128,13 +116,9 @@ static directory_class prepare(adding *a)
         add_value(a, t->lock, t->locked);
     }
     /* objectClass last: fields may have asked for further classes. */
-    LDAPMod *mod = apr_pcalloc(k->pool, sizeof *mod);
-    mod->mod_op = LDAP_MOD_ADD;
-    mod->mod_type = apr_pstrdup(k->pool, "objectClass");
     APR_ARRAY_PUSH(a->classes, const char *) = t->user_class;
     APR_ARRAY_PUSH(a->classes, const char *) = NULL;
-    mod->mod_values = (char **)a->classes->elts;
-    APR_ARRAY_PUSH(a->mods, LDAPMod *) = mod;
+    ld_mods_texts(&a->mods, LDAP_MOD_ADD, "objectClass", (const char *const *)a->classes->elts);
     return DIRECTORY_OK;
 }
 
@@ -190,16 +174,13 @@ static directory_class name_conflict(ld_call *k)
         k->e->field = "mail";
         return DIRECTORY_CONFLICT;
     }
-    k->e->field = attribute;
-    for (const ld_field *f = d->dialect->fields; f->name; f++) {
-        k->e->field = strcasecmp(f->attribute, attribute) == 0 ? f->name : k->e->field;
-    }
+    k->e->field = ld_field_name(d->dialect, attribute);
     return k->e->class = DIRECTORY_INVALID;
 }
 
 static directory_class add_once(adding *a, const char *password, ld_answer *answer)
 {
-    int before = a->mods->nelts;
+    int before = ld_mods_count(&a->mods);
     directory_class class = ld_ready(a->k);
     if (class) {
         return class;
@@ -209,9 +190,8 @@ static directory_class add_once(adding *a, const char *password, ld_answer *answ
     if (!a->bare) {
         add_value(a, a->k->d->dialect->password, password);
     }
-    APR_ARRAY_PUSH(a->mods, LDAPMod *) = NULL;
-    class = ld_add(a->k, a->dn, (LDAPMod **)a->mods->elts, "create the account", answer);
-    a->mods->nelts = before;
+    class = ld_add(a->k, a->dn, ld_mods_end(&a->mods), "create the account", answer);
+    a->mods.list->nelts = before;
     return class;
 }
 
@@ -268,7 +248,7 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     ld_call k = ld_call_begin(d, pool, e);
     *user = (directory_user){0};
     adding a = {.k = &k, .create = create};
-    a.mods = apr_array_make(pool, LD_MAX_ATTRIBUTES, sizeof(LDAPMod *));
+    a.mods = ld_mods_make(pool);
     a.classes = apr_array_make(pool, 4, sizeof(const char *));
     a.warnings = apr_array_make(pool, 4, sizeof(const char *));
     if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password

@@ -4,12 +4,14 @@
 
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 #include <unicode/utf8.h>
 
+#include "core/text.h"
+
 /* First letters of the middle names: all that `initials` is for. */
-static const char *initials(apr_pool_t *pool, const ida_create *person, const char *value, const char **loss)
+static const char *initials(apr_pool_t *pool, const char *value, const char **loss)
 {
-    (void)person;
     char *out = apr_palloc(pool, strlen(value) + 1), *to = out;
     int32_t len = (int32_t)strlen(value), at = 0, first = 1;
     while (at < len) {
@@ -31,9 +33,9 @@ static const char *initials(apr_pool_t *pool, const ida_create *person, const ch
     return *out ? out : NULL;
 }
 
-static const char *country_code(apr_pool_t *pool, const ida_create *person, const char *value, const char **loss)
+static const char *country_code(apr_pool_t *pool, const char *value, const char **loss)
 {
-    if (!person->country_is_code) {
+    if (!ida_country_code_valid(value)) {
         *loss = apr_pstrcat(pool, "country: this directory keeps two-letter codes only; \"", value, "\" was left out", NULL);
         return NULL;
     }
@@ -44,20 +46,20 @@ static const char *country_code(apr_pool_t *pool, const ida_create *person, cons
 #define CACHE(member) offsetof(sync_user, member)
 
 static const ld_field openldap_fields[] = {
-    {"firstname", CREATE(firstname), CACHE(given_name), "givenName", NULL, NULL},
-    {"surname", CREATE(surname), CACHE(surname), "sn", NULL, NULL},
-    {"middleName", CREATE(middle_name), LD_NO_FIELD, "initials", NULL, initials},
-    {"jobTitle", CREATE(job_title), CACHE(job_title), "title", NULL, NULL},
-    {"department", CREATE(department), CACHE(department), "departmentNumber", "ou", NULL},
-    {"company", CREATE(company), CACHE(company), "o", NULL, NULL},
-    {"office", CREATE(office), CACHE(office), "physicalDeliveryOfficeName", NULL, NULL},
-    {"city", CREATE(city), CACHE(city), "l", NULL, NULL},
-    {"country", CREATE(country), CACHE(country), "c", NULL, country_code},
-    {"streetAddress", CREATE(street_address), LD_NO_FIELD, "street", NULL, NULL},
-    {"postalCode", CREATE(postal_code), LD_NO_FIELD, "postalCode", NULL, NULL},
-    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL},
-    {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeNumber", NULL, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL},
+    {"firstname", CREATE(firstname), CACHE(given_name), "givenName", NULL, NULL, NULL},
+    {"surname", CREATE(surname), CACHE(surname), "sn", NULL, NULL, NULL},
+    {"middleName", CREATE(middle_name), LD_NO_FIELD, "initials", NULL, initials, NULL},
+    {"jobTitle", CREATE(job_title), CACHE(job_title), "title", NULL, NULL, NULL},
+    {"department", CREATE(department), CACHE(department), "departmentNumber", "ou", NULL, NULL},
+    {"company", CREATE(company), CACHE(company), "o", NULL, NULL, NULL},
+    {"office", CREATE(office), CACHE(office), "physicalDeliveryOfficeName", NULL, NULL, NULL},
+    {"city", CREATE(city), CACHE(city), "l", NULL, NULL, NULL},
+    {"country", CREATE(country), CACHE(country), "c", NULL, country_code, NULL},
+    {"streetAddress", CREATE(street_address), LD_NO_FIELD, "street", NULL, NULL, NULL},
+    {"postalCode", CREATE(postal_code), LD_NO_FIELD, "postalCode", NULL, NULL, NULL},
+    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL, NULL},
+    {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeNumber", NULL, NULL, NULL},
+    {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
 
 static const char *const openldap_sign_ins[] = {"pwdLastSuccess", "authTimestamp", NULL};
@@ -106,6 +108,16 @@ const ld_dialect *ld_dialect_of(const char *name)
         }
     }
     return NULL;
+}
+
+const char *ld_field_name(const ld_dialect *t, const char *attribute)
+{
+    for (const ld_field *f = t->fields; f->name; f++) {
+        if (strcasecmp(f->attribute, attribute) == 0) {
+            return f->name;
+        }
+    }
+    return attribute;
 }
 
 const char *ld_dialects_text(void)

@@ -17,7 +17,8 @@ typedef struct ld_field {
     const char *also;        /* read when `attribute` is absent, or NULL */
     /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a
      * part. NULL: the whole value. */
-    const char *(*narrow)(apr_pool_t *pool, const ida_create *person, const char *value, const char **loss);
+    const char *(*narrow)(apr_pool_t *pool, const char *value, const char **loss);
+    const char *empty;           /* the value that stands for none; NULL: the attribute goes */
 } ld_field;
 
 typedef enum ld_sync_method { LD_SYNC_SYNCREPL } ld_sync_method;
@@ -35,12 +36,15 @@ typedef struct ld_dialect {
     const char *lock, *locked;
     const char *lock_missing;    /* sentence for people when the server does not know `lock` */
     int needs_member;            /* a group may not be left without members: placeholder */
+    int keeps_links;             /* the server itself takes DNs in other entries along when an entry moves */
     ld_sync_method sync;
     const ld_field *fields;      /* ended by a NULL name */
 } ld_dialect;
 
 /* NULL when this version has no such dialect. */
 const ld_dialect *ld_dialect_of(const char *name);
+/* The name under which callers know the attribute; the attribute's own name when they do not. */
+const char *ld_field_name(const ld_dialect *t, const char *attribute);
 /* "openLdap": what this version supports, for people. */
 const char *ld_dialects_text(void);
 

@@ -12,6 +12,16 @@
 
 #define FIND_LIMIT 20 /* entries looked at when a login name is asked for: further mail addresses may match too */
 
+const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
+{
+    return ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+}
+
+const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid)
+{
+    return apr_pstrcat(pool, "(", t->id, "=", uuid, ")", NULL);
+}
+
 static void add_name(apr_array_header_t *names, const char *name)
 {
     for (int i = 0; i < names->nelts; i++) {
@@ -98,7 +108,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     const ld_dialect *t = d->dialect;
     *user = (directory_user){0};
     sync_user *c = &user->cache;
-    c->id = ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    c->id = ld_id_text(t, pool, entry);
     c->dn = entry->dn;
     c->dn_key = ld_dn_key(pool, entry->dn);
     if (!c->id || !c->dn_key) {
@@ -138,7 +148,7 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_gr
 {
     const ld_dialect *t = d->dialect;
     *group = (sync_group){0};
-    group->id = ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    group->id = ld_id_text(t, pool, entry);
     group->dn = entry->dn;
     group->dn_key = ld_dn_key(pool, entry->dn);
     group->name = naming_value(pool, entry, t->group_name);
@@ -148,6 +158,12 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_gr
     group->kind = dynamic ? "dynamic" : "security";
     group->rule = dynamic ? ld_text(pool, entry, t->rule) : NULL;
     return group->id && group->dn_key && group->name;
+}
+
+void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods)
+{
+    (void)entry;
+    ld_mods_text(mods, LDAP_MOD_REPLACE, d->dialect->lock, enabled ? NULL : d->dialect->locked);
 }
 
 /* A group needs a member: the configured stand-in, or the group itself. */
@@ -191,8 +207,8 @@ directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
     }
     const ld_query query = {.base = k->d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter, "(", k->d->dialect->id, "=", uuid,
-                                                  "))", NULL),
+                            .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter,
+                                                  ld_id_filter(k->d->dialect, k->pool, uuid), ")", NULL),
                             .attributes = k->d->user_attributes,
                             .limit = 2,
                             .phase = LD_BASE,

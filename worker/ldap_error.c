@@ -8,8 +8,8 @@
 
 #include "core/text.h"
 
-#define ANY (LD_TLS | LD_BIND | LD_READ | LD_BASE | LD_WRITE | LD_MEMBER)
-#define WRITES (LD_WRITE | LD_MEMBER)
+#define ANY (LD_TLS | LD_BIND | LD_READ | LD_BASE | LD_WRITE | LD_MEMBER | LD_SWAP)
+#define WRITES (LD_WRITE | LD_MEMBER | LD_SWAP)
 
 typedef struct rule {
     int code, phases;
@@ -50,6 +50,8 @@ static const rule rules[] = {
     /* the sync token */
     {LDAP_SYNC_REFRESH_REQUIRED, ANY, NULL, DIRECTORY_TOKEN_LOST},
     {LDAP_UNWILLING_TO_PERFORM, ANY, "newer than provider", DIRECTORY_TOKEN_LOST},
+    /* the value to be replaced is another by now: look again */
+    {LDAP_NO_SUCH_ATTRIBUTE, LD_SWAP, NULL, DIRECTORY_UNSURE},
     /* memberships that are so already; the caller re-reads before believing it */
     {LDAP_TYPE_OR_VALUE_EXISTS, LD_MEMBER, NULL, DIRECTORY_ALREADY},
     {LDAP_NO_SUCH_ATTRIBUTE, LD_MEMBER, NULL, DIRECTORY_ALREADY},

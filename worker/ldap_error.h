@@ -11,6 +11,7 @@ typedef enum ld_phase {
     LD_READ = 4,   /* an entry that may be absent */
     LD_BASE = 8,   /* below a configured base, which must exist */
     LD_WRITE = 16,
+    LD_SWAP = 64,  /* a write that names the value it replaces: 16 means that another changed it meanwhile */
     LD_MEMBER = 32 /* a write of memberships: codes that mean "already so" (to be verified by reading) */
 } ld_phase;
 

@@ -165,6 +165,34 @@ char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type)
     return value;
 }
 
+/* One part of the DN as text again; `parent`: all but the first RDN. */
+static char *dn_part(apr_pool_t *pool, const char *dn, int parent)
+{
+    LDAPDN parsed = NULL;
+    char *text = NULL, *copy = NULL;
+    if (!dn || !*dn || ldap_str2dn(dn, &parsed, LDAP_DN_FORMAT_LDAPV3) != LDAP_SUCCESS || !parsed || !parsed[0]) {
+        ldap_dnfree(parsed);
+        return NULL;
+    }
+    int code = parent ? ldap_dn2str(parsed + 1, &text, LDAP_DN_FORMAT_LDAPV3) : ldap_rdn2str(parsed[0], &text, LDAP_DN_FORMAT_LDAPV3);
+    if (code == LDAP_SUCCESS) {
+        copy = apr_pstrdup(pool, text ? text : "");
+    }
+    ldap_memfree(text);
+    ldap_dnfree(parsed);
+    return copy;
+}
+
+char *ld_dn_first(apr_pool_t *pool, const char *dn)
+{
+    return dn_part(pool, dn, 0);
+}
+
+char *ld_dn_parent(apr_pool_t *pool, const char *dn)
+{
+    return dn_part(pool, dn, 1);
+}
+
 char *ld_uuid_text(apr_pool_t *pool, const void *bytes, size_t len)
 {
     if (len != 16) {

@@ -21,6 +21,10 @@ int ld_dn_key_below(const char *key, const char *base_key);
 /* Value of attribute `type` in the first RDN, or NULL. */
 char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type);
 
+/* The first RDN as it stands, and the DN of what it lies in ("" at the top); NULL when it is no DN. */
+char *ld_dn_first(apr_pool_t *pool, const char *dn);
+char *ld_dn_parent(apr_pool_t *pool, const char *dn);
+
 /* 16 bytes of an entryUUID as lower-case text; NULL for another length. And a text brought to that form; NULL when it is no UUID.
  */
 char *ld_uuid_text(apr_pool_t *pool, const void *bytes, size_t len);

@@ -8,8 +8,6 @@
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
 
-#define ATTEMPTS 2
-
 typedef struct gathering {
     directory *d;
     apr_pool_t *pool;
@@ -162,7 +160,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
     }
     const ld_query query = {.base = k->d->group_base,
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(", t->id, "=", uuid, ")", NULL),
+                            .filter = ld_id_filter(t, k->pool, uuid),
                             .attributes = k->d->group_attributes,
                             .limit = 1,
                             .phase = LD_BASE,
@@ -215,26 +213,21 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
     return class;
 }
 
-static LDAPMod member_mod(const ld_dialect *t, int op, char **values)
-{
-    LDAPMod mod = {.mod_op = op, .mod_type = (char *)(uintptr_t)t->member};
-    mod.mod_values = values;
-    return mod;
-}
-
 /* Deletes the member; the last one of a group that may not be empty is swapped for the placeholder in the same modify. */
 static directory_class take_out(ld_call *k, const ld_entry *group, const char *user_dn)
 {
     const directory *d = k->d;
-    const char *stand_in = d->placeholder ? d->placeholder : group->dn;
-    char *user[] = {(char *)(uintptr_t)user_dn, NULL}, *filler[] = {(char *)(uintptr_t)stand_in, NULL};
-    LDAPMod gone = member_mod(d->dialect, LDAP_MOD_DELETE, user), added = member_mod(d->dialect, LDAP_MOD_ADD, filler);
-    LDAPMod *remove[] = {&gone, NULL}, *swap[] = {&added, &gone, NULL};
-    directory_class class = ld_modify(k, group->dn, remove, LD_MEMBER, "remove the member");
+    const char *member = d->dialect->member;
+    ld_mods remove = ld_mods_make(k->pool), swap = ld_mods_make(k->pool);
+    ld_mods_text(&remove, LDAP_MOD_DELETE, member, user_dn);
+    directory_class class = ld_modify(k, group->dn, ld_mods_end(&remove), LD_MEMBER, "remove the member");
     /* 65: the group would be left without a member. */
-    return class == DIRECTORY_INVALID && d->dialect->needs_member
-               ? ld_modify(k, group->dn, swap, LD_MEMBER, "swap the last member for the placeholder")
-               : class;
+    if (class != DIRECTORY_INVALID || !d->dialect->needs_member) {
+        return class;
+    }
+    ld_mods_text(&swap, LDAP_MOD_ADD, member, d->placeholder ? d->placeholder : group->dn);
+    ld_mods_text(&swap, LDAP_MOD_DELETE, member, user_dn);
+    return ld_modify(k, group->dn, ld_mods_end(&swap), LD_MEMBER, "swap the last member for the placeholder");
 }
 
 directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
@@ -244,7 +237,7 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
     const ld_entry *group = NULL;
     directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
     int shows = 0, sent = 0;
-    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         class = ld_user_by_id(&k, user_id, &user);
         class = class ? class : ld_guard(&k, &user);
         class = class ? class : group_holding(&k, group_id, user.dn, &group, &shows);
@@ -263,7 +256,7 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
             return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d),
                            group->dn);
         }
-        if (attempt == ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
+        if (attempt == LD_ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
             break;
         }
         last = take_out(&k, group, user.dn);
@@ -275,4 +268,100 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
     return last == DIRECTORY_UNSURE ? last
                                     : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the member was removed, but %s still shows %s",
                                               ld_server_url(d), group->dn, user.dn);
+}
+
+/* --- adding --- */
+
+#define AT_ONCE 20 /* members put in with one modify */
+
+/* Looks whether the group shows the user: ALREADY, or OK with the DN when it is to be put in. */
+static directory_class look_at(ld_call *k, const char *group_id, const char *user_id, const ld_entry **group, const char **dn)
+{
+    directory_user user;
+    int shows = 0;
+    *dn = NULL;
+    directory_class class = ld_user_by_id(k, user_id, &user);
+    class = class ? class : ld_guard(k, &user);
+    class = class ? class : group_holding(k, group_id, user.dn, group, &shows);
+    if (class || shows) {
+        return class ? class : DIRECTORY_ALREADY;
+    }
+    if (ld_holds(*group, "objectClass", k->d->dialect->dynamic_group_class)) {
+        return ld_fail(k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
+                       (*group)->dn);
+    }
+    *dn = user.dn;
+    return DIRECTORY_OK;
+}
+
+static directory_class put_in(ld_call *k, const ld_entry *group, const char *const *dns)
+{
+    ld_mods mods = ld_mods_make(k->pool);
+    ld_mods_texts(&mods, LDAP_MOD_ADD, k->d->dialect->member, dns);
+    return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
+}
+
+/* One user by itself: looks, acts, looks again. */
+static directory_class join(ld_call *k, const char *group_id, const char *user_id)
+{
+    directory_class last = DIRECTORY_OK;
+    const ld_entry *group = NULL;
+    for (int attempt = 0, sent = 0;; attempt++) {
+        const char *dns[2] = {NULL, NULL};
+        directory_class class = look_at(k, group_id, user_id, &group, &dns[0]);
+        if (class == DIRECTORY_ALREADY && sent && last != DIRECTORY_ALREADY) {
+            return DIRECTORY_OK;
+        }
+        if (class) {
+            return class;
+        }
+        if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
+            break;
+        }
+        last = put_in(k, group, dns);
+        sent = 1;
+        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
+            return last;
+        }
+    }
+    return last == DIRECTORY_UNSURE ? last
+                                    : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the member was added, but %s does not show it",
+                                              ld_server_url(k->d), group->dn);
+}
+
+directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
+                               directory_class *each, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_error first = {0};
+    for (int from = 0; from < count; from += AT_ONCE) {
+        const char *dns[AT_ONCE + 1] = {NULL};
+        int many = 0, upto = from + AT_ONCE < count ? from + AT_ONCE : count, put = 0;
+        const ld_entry *group = NULL;
+        for (int i = from; i < upto; i++) {
+            const char *dn;
+            each[i] = look_at(&k, group_id, user_ids[i], &group, &dn);
+            if (dn) {
+                dns[many++] = dn;
+            } else if (each[i] != DIRECTORY_ALREADY && !first.class) {
+                first = *e;
+            }
+        }
+        /* All of them or none: when one of them is refused, each is tried by itself. */
+        if (many > 1) {
+            put = put_in(&k, group, dns) == DIRECTORY_OK;
+        }
+        for (int i = from; i < upto; i++) {
+            if (each[i] != DIRECTORY_OK) {
+                continue;
+            }
+            each[i] = join(&k, group_id, user_ids[i]);
+            each[i] = put && each[i] == DIRECTORY_ALREADY ? DIRECTORY_OK : each[i];
+            if (each[i] != DIRECTORY_OK && each[i] != DIRECTORY_ALREADY && !first.class) {
+                first = *e;
+            }
+        }
+    }
+    *e = first;
+    return first.class;
 }

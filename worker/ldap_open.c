@@ -242,5 +242,11 @@ const directory_ops ld_directory_ops = {
     .revoke_sessions = NULL, /* LDAP knows no sessions beyond a connection */
     .memberships = ld_memberships,
     .remove_member = ld_remove_member,
+    .update = ld_update,
+    .set_password = ld_set_password,
+    .move = ld_move,
+    .reports = ld_reports,
+    .add_members = ld_add_members,
+    .set_licenses = NULL, /* an on-premises directory has none */
     .sync = ld_sync,
 };

@@ -123,6 +123,12 @@ int ld_holds(const ld_entry *entry, const char *name, const char *value)
     return 0;
 }
 
+int ld_is(const ld_entry *entry, const char *name, const char *value)
+{
+    const ld_attribute *a = ld_get(entry, name);
+    return !value ? !a : a && a->count == 1 && a->values[0].bv_len == strlen(value) && strcmp(a->values[0].bv_val, value) == 0;
+}
+
 /* --- waiting --- */
 
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
@@ -262,6 +268,22 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
             return class;
         }
     }
+    return class;
+}
+
+directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes, const char *doing, const ld_entry **entry)
+{
+    const ld_query query = {.base = dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = attributes,
+                            .limit = 1,
+                            .phase = LD_READ,
+                            .doing = doing};
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, &query, &rows, &count);
+    *entry = !class && count ? rows[0] : NULL;
     return class;
 }
 
@@ -420,6 +442,18 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *d
     }
     int code = ldap_add_ext(k->d->ld, dn, mods, NULL, NULL, &id);
     return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+}
+
+directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior, const char *doing)
+{
+    ld_answer answer = {0};
+    int id;
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    int code = ldap_rename(k->d->ld, dn, rdn, superior, 1, NULL, NULL, &id);
+    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, &answer) : unsent(k, code, doing);
 }
 
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer)

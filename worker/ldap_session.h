@@ -7,6 +7,7 @@
 #include "worker/directory.h"
 #include "worker/ldap_dialect.h"
 #include "worker/ldap_error.h"
+#include "worker/ldap_mods.h"
 #include "worker/ldap_schema.h"
 
 typedef enum ld_bind { LD_BIND_SIMPLE, LD_BIND_EXTERNAL, LD_BIND_GSSAPI } ld_bind;
@@ -100,6 +101,8 @@ const ld_attribute *ld_get(const ld_entry *entry, const char *name);
 /* The lexically first value as text, so that the cache does not flap; NULL when absent. Never invalid UTF-8. */
 const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name);
 int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASCII case-insensitive */
+/* 1 when the attribute has exactly this value and no other; `value` NULL: has none. */
+int ld_is(const ld_entry *entry, const char *name, const char *value);
 
 /* Waits for the next message: its type, 0 when time is over, -1 when the connection is dead. */
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message);
@@ -140,16 +143,28 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *d
 /* The extended operation of RFC 3062: the server hashes the password by its own setting. */
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer);
 
+/* A new name below another entry (modrdn, the old name goes). */
+directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior, const char *doing);
+
+/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. */
+directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes, const char *doing, const ld_entry **entry);
+
 /* --- users and groups as this service sees them (ldap_entry.c) --- */
 
 #define LD_MAX_ATTRIBUTES 48
+#define LD_ATTEMPTS 2 /* look, act, look again; once more from the start when the answer to the act was lost */
 
 /* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and group_attributes. */
 const char *const *ld_user_attributes(directory *d);
 const char *const *ld_group_attributes(directory *d);
+/* The immutable ID as canonical text; NULL when the entry shows none. And the filter that finds it. */
+const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry);
+const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid);
 /* 0 when the entry has no usable ID. */
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
 int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_group *group);
+/* What makes the account enabled or disabled, from what `entry` shows now. */
+void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);
 
 /* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable. */

@@ -7,17 +7,12 @@
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
 
-/* Look, act, look again; once more from the start when the answer to the act was lost. */
-#define ATTEMPTS 2
-
 static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len,
                                const char *doing)
 {
-    struct berval value = {.bv_val = (char *)(uintptr_t)bytes, .bv_len = len}, *values[] = {&value, NULL};
-    LDAPMod mod = {.mod_op = LDAP_MOD_REPLACE | LDAP_MOD_BVALUES, .mod_type = (char *)(uintptr_t)attribute},
-            *mods[] = {&mod, NULL};
-    mod.mod_bvalues = values;
-    return ld_modify(k, dn, mods, LD_WRITE, doing);
+    ld_mods mods = ld_mods_make(k->pool);
+    ld_mods_bytes(&mods, LDAP_MOD_REPLACE, attribute, bytes, len);
+    return ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE, doing);
 }
 
 directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user, directory_error *e)
@@ -30,26 +25,28 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
                                directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
-    directory_user user, manager;
+    directory_user user, manager = {0};
     directory_class class;
     int sent = 0;
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
         class = ld_user_by_id(&k, id, &user);
         class = class ? class : ld_guard(&k, &user);
         if (class) {
             return class;
         }
         /* The server takes the DN of nobody too, so existence is looked at here. */
-        class = ld_user_by_upn(&k, manager_upn, &manager);
+        class = manager_upn ? ld_user_by_upn(&k, manager_upn, &manager) : DIRECTORY_OK;
         if (class) {
             e->field = class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT ? "manager" : e->field;
             return class;
         }
         *manager_id = manager.id;
-        if (user.cache.manager_dn_key && strcmp(user.cache.manager_dn_key, manager.cache.dn_key) == 0) {
+        const char *has = user.cache.manager_dn_key, *wanted = manager.cache.dn_key;
+        if (wanted ? has && strcmp(has, wanted) == 0 : !user.cache.manager_dn) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        class = replace(&k, user.dn, d->dialect->manager, manager.dn, strlen(manager.dn), "set the manager");
+        class = replace(&k, user.dn, d->dialect->manager, manager.dn, manager.dn ? strlen(manager.dn) : 0,
+                        manager_upn ? "set the manager" : "remove the manager");
         sent = 1;
         if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
             return class;
@@ -62,17 +59,9 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
 static directory_class photo_shown(ld_call *k, const directory_user *user, const unsigned char *photo, size_t len, int *same)
 {
     const char *const attributes[] = {k->d->dialect->photo, NULL};
-    const ld_query query = {.base = user->dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "read the photo"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    const ld_attribute *a = !class && count ? ld_get(rows[0], attributes[0]) : NULL;
+    const ld_entry *entry;
+    directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
+    const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
     *same = a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
     return class;
 }
@@ -87,7 +76,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     if (!type || strcmp(type, d->dialect->photo_type) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
     }
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
         class = ld_user_by_id(&k, id, &user);
         class = class ? class : ld_guard(&k, &user);
         class = class ? class : photo_shown(&k, &user, photo, len, &same);
@@ -113,7 +102,7 @@ directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, direc
     directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
     int sent = 0;
     const ld_schema *schema = NULL;
-    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         class = ld_user_by_id(&k, id, after);
         class = class ? class : ld_guard(&k, after);
         if (class) {
@@ -122,7 +111,7 @@ directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, direc
         if (!after->enabled) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        if (attempt == ATTEMPTS || (sent && last == DIRECTORY_OK)) {
+        if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
             break;
         }
         schema = schema ? schema : ld_schema_of(&k);

@@ -216,7 +216,12 @@ sub stop {
 sub restart { my ($self) = @_; $self->stop; return $self->start }
 
 # Freezes and thaws the server: it accepts connections and says nothing more.
-sub freeze { kill STOP => $_[0]{pid} }
+sub freeze {
+    my ($self) = @_;
+    kill STOP => $self->{pid};
+    # Every thread has to have stopped; the state is the field behind the name in brackets.
+    Idadmin::Test::wait_until(10, sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / } glob "/proc/$self->{pid}/task/*/stat" });
+}
 sub thaw   { kill CONT => $_[0]{pid} }
 
 sub url       { return "ldap://127.0.0.1:$_[0]{port}" }

@@ -1,0 +1,192 @@
+/* Owns the place of an entry and the links that name it: moving to another container, whose manager somebody is. Must not know what
+ * an account holds. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "worker/ldap_escape.h"
+#include "worker/ldap_ops.h"
+#include "worker/ldap_session.h"
+
+/* DNs of the entries below `base` that name `dn` in `attribute`. */
+typedef struct naming {
+    apr_pool_t *pool;
+    const char *attribute; /* to be collected; NULL: the DN of the entry */
+    apr_array_header_t *values; /* const char * */
+} naming;
+
+static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    naming *n = baton;
+    const char *value = n->attribute ? ld_id_text(k->d->dialect, entry_pool, entry) : entry->dn;
+    if (value) {
+        APR_ARRAY_PUSH(n->values, const char *) = apr_pstrdup(n->pool, value);
+    }
+    return DIRECTORY_OK;
+}
+
+static directory_class linked(ld_call *k, const char *base, const char *filter, const char *link, const char *dn, const char *collect,
+                              const char *doing, apr_array_header_t **values)
+{
+    const char *const attributes[] = {collect ? collect : LDAP_NO_ATTRS, NULL};
+    directory_class class = DIRECTORY_OK;
+    const ld_query query = {.base = base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = attributes,
+                            .phase = LD_BASE,
+                            .doing = doing,
+                            .filter = apr_pstrcat(k->pool, "(&", filter, "(", link, "=", ld_filter_text(k->pool, dn), "))", NULL)};
+    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT); attempt++) {
+        naming n = {.pool = k->pool, .attribute = collect, .values = apr_array_make(k->pool, 8, sizeof(const char *))};
+        *values = n.values;
+        class = ld_paged(k, &query, take, &n);
+    }
+    return class;
+}
+
+directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    const ld_dialect *t = d->dialect;
+    directory_user user;
+    apr_array_header_t *found;
+    *ids = NULL;
+    *count = 0;
+    directory_class class = ld_user_by_id(&k, id, &user);
+    class = class ? class : linked(&k, d->user_base, t->user_filter, t->manager, user.dn, t->id, "list the reports", &found);
+    if (!class) {
+        *ids = (const char *const *)found->elts;
+        *count = found->nelts;
+    }
+    return class;
+}
+
+/* --- moving --- */
+
+static directory_class link_change(ld_call *k, const char *entry, int op, const char *link, const char *dn)
+{
+    ld_mods mods = ld_mods_make(k->pool);
+    ld_mods_text(&mods, op, link, dn);
+    directory_class class = ld_modify(k, entry, ld_mods_end(&mods), LD_MEMBER, "follow a move");
+    return class == DIRECTORY_ALREADY || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost whatever breaks on the way, the new
+ * DN joins the groups before the move and the old one leaves them after it; a server that keeps links itself finds nothing to do. */
+static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, int op, const char *dn)
+{
+    directory_class class = DIRECTORY_OK;
+    for (int i = 0; !class && i < groups->nelts; i++) {
+        class = link_change(k, APR_ARRAY_IDX(groups, i, const char *), op, k->d->dialect->member, dn);
+    }
+    return class;
+}
+
+/* Takes what still names the old DN to the new one. What fails is told: the account has moved by then. */
+static const char *follow(ld_call *k, const char *base, const char *filter, const char *link, const char *old, const char *fresh)
+{
+    apr_array_header_t *left = NULL;
+    const char *told = NULL;
+    directory_class class = linked(k, base, filter, link, old, NULL, "look for links to the old place", &left);
+    for (int i = 0; !class && i < left->nelts; i++) {
+        const char *dn = APR_ARRAY_IDX(left, i, const char *);
+        directory_class one = link_change(k, dn, LDAP_MOD_ADD, link, fresh);
+        one = one ? one : link_change(k, dn, LDAP_MOD_DELETE, link, old);
+        if (one) {
+            told = told ? told : apr_pstrcat(k->pool, dn, " still names the old place: ", k->e->message, NULL);
+        }
+    }
+    return class ? k->e->message : told;
+}
+
+static directory_class occupied(ld_call *k, const char *dn)
+{
+    return ld_fail(k, DIRECTORY_CONFLICT, "container", "%s: %s is another entry", ld_server_url(k->d), dn);
+}
+
+/* What is to be moved, and to which DN (*fresh). ALREADY: it is there. */
+static directory_class look(ld_call *k, const char *id, const char *container, directory_user *user, const char **fresh)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    const directory *d = k->d;
+    const ld_entry *there = NULL;
+    const char *key = ld_dn_key(k->pool, container);
+    directory_class class = ld_user_by_id(k, id, user);
+    class = class ? class : ld_guard(k, user);
+    if (class) {
+        return class;
+    }
+    if (!key || !ld_dn_key_below(key, ld_dn_key(k->pool, d->user_base))) {
+        return ld_fail(k, DIRECTORY_INVALID, "container", "\"%s\" does not lie below userBase %s", container, d->user_base);
+    }
+    const char *name = ld_dn_first(k->pool, user->dn), *parent = ld_dn_parent(k->pool, user->dn);
+    if (!name || !parent) {
+        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s cannot be taken apart", user->dn);
+    }
+    if (strcmp(key, ld_dn_key(k->pool, parent)) == 0) {
+        return DIRECTORY_ALREADY;
+    }
+    class = ld_read(k, container, nothing, "find the container", &there);
+    if (class == DIRECTORY_NOT_FOUND || (!class && !there)) {
+        return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s", ld_server_url(d), container);
+    }
+    *fresh = apr_pstrcat(k->pool, name, ",", container, NULL);
+    class = class ? class : ld_read(k, *fresh, nothing, "look whether the place is free", &there);
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class ? class : occupied(k, *fresh);
+}
+
+directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container, directory_user *after,
+                        directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    const ld_dialect *t = d->dialect;
+    const char *old = NULL, *fresh = NULL, **told = apr_pcalloc(pool, 3 * sizeof *told);
+    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
+    for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
+        apr_array_header_t *groups = NULL;
+        class = look(&k, id, container, after, &fresh);
+        if (class == DIRECTORY_ALREADY && old) {
+            break;
+        }
+        if (class) {
+            return class;
+        }
+        if (attempt == LD_ATTEMPTS) {
+            return last != DIRECTORY_OK ? last
+                                        : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the account was moved, but the directory still shows %s",
+                                                  ld_server_url(d), after->dn);
+        }
+        old = after->dn;
+        if (!t->keeps_links) {
+            class = linked(&k, d->group_base, t->group_filter, t->member, old, NULL, "list memberships", &groups);
+            class = class ? class : in_groups(&k, groups, LDAP_MOD_ADD, fresh);
+        }
+        if (class) {
+            return class;
+        }
+        last = ld_rename(&k, old, ld_dn_first(pool, old), container, "move the account");
+        if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
+            directory_error why = *e;
+            if (groups) {
+                /* Whoever has or gets that DN must not inherit the memberships. */
+                in_groups(&k, groups, LDAP_MOD_DELETE, fresh);
+            }
+            *e = why;
+            return last == DIRECTORY_CONFLICT ? occupied(&k, fresh) : last;
+        }
+    }
+    if (!t->keeps_links) {
+        const char **to = told;
+        const char *left = follow(&k, d->group_base, t->group_filter, t->member, old, after->dn);
+        if (left) {
+            *to++ = left;
+        }
+        left = follow(&k, d->user_base, t->user_filter, t->manager, old, after->dn);
+        if (left) {
+            *to++ = left;
+        }
+        after->warnings = *told ? told : NULL;
+    }
+    *e = (directory_error){0};
+    return DIRECTORY_OK;
+}
