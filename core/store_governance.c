@@ -135,7 +135,7 @@ static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_
             .id = db_text(&r, i, 0), .service = db_text(&r, i, 1), .group_name = db_text(&r, i, 2), .group_id = db_text(&r, i, 3),
             .person = db_text(&r, i, 4), .upn = db_text(&r, i, 5), .user_id = db_text(&r, i, 6), .justification = db_text(&r, i, 7),
             .approvers = db_text(&r, i, 8), .state = db_text(&r, i, 9), .requested_at = db_int(&r, i, 10), .decided_at = db_int(&r, i, 11),
-            .decided_by = db_text(&r, i, 12),
+            .decided_by = db_text(&r, i, 12), .ended_at = db_int(&r, i, 13), .task_id = db_text(&r, i, 14),
         };
     }
     *rows = all;

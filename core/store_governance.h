@@ -37,9 +37,10 @@ ida_kind store_service_get(store *s, ida_ctx *c, const char *tenant, const char 
 typedef struct ida_access_request {
     const char *id, *service, *group_name, *group_id, *person, *upn, *user_id, *justification;
     const char *approvers; /* JSON array of UPNs */
-    const char *state;     /* open approved denied */
+    const char *state;     /* open approved denied; withdrawn, ended */
     const char *decided_by;
-    int64_t requested_at, decided_at;
+    int64_t requested_at, decided_at, ended_at;
+    const char *task_id; /* that carries it out; NULL: none */
 } ida_access_request;
 
 /* Open ones, oldest first, after (after_at, after_id). */

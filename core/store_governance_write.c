@@ -5,24 +5,59 @@
 
 #include "core/text.h"
 
-ida_kind store_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const ida_user *user, const char *by, int *added)
+/* The UPN under which the template is assigned to this person already; NULL: it is not. */
+static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
+                            const char **person, const char **task_id)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_assignment_add,
-                                DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, user->upn)), DB_T(user->upn), DB_T(user->id),
-                                        DB_I(ida_now(c->env)), DB_T(by)), &r);
+    ida_kind kind = store_read(s, c, STMT_assignment_find,
+                               DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, upn)), DB_T(user_id ? user_id : "")), &r);
+    *person = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    if (task_id) {
+        *task_id = !kind && r.rows ? db_text(&r, 0, 1) : NULL;
+    }
+    return kind;
+}
+
+ida_kind store_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who, int *added)
+{
+    const char *person;
+    db_result r;
+    *added = 0;
+    ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
+    if (kind || person) {
+        return kind;
+    }
+    kind = store_write(s, c, STMT_assignment_add,
+                       DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, who->upn)), DB_T(who->upn), DB_T(who->user_id),
+                               DB_I(ida_now(c->env)), DB_T(who->by), DB_T(who->task_id)), &r);
     *added = !kind && r.changes > 0;
     return kind;
 }
 
-ida_kind store_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn)
+ida_kind store_role_task_of(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who, const char **task_id)
 {
-    db_result r;
-    ida_kind kind = store_write(s, c, STMT_assignment_remove, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, upn))), &r);
-    if (!kind && !r.changes) {
+    const char *person;
+    return assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, task_id);
+}
+
+ida_kind store_role_task(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who)
+{
+    const char *person;
+    ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
+    return kind || !person ? kind
+                           : store_write(s, c, STMT_assignment_task, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person), DB_T(who->task_id)), NULL);
+}
+
+ida_kind store_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
+                             const char **task_id)
+{
+    const char *person;
+    ida_kind kind = assigned_as(s, c, tenant, template, upn, user_id, &person, task_id);
+    if (!kind && !person) {
         return ida_fail(c, IDA_NOT_FOUND, "The role template %s is not assigned to %s.", template->name, ida_clean(c->pool, upn, strlen(upn), 128));
     }
-    return kind;
+    return kind ? kind : store_write(s, c, STMT_assignment_remove, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
 }
 
 ida_kind store_request_create(store *s, ida_ctx *c, const char *tenant, const ida_access_service *service, const ida_user *user,
@@ -59,4 +94,16 @@ ida_kind store_request_decide(store *s, ida_ctx *c, const char *tenant, const ch
     ida_kind kind = store_write(s, c, STMT_request_decide,
                                 DB_ARGS(DB_T(tenant), DB_T(id), DB_T(approved ? "approved" : "denied"), DB_I(ida_now(c->env)), DB_T(by)), &r);
     return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
+}
+
+ida_kind store_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id)
+{
+    return store_write(s, c, STMT_request_task, DB_ARGS(DB_T(tenant), DB_T(id), DB_T(task_id)), NULL);
+}
+
+ida_kind store_request_end(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_request_end, DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
+    return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is neither open nor approved.", id);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/store_audit.h"
+#include "core/store_governance_grant.h"
 #include "core/store_queue.h"
 #include "core/store_task_inner.h"
 #include "core/store_tenant.h"
@@ -168,6 +169,9 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
                                  DB_T(o->warnings), DB_I(finished_at)));
     kind = kind ? kind : free_person(s, c, t);
+    if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
+        kind = store_grant_leave(s, c, t);
+    }
     if (!kind && creation) {
         kind = settle_creation(s, c, o);
     }

@@ -186,16 +186,34 @@ CREATE TABLE access_request (
     user_id       TEXT COLLATE "C",
     justification TEXT COLLATE "C"   NOT NULL DEFAULT '',
     approvers     TEXT COLLATE "C"   NOT NULL DEFAULT '[]',
-    state         TEXT COLLATE "C"   NOT NULL,        -- open approved denied
+    state         TEXT COLLATE "C"   NOT NULL,        -- open approved denied; withdrawn (was open), ended (was approved)
     requested_at  BIGINT NOT NULL,
     decided_at    BIGINT NOT NULL DEFAULT 0,
     decided_by    TEXT COLLATE "C",
-    task_id       TEXT COLLATE "C",
+    ended_at      BIGINT NOT NULL DEFAULT 0, -- withdrawn or ended
+    task_id       TEXT COLLATE "C",                   -- that carries it out
     PRIMARY KEY (tenant_id, id)
 );
 CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id) WHERE state = 'open';
 CREATE INDEX access_request_person ON access_request (tenant_id, person);
 CREATE INDEX access_request_user ON access_request (tenant_id, user_id);
+
+-- What templates and requests have put into whose hands, so that their removal takes away that and no more. The row is on disk before the
+-- first call, so that a repetition knows its own work from what stood there before.
+CREATE TABLE access_grant (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    directory TEXT COLLATE "C" NOT NULL,
+    user_id   TEXT COLLATE "C" NOT NULL, -- the account in that directory
+    kind      TEXT COLLATE "C" NOT NULL, -- group license
+    item      TEXT COLLATE "C" NOT NULL, -- ID of the group, name of the licence
+    source    TEXT COLLATE "C" NOT NULL, -- template request
+    source_id TEXT COLLATE "C" NOT NULL,
+    name      TEXT COLLATE "C" NOT NULL, -- of the item, for people
+    state     TEXT COLLATE "C" NOT NULL, -- sent: a call may have been made; added: by this service; stood: it was so before
+    task_id   TEXT COLLATE "C" NOT NULL,
+    at        BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, directory, user_id, kind, item, source, source_id)
+);
 
 CREATE TABLE workflow (
     tenant_id    TEXT COLLATE "C"     NOT NULL REFERENCES tenant (id),

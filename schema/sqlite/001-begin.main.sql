@@ -188,16 +188,34 @@ CREATE TABLE access_request (
     user_id       TEXT,
     justification TEXT   NOT NULL DEFAULT '',
     approvers     TEXT   NOT NULL DEFAULT '[]',
-    state         TEXT   NOT NULL,        -- open approved denied
+    state         TEXT   NOT NULL,        -- open approved denied; withdrawn (was open), ended (was approved)
     requested_at  BIGINT NOT NULL,
     decided_at    BIGINT NOT NULL DEFAULT 0,
     decided_by    TEXT,
-    task_id       TEXT,
+    ended_at      BIGINT NOT NULL DEFAULT 0, -- withdrawn or ended
+    task_id       TEXT,                   -- that carries it out
     PRIMARY KEY (tenant_id, id)
 );
 CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id) WHERE state = 'open';
 CREATE INDEX access_request_person ON access_request (tenant_id, person);
 CREATE INDEX access_request_user ON access_request (tenant_id, user_id);
+
+-- What templates and requests have put into whose hands, so that their removal takes away that and no more. The row is on disk before the
+-- first call, so that a repetition knows its own work from what stood there before.
+CREATE TABLE access_grant (
+    tenant_id TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    user_id   TEXT NOT NULL, -- the account in that directory
+    kind      TEXT NOT NULL, -- group license
+    item      TEXT NOT NULL, -- ID of the group, name of the licence
+    source    TEXT NOT NULL, -- template request
+    source_id TEXT NOT NULL,
+    name      TEXT NOT NULL, -- of the item, for people
+    state     TEXT NOT NULL, -- sent: a call may have been made; added: by this service; stood: it was so before
+    task_id   TEXT NOT NULL,
+    at        BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, directory, user_id, kind, item, source, source_id)
+) WITHOUT ROWID;
 
 CREATE TABLE workflow (
     tenant_id    TEXT     NOT NULL REFERENCES tenant (id),

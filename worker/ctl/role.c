@@ -57,10 +57,12 @@ static ida_kind change_in(store *s, ida_ctx *c, void *baton)
         kind = ctl_person(ctl, s, tenant, ctl->arguments[2], &user);
         if (!kind) {
             work->upn = user->upn;
-            kind = store_role_assign(s, c, tenant, work->template, user, ctl->actor, &work->added);
+            store_assignee who = {.upn = user->upn, .user_id = user->id, .by = ctl->actor};
+            kind = store_role_assign(s, c, tenant, work->template, &who, &work->added);
         }
     } else if (!kind) {
-        kind = store_role_unassign(s, c, tenant, work->template, ctl->arguments[2]);
+        const char *task_id;
+        kind = store_role_unassign(s, c, tenant, work->template, ctl->arguments[2], NULL, &task_id);
     }
     if (kind || (work->assign && !work->added)) {
         return kind; /* what was so already is no event */

@@ -1,0 +1,86 @@
+/* Access that is really given: what a template or a request stands for, who has been given what by whom, and what may be taken away
+ * again. Main file with the cache attached, role DB_REQUEST. Directory calls are the worker's (worker/access.h).
+ *
+ * The rule of removal: taken away is what this service put there, or may have; what stood before stays, and so does what another
+ * assigned template or approved request grants, or did when it was carried out. */
+#ifndef IDA_STORE_GOVERNANCE_GRANT_H
+#define IDA_STORE_GOVERNANCE_GRANT_H
+
+#include "core/access.h"
+#include "core/store_governance.h"
+#include "core/task.h"
+
+/* One thing that can be given. */
+typedef struct access_item {
+    int license;                  /* 0: a group */
+    ida_directory_kind directory;
+    const char *id;               /* group's ID; licence as it is named */
+    const char *name;             /* for people */
+} access_item;
+
+/* Who grants: `source` is one of these words. */
+extern const char access_by_template[], access_by_request[];
+
+typedef struct access_grantor {
+    const char *source, *id;
+    const char *name; /* for people: the template's, the service's */
+} access_grantor;
+
+/* What a template grants as the document says now, group names resolved. IDA_NOT_FOUND, IDA_CONFLICT name the group that the
+ * directory does not have, or has several of. Licences are of the cloud directory. */
+ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const access_item **items, int *count);
+
+/* --- carrying out, one item of one account at a time; `by` is the grantor, `task` the task that does it --- */
+
+typedef struct access_grant_at {
+    const ida_task *task;     /* tenant, directory and account (object_id) */
+    const access_grantor *by;
+} access_grant_at;
+
+/* Whether the grantor still grants: the template is assigned to the person, the request approved. */
+ida_kind store_grant_stands(store *s, ida_ctx *c, const access_grant_at *at, int *stands);
+
+/* Before the first call. *ours: an earlier try may have made it, so "it was so already" is our own work. */
+ida_kind store_grant_begin(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int *ours);
+/* After it. `stood`: it was so before, and not by us. */
+ida_kind store_grant_settle(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int stood);
+/* The call was refused for good: nothing was given. */
+ida_kind store_grant_forget(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item);
+
+/* What the grantor has given this account. */
+ida_kind store_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const access_item **items, int *count);
+/* Templates that gave the account of a run something and are not assigned to it any more: what is left to be taken. */
+ida_kind store_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, const access_grantor **grantors, int *count);
+/* *why: reason for people why the item must stay; NULL: it is to be taken away. *heir: who grants it too (source NULL: nobody). */
+ida_kind store_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why);
+/* The grantor's part has ended with the item staying: what was our work is the heir's from now on, so that its removal takes it away. */
+ida_kind store_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, const access_grantor *heir);
+
+/* --- the tasks --- */
+
+/* A task of type accessGrant or accessRevoke for one account: one step an item, due now. The person's other tasks go first as
+ * usual. `user_id` is the account in `directory`. */
+typedef struct access_order {
+    const ida_tenant *tenant;
+    ida_task_type type;
+    ida_directory_kind directory;
+    const char *user_id, *upn, *display_name;
+    const access_grantor *by;
+    const access_item *items; /* those of another directory are left out */
+    int count;
+    const char *username, *label; /* who asked */
+} access_order;
+
+/* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that directory. */
+ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id);
+
+/* What such a task is about, read from its payload. IDA_INTERNAL_ERROR when it is damaged. */
+ida_kind store_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by, const access_item **items, int *count);
+
+/* --- the end of a person --- */
+
+/* An offboarding is done: assignments and requests of the person end, each with its audit record, and nothing is owed any more.
+ * Inside the transaction that ends the task. */
+ida_kind store_grant_leave(store *s, ida_ctx *c, const ida_task *offboarding);
+
+#endif
