@@ -19,6 +19,8 @@ typedef struct candidate {
 typedef struct claim {
     const char *owner;
     int64_t now, lease_ms, probe_ms;
+    store_queue_skip skip; /* or NULL */
+    void *baton;
     candidate candidates[CANDIDATES_MAX];
     int count;
     const candidate *one; /* being tried */
@@ -31,6 +33,9 @@ static void add_candidate(claim *cl, const db_result *r, int row)
 {
     int type = ida_task_type_parse(db_text(r, row, 3)), directory = ida_directory_parse(db_text(r, row, 2));
     if (!db_int(r, row, 6) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
+        return;
+    }
+    if (cl->skip && cl->skip(cl->baton, db_text(r, row, 1), (ida_directory_kind)directory)) {
         return;
     }
     int first_offboarding = type == IDA_USER_DELETE && !db_int(r, row, 4) && !db_int(r, row, 5);
@@ -155,7 +160,13 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                            ida_task **task, int *braked)
 {
-    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
+    return store_queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
+}
+
+ida_kind store_queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+                               store_queue_skip skip, void *baton, ida_task **task, int *braked)
+{
+    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms, .skip = skip, .baton = baton};
     *task = NULL;
     *braked = 0;
     for (int round = 0; round < ROUNDS; round++) {

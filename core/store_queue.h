@@ -20,6 +20,11 @@
 ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                            ida_task **task, int *braked);
 
+/* The same, passing over directories for which `skip` answers non-zero. */
+typedef int (*store_queue_skip)(void *baton, const char *tenant, ida_directory_kind directory);
+ida_kind store_queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+                               store_queue_skip skip, void *baton, ida_task **task, int *braked);
+
 /* Earliest instant after now at which work may become claimable: a task is due, a hold may be probed (0: none known). What is due
  * already and was not claimed waits for something else; the 250 ms poll finds it. */
 ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at);

@@ -4,16 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store_directory.h"
 #include "core/store_task.h"
 #include "core/text.h"
 #include "worker/holds.h"
 
-#define SLOW_CALL_MS 3000
+#define SLOW_CALL_MS 3000 /* the directory is held */
+#define STUCK_CALL_MS 300 /* a thread counts as waiting: another one may serve other directories */
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, int known,
+health_known health_known_of(const store_directory *state)
+{
+    return (health_known){.held = state->hold_reason != NULL, .failures = state->hold_reason ? state->hold_failures : 0};
+}
+
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known,
                         const directory_error *e)
 {
     ida_ctx *c = worker_ctx(w, pool);
@@ -29,12 +34,15 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                                                                     : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
-    /* Calls that were on their way when the directory fell silent all come back with the same news: only the first counts. */
-    if (!known && state.hold_reason && state.hold_until + 1000 >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
-        return reason; /* (retry_after_s is rounded up) */
-    }
     /* A time that was told and kept is no failure: the next outage begins anew. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
+    if (failures > known.failures) {
+        return reason; /* old news */
+    }
+    if (told && state.hold_reason && !known.held && !known.watched
+        && state.hold_until + 1000 >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
+        return reason; /* (retry_after_s is rounded up) */
+    }
     if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait, failures + !told)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
@@ -57,6 +65,23 @@ void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenan
     }
 }
 
+void health_run_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
+{
+    pthread_mutex_lock(&w->lock);
+    call_slot *s = &w->calls[slot];
+    s->busy = 1;
+    snprintf(s->tenant, sizeof s->tenant, "%s", tenant);
+    s->directory = where;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void health_run_ends(worker *w, int slot)
+{
+    pthread_mutex_lock(&w->lock);
+    w->calls[slot].busy = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
 void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
 {
     pthread_mutex_lock(&w->lock);
@@ -77,16 +102,36 @@ int health_call_ends(worker *w, int slot)
     return held;
 }
 
-int health_stuck(worker *w)
+static int is_stuck(const call_slot *s, int64_t now)
 {
-    int stuck = 0;
+    return s->since && now - s->since >= STUCK_CALL_MS;
+}
+
+health_room health_room_of(worker *w, int threads, int reserve)
+{
+    int stuck = 0, busy = 0;
     int64_t now = ida_monotonic(&w->env);
     pthread_mutex_lock(&w->lock);
     for (int i = 0; i < w->call_count; i++) {
-        stuck += w->calls[i].since && now - w->calls[i].since >= SLOW_CALL_MS;
+        stuck += is_stuck(&w->calls[i], now);
+        busy += i < threads && w->calls[i].busy;
     }
     pthread_mutex_unlock(&w->lock);
-    return stuck;
+    return stuck > reserve ? ROOM_OTHERS : busy == threads ? ROOM_FIRST : ROOM_NONE;
+}
+
+int health_crowded(worker *w, health_room room, const char *tenant, ida_directory_kind where)
+{
+    int crowded = 0;
+    int64_t now = ida_monotonic(&w->env);
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->call_count && !crowded; i++) {
+        const call_slot *s = &w->calls[i];
+        crowded = s->busy && s->directory == where && strcmp(s->tenant, tenant) == 0
+                  && (room != ROOM_OTHERS || is_stuck(s, now));
+    }
+    pthread_mutex_unlock(&w->lock);
+    return crowded;
 }
 
 void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
@@ -108,7 +153,7 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
         }
         const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
                                         ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
-        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS, 1);
+        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS, 0);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
     }
 }

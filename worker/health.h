@@ -2,24 +2,44 @@
 #ifndef WORKER_HEALTH_H
 #define WORKER_HEALTH_H
 
+#include "core/store_directory.h"
 #include "worker/worker.h"
 
-/* Holds the directory after a failure that concerns it as a whole; returns the reason for people, in `pool`. `known`: the caller
- * called although (a probe) or because (the watch) it was held. */
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, int known,
+/* What was true when the call that failed began. Calls that are on their way together when a directory falls silent are one
+ * failure, not as many as there are threads: who finds that a failure was counted after it began has nothing to add. */
+typedef struct health_known {
+    int held;         /* it was held: this is a probe */
+    int64_t failures; /* counted until then */
+    int watched;      /* the watch held it because of this call, which counts no failure */
+} health_known;
+health_known health_known_of(const store_directory *state);
+
+/* Holds the directory after a failure that concerns it as a whole; returns the reason for people, in `pool`. */
+const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known,
                         const directory_error *e);
 
 /* The directory answered. */
 void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where);
 
+/* The run thread `slot` is busy with a task of this directory from here to there. */
+void health_run_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
+void health_run_ends(worker *w, int slot);
 /* A directory call of the run thread `slot` begins and ends; 1 at its end when the watch held the directory because of it. */
 void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
 int health_call_ends(worker *w, int slot);
-/* Calls that have been waiting for `after_ms` or longer (monotonic); those that a run waits for put a short hold on their
- * directory, so that no further task of it is claimed while other tenants go on. For the housekeeper. */
+/* Puts a short hold on each directory that leaves a call without an answer for long, so that no further task of it is claimed. For
+ * the housekeeper. */
 void health_watch_calls(worker *w, store *main, apr_pool_t *pool);
-/* Run threads that are in a call for a while: as many reserve threads may work. */
-int health_stuck(worker *w);
+/* What reserve thread number `reserve` (from 0) may work on, so that no directory, however slow or full of work, keeps the others'
+ * tasks waiting. */
+typedef enum health_room {
+    ROOM_NONE,  /* a thread is free: it is not needed */
+    ROOM_FIRST, /* all threads are busy: tasks of directories that no thread is at */
+    ROOM_OTHERS /* as many calls as this wait for slow answers: tasks of directories that answer */
+} health_room;
+health_room health_room_of(worker *w, int threads, int reserve);
+/* Non-zero: a task of this directory is not for a reserve thread that has `room`. */
+int health_crowded(worker *w, health_room room, const char *tenant, ida_directory_kind where);
 
 /* Raises the alarm of offboardings that wait for a held directory for 15 minutes. */
 void health_alarms(worker *w, store *main, apr_pool_t *pool);

@@ -9,6 +9,7 @@
 #include "worker/warm.h"
 
 #define STORE_AWAY_NAP_MS 1000
+#define RESERVE_POLL_MS 100 /* how soon a reserve thread sees that it is needed */
 
 typedef struct loop_thread {
     struct loop *l;
@@ -20,6 +21,7 @@ struct loop {
     worker *w;
     takeover *watch;
     int drain, count;
+    pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
     atomic_int alive;
     _Atomic int64_t runs;
     atomic_int away; /* 1: the store was away at the last look; said once */
@@ -41,35 +43,52 @@ int loop_store_away(loop *l)
     return atomic_load(&l->away);
 }
 
-static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int64_t *claimed_at)
+/* A reserve thread's part of the queue. */
+typedef struct part {
+    worker *w;
+    health_room room;
+} part;
+
+static int not_for_reserve(void *baton, const char *tenant, ida_directory_kind where)
+{
+    const part *p = baton;
+    return health_crowded(p->w, p->room, tenant, where);
+}
+
+/* `p` NULL: anything. */
+static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **task, int64_t *claimed_at)
 {
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
-    ida_kind kind = l->drain ? IDA_NOT_FOUND : takeover_next(l->watch, rn->main, c, task);
+    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST) ? IDA_NOT_FOUND : takeover_next(l->watch, rn->main, c, task);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
-    kind = store_queue_claim(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, task, &braked);
+    kind = store_queue_claim_but(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, p ? not_for_reserve : NULL, p, task,
+                                 &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
                 (*task)->tenant, (*task)->upn, (*task)->id);
         *task = NULL;
     }
+    if (!kind && *task) {
+        health_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory);
+    }
     return kind;
 }
 
 /* Until the next due instant, new work, or the poll's end. */
-static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
+static void wait_for_work(loop *l, runner *rn, ida_ctx *c, int reserve)
 {
     int64_t next_at = 0, ms = POLL_MS;
     if (store_queue_next_at(rn->main, c, &next_at)) {
         return;
     }
-    if (next_at && next_at != rn->warmed_for && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
+    if (reserve < 0 && next_at && next_at != rn->warmed_for && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
         rn->warmed_for = next_at;
         warm_up(rn, c->pool, next_at);
     }
@@ -101,17 +120,24 @@ static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
     worker *w = l->w;
     while (!worker_stopping(w)) {
         apr_pool_clear(pool);
-        if (reserve >= 0 && health_stuck(w) <= reserve) {
+        part p = {w, reserve >= 0 ? health_room_of(w, w->config.threads, reserve) : ROOM_NONE};
+        if (reserve >= 0 && p.room == ROOM_NONE) {
             if (l->drain) {
                 return;
             }
-            worker_nap(w, POLL_MS);
+            worker_nap(w, RESERVE_POLL_MS);
             continue;
         }
         ida_ctx *c = worker_ctx(w, pool);
         ida_task *task = NULL;
         int64_t claimed_at;
-        ida_kind kind = next_task(l, rn, c, &task, &claimed_at);
+        if (reserve >= 0) {
+            pthread_mutex_lock(&l->reserve_claims);
+        }
+        ida_kind kind = next_task(l, rn, reserve >= 0 ? &p : NULL, c, &task, &claimed_at);
+        if (reserve >= 0) {
+            pthread_mutex_unlock(&l->reserve_claims);
+        }
         if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
             store_is(l, 1, c->message);
             if (l->drain) {
@@ -124,11 +150,12 @@ static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
         if (task) {
             atomic_fetch_add(&l->runs, 1);
             run_task(rn, pool, task, claimed_at);
+            health_run_ends(w, rn->slot);
         } else if (kind == IDA_NOT_FOUND && l->drain) {
             return;
         } else if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c);
-            wait_for_work(l, rn, c);
+            wait_for_work(l, rn, c, reserve);
         }
     }
 }
@@ -163,6 +190,7 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     l->watch = watch;
     l->drain = drain;
     l->count = count;
+    pthread_mutex_init(&l->reserve_claims, NULL);
     int started = 0;
     for (int i = 0; i < count; i++) {
         l->threads[i] = (loop_thread){.l = l, .index = i};

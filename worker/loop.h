@@ -5,8 +5,8 @@
 #include "worker/run.h"
 #include "worker/takeover.h"
 
-/* A pool of run threads: `threads` that always work and as many in reserve, which work only while others wait for a directory
- * that does not answer. */
+/* A pool of run threads: `threads` that always work and as many in reserve, which serve directories that would else wait behind one
+ * that has much to do or does not answer. */
 typedef struct loop loop;
 
 /* Number of call slots the loop needs in w->calls. */

@@ -246,12 +246,15 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
         e->class = class;
-        r->known_held |= health_call_ends(r->r->w, r->r->slot);
+        r->known.watched |= health_call_ends(r->r->w, r->r->slot);
         if (class == DIRECTORY_NOT_FOUND) {
             not_found_yet(r, e);
         }
         if (try == 2 || (e->class != DIRECTORY_LAG && !verdict_repeats(e->class))) {
             break;
+        }
+        if (e->class == DIRECTORY_TRANSIENT && r->known.watched) {
+            break; /* it was given time enough */
         }
         anew = e->class != DIRECTORY_LAG;
         if (!anew) {
@@ -259,9 +262,9 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
         }
     }
     /* Whatever else the directory said, it spoke: it is not away. */
-    if (r->known_held && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
+    if ((r->known.held || r->known.watched) && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
         health_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory);
-        r->known_held = 0;
+        r->known = (health_known){0};
     }
     return STEP_ON;
 }
@@ -271,7 +274,7 @@ step_end run_fails(run *r, const directory_error *e)
     const char *message = e->message ? e->message : directory_class_text(e->class);
     switch (verdict_of(e->class)) {
     case VERDICT_HOLD:
-        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known_held, e);
+        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known, e);
         return STEP_HELD;
     case VERDICT_LAG:
         return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);
@@ -460,11 +463,12 @@ static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void)
     return value ? value : ida_json_keep(pool, empty());
 }
 
-static int is_held(run *r)
+static health_known known_now(run *r)
 {
     store_directory state;
-    return !store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) &&
-           state.hold_reason;
+    return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state)
+               ? (health_known){0}
+               : health_known_of(&state);
 }
 
 void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
@@ -477,7 +481,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     }
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
-    r.known_held = is_held(&r);
+    r.known = known_now(&r);
     r.step.name = "start";
     if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
         stop(&r, run_fails(&r, &e));

@@ -5,6 +5,7 @@
 #include "core/audit.h"
 #include "core/payload.h"
 #include "core/store_queue.h"
+#include "worker/health.h"
 #include "worker/session.h"
 
 /* What one run thread owns. */
@@ -37,7 +38,8 @@ typedef struct run {
     session *session;
     json_t *progress, *warnings; /* belong to the pool */
     int64_t lag_since;           /* of a step that ends with STEP_LAG: when what it waits for was written (ms UTC) */
-    int known_held;              /* the directory was held when the run began, or the watch held it: the first answer clears it */
+    health_known known;          /* of the directory when the run began, or since it answered; if it was held, or the watch held it,
+                                    the first answer clears it */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
     /* of the step in hand */
     ida_step step;

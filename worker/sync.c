@@ -349,7 +349,7 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
     const char *message = e.message ? e.message : directory_class_text(class);
     *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
     if (directory_holds(class)) {
-        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, health->hold_reason != NULL, &e);
+        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, health_known_of(health), &e);
         *wait = 0; /* the hold says when */
     } else {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,

@@ -24,7 +24,7 @@ static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
     }
     if (hold_alarms(class)) {
         e.class = class;
-        health_hold(w, rn->main, pool, soon->tenant, soon->directory, 0, &e);
+        health_hold(w, rn->main, pool, soon->tenant, soon->directory, (health_known){0}, &e);
     }
 }
 
@@ -37,7 +37,9 @@ void warm_up(runner *rn, apr_pool_t *pool, int64_t until)
     }
     for (int i = 0; i < count && !worker_stopping(rn->w); i++) {
         if (soon[i].tasks > rn->slot) {
+            health_run_begins(rn->w, rn->slot, soon[i].tenant, soon[i].directory);
             open_one(rn, pool, &soon[i]);
+            health_run_ends(rn->w, rn->slot);
         }
     }
 }

@@ -28,11 +28,12 @@ typedef struct lease {
     int lost;
 } lease;
 
-/* A directory call in progress, for the watch over directories that do not answer. */
+/* What a run thread is at, for the watch over directories that do not answer and for those that serve the others meanwhile. */
 typedef struct call_slot {
+    int busy; /* with a task of this directory, or making ready for one */
     char tenant[72];
     ida_directory_kind directory;
-    int64_t since; /* monotonic ms; 0: no call */
+    int64_t since; /* monotonic ms, of the directory call in progress; 0: none */
     int held;      /* 1: the watch held the directory because of this call */
 } call_slot;
 
@@ -44,7 +45,7 @@ typedef struct worker {
     int64_t started_at;
     atomic_int stopping;
     _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
-    pthread_mutex_t lock;    /* leases, calls, settings */
+    pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
     call_slot *calls;        /* one a run thread */
     int call_count;

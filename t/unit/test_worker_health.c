@@ -1,0 +1,147 @@
+/* Holds of directories: calls that fail together are one failure, probes that fail make it longer, answers end it; and whom the
+ * reserve threads serve. */
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+#include "t/unit/queue_setup.h"
+
+#include "core/store_directory.h"
+#include "worker/health.h"
+
+#define TENANT "contoso"
+#define THREADS 2
+
+static int64_t tick_ms = 1000000; /* the monotonic clock */
+
+static int64_t tick(void *baton)
+{
+    (void)baton;
+    return tick_ms;
+}
+
+static worker w;
+static store *s;
+static const directory_error away = {.class = DIRECTORY_TRANSIENT, .message = "127.0.0.1: silent"};
+static const directory_error slow_down = {.class = DIRECTORY_THROTTLED, .message = "slow down", .retry_after_s = 30};
+
+static store_directory state(void)
+{
+    store_directory now;
+    ok(!store_directory_get(s, worker_ctx(&w, pool), TENANT, IDA_DIR_CLOUD, &now), "state");
+    return now;
+}
+
+static void hold(health_known known, const directory_error *e)
+{
+    const char *reason = health_hold(&w, s, pool, TENANT, IDA_DIR_CLOUD, known, e);
+    ok(strstr(reason, e->message) != NULL, "the caller gets its reason: %s", reason);
+}
+
+static int64_t left(void)
+{
+    return state().hold_until - ida_now(&w.env);
+}
+
+static void together(void)
+{
+    health_known before = {0};
+    for (int i = 0; i < 8; i++) {
+        hold(before, &away);
+    }
+    is_int(state().hold_failures, 1, "eight calls that fail together are one failure");
+    ok(left() >= 4000 && left() <= 6000, "held for 5 s (%lld ms)", (long long)left());
+    store_directory seen = state();
+    health_known probe = health_known_of(&seen);
+    hold(probe, &away);
+    is_int(state().hold_failures, 2, "a probe that fails is another one");
+    ok(left() >= 8000 && left() <= 12000, "held for longer (%lld ms)", (long long)left());
+    hold(before, &away);
+    hold(probe, &away);
+    is_int(state().hold_failures, 2, "what began before that has nothing to add");
+    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+    is_str(state().hold_reason, NULL, "an answer ends it");
+    is_int(state().hold_failures, 0, "and nothing is left of it");
+}
+
+static void watched(void)
+{
+    for (int i = 0; i < THREADS; i++) {
+        health_run_begins(&w, i, TENANT, IDA_DIR_CLOUD);
+        health_call_begins(&w, i, TENANT, IDA_DIR_CLOUD);
+    }
+    tick_ms += 2900;
+    health_watch_calls(&w, s, pool);
+    is_str(state().hold_reason, NULL, "a call may take a while");
+    tick_ms += 200;
+    health_watch_calls(&w, s, pool);
+    ok(state().hold_reason != NULL, "then the directory is held");
+    is_int(state().hold_failures, 0, "which is no failure yet");
+    for (int i = 0; i < THREADS; i++) {
+        health_known known = {.watched = health_call_ends(&w, i)};
+        ok(known.watched, "each call is told that it was because of it");
+        hold(known, &away);
+        is_int(state().hold_failures, 1, "the first of them counts");
+        ok(left() <= 6000, "and is the one that sets the time (%lld ms)", (long long)left());
+        health_run_ends(&w, i);
+    }
+    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+}
+
+static void told(void)
+{
+    hold((health_known){0}, &slow_down);
+    is_int(state().hold_failures, 0, "a time that was told is no failure");
+    is_int(left(), 30000, "and is kept");
+    directory_error less = slow_down;
+    less.retry_after_s = 10;
+    hold((health_known){0}, &less);
+    is_int(left(), 30000, "others that were told less do not make it shorter");
+    store_directory seen = state();
+    hold(health_known_of(&seen), &less);
+    is_int(left(), 10000, "a probe does");
+    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+}
+
+static void reserve(void)
+{
+    is_int(health_room_of(&w, THREADS, 0), ROOM_NONE, "a thread is free: no reserve is needed");
+    health_run_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+    is_int(health_room_of(&w, THREADS, 0), ROOM_NONE, "one of two still is");
+    health_run_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
+    is_int(health_room_of(&w, THREADS, 0), ROOM_FIRST, "all are busy");
+    ok(health_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_CLOUD), "their directory has threads enough");
+    ok(!health_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES), "another directory of the tenant has none");
+    ok(!health_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "another tenant has none");
+    health_run_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    ok(health_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "one it gets");
+    health_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+    health_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    tick_ms += 301;
+    health_call_ends(&w, THREADS);
+    health_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    is_int(health_room_of(&w, THREADS, 0), ROOM_OTHERS, "one waits for its directory");
+    is_int(health_room_of(&w, THREADS, 1), ROOM_FIRST, "which makes room for one");
+    ok(health_crowded(&w, ROOM_OTHERS, TENANT, IDA_DIR_CLOUD), "not at that directory");
+    ok(!health_crowded(&w, ROOM_OTHERS, "fabrikam", IDA_DIR_CLOUD), "but at one that answers");
+    for (int i = 0; i <= THREADS; i++) {
+        health_call_ends(&w, i);
+        health_run_ends(&w, i);
+    }
+}
+
+int main(void)
+{
+    setup();
+    env.monotonic = tick;
+    dsn = store_upgraded(0, &engine);
+    worker_config config = {.threads = THREADS, .store = dsn};
+    worker_init(&w, &env, &config, pool);
+    w.call_count = 2 * THREADS;
+    w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
+    s = store_make(pool, dsn, DB_REQUEST);
+    add_tenant(TENANT, "");
+    together();
+    watched();
+    told();
+    reserve();
+    return done();
+}
