@@ -278,6 +278,9 @@ ida_kind ida_operation_run(ida_call *call)
     if (!kind) {
         kind = op->run(call);
     }
+    if (call->release && op->scope == IDA_SCOPE_READ) {
+        call->release(call);
+    }
     if (!kind && op->tool) {
         clean_texts(call->c->pool, call->result, NULL);
         call->count = count_items(call);

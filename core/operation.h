@@ -43,6 +43,8 @@ typedef struct ida_operation ida_operation;
 typedef struct ida_call {
     ida_ctx *c;
     store *store;                   /* role DB_REQUEST */
+    /* Gives the store of a read back before record and answer are made, so that it serves others meanwhile; NULL: the face does, later. */
+    void (*release)(struct ida_call *call);
     const ida_operation *operation;
     ida_face face;
     const ida_principal *principal;

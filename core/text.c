@@ -273,11 +273,25 @@ static treatment treat(UChar32 ch)
                : KEEP;
 }
 
+/* Most texts are nothing but visible ASCII: there is nothing to do. */
+static int is_plain(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < 0x20 || text[i] > 0x7E) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
 {
     static const char mark[] = "\xE2\x80\xA6";
     if (!text) {
         return NULL;
+    }
+    if ((!max || len <= max) && is_plain(text, len)) {
+        return apr_pstrmemdup(pool, text, len);
     }
     size_t at = 0, cut = 0; /* cut: the longest prefix that leaves room for the mark */
     size_t mark_len = max >= sizeof mark - 1 ? sizeof mark - 1 : 0;

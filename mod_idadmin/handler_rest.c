@@ -14,6 +14,15 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
+/* Before a slow client is written to, at the latest. */
+static void release(ida_call *call)
+{
+    if (call->store) {
+        call->operation->scope == IDA_SCOPE_WRITE ? pool_release_writer(call->store) : pool_release(NULL, call->store);
+        call->store = NULL;
+    }
+}
+
 /* Reads the body where the operation takes one, gets a connection, runs. OK with `answer` filled, or a status for httpd with
  * call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
@@ -38,8 +47,9 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         ida_fail(call->c, kind, "%s", ida_kind_text(kind));
         refuse(call, kind, answer);
     } else {
+        call->release = release;
         ida_rest_run(call, request, answer);
-        writes ? pool_release_writer(call->store) : pool_release(NULL, call->store); /* before a slow client is written to */
+        release(call);
     }
     body_free(&body);
     return OK;
