@@ -332,6 +332,11 @@ static directory_class connect_to(ld_call *k, int index)
     }
     d->ld = ld;
     d->fd = fd;
+    d->wire = (ld_wire){.env = d->env, .until = part.deadline};
+    if (ld_wire_install(ld, &d->wire) != 0) {
+        ld_drop(d);
+        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: the LDAP library takes no layer of ours", server->url);
+    }
     directory_class class = set_options(&part, ld, ld_left(&part) + 1);
     if (!class) {
         class = protect(&part, ld, server);
@@ -339,6 +344,7 @@ static directory_class connect_to(ld_call *k, int index)
     if (!class) {
         part.deadline = ida_monotonic(d->env) + CONNECT_MS;
         part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+        d->wire.until = part.deadline;
         class = bind_now(&part, ld);
     }
     if (!class) {
@@ -350,6 +356,7 @@ static directory_class connect_to(ld_call *k, int index)
     }
     ld_socket_bound(fd, IO_MS);
     d->used_at = ida_monotonic(d->env);
+    d->wire.until = k->deadline;
     return DIRECTORY_OK;
 }
 
@@ -359,6 +366,7 @@ directory_class ld_ready(ld_call *k)
     int64_t now = ida_monotonic(d->env);
     if (d->ld && now - d->used_at <= IDLE_MS && !ld_socket_stirs(d->fd)) {
         d->used_at = now;
+        d->wire.until = k->deadline;
         return DIRECTORY_OK;
     }
     ld_drop(d);

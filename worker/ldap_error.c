@@ -151,6 +151,11 @@ directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const ch
             break;
         }
     }
+    /* Whatever a bind is answered with concerns our account, never the entry that was to be looked at: "no such object" must not be heard as "the person is
+     * gone". */
+    if (phase == LD_BIND && class != DIRECTORY_OK && class != DIRECTORY_LOCAL && !directory_holds(class)) {
+        class = DIRECTORY_CREDENTIALS;
+    }
     *field = NULL;
     if (ld_password_refused(code, text)) {
         *field = "password";

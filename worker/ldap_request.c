@@ -137,6 +137,7 @@ int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
     if (k->idle_ms && start + k->idle_ms < end) {
         end = start + k->idle_ms;
     }
+    k->d->wire.until = end;
     *message = NULL;
     for (;;) {
         int64_t left = end - ida_monotonic(k->d->env);
@@ -320,7 +321,6 @@ typedef struct page_state {
     ld_each each;
     void *baton;
     apr_pool_t *entry_pool;
-    int64_t seen;
 } page_state;
 
 static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, void *baton)
@@ -329,7 +329,6 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
     if (type != LDAP_RES_SEARCH_ENTRY) {
         return DIRECTORY_OK;
     }
-    p->seen++;
     const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
     directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton)
                                   : ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read");
@@ -360,8 +359,9 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         ld_answer answer = {0};
         ld_query page = *query;
         LDAP *before = k->d->ld;
+        int first = cookie.bv_len == 0;
         more = 0;
-        if (cookie.bv_len == 0) {
+        if (first) {
             class = ld_ready(k);
             before = k->d->ld;
             if (class) {
@@ -380,7 +380,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         if (!class && answer.code != LDAP_SUCCESS) {
             int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
             class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
-            if (refused && p.seen == 0 && size > 1) {
+            /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts once. */
+            if (refused && first && size > 1) {
                 size /= 2;
                 more = 1;
                 class = DIRECTORY_OK;

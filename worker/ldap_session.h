@@ -9,6 +9,7 @@
 #include "worker/ldap_error.h"
 #include "worker/ldap_mods.h"
 #include "worker/ldap_schema.h"
+#include "worker/ldap_wire.h"
 
 typedef enum ld_bind { LD_BIND_SIMPLE, LD_BIND_EXTERNAL, LD_BIND_GSSAPI } ld_bind;
 typedef enum ld_scheme { LD_LDAPS, LD_LDAP, LD_LDAPI } ld_scheme;
@@ -36,6 +37,7 @@ struct directory {
     const char *const *user_attributes, *const *group_attributes; /* groups: without members */
     /* connection; server: index of the one connected to, or connected to last */
     LDAP *ld;
+    ld_wire wire;
     int fd, server;
     int64_t used_at;
     apr_pool_t *connection;  /* facts about the server: cleared with the connection */
@@ -132,7 +134,7 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
 /* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
 
-/* All entries by pages of `page`, halved while the server refuses the size. *entry_pool is cleared after each entry. Any end but
+/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after each entry. Any end but
  * success is no whole answer. */
 typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
