@@ -380,7 +380,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         if (!class && answer.code != LDAP_SUCCESS) {
             int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
             class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
-            /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts once. */
+            /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts
+             * once. */
             if (refused && first && size > 1) {
                 size /= 2;
                 more = 1;

@@ -134,8 +134,8 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
 /* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
 
-/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after each entry. Any end but
- * success is no whole answer. */
+/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after each
+ * entry. Any end but success is no whole answer. */
 typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 

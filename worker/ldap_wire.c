@@ -55,6 +55,7 @@ int ld_wire_install(LDAP *ld, ld_wire *wire)
     };
     Sockbuf *sb = NULL;
     ber_len_t most = LD_MESSAGE_MAX;
-    return ldap_get_option(ld, LDAP_OPT_SOCKBUF, &sb) != LDAP_OPT_SUCCESS || !sb || ber_sockbuf_ctrl(sb, LBER_SB_OPT_SET_MAX_INCOMING, &most) != 1
+    return ldap_get_option(ld, LDAP_OPT_SOCKBUF, &sb) != LDAP_OPT_SUCCESS || !sb
+        || ber_sockbuf_ctrl(sb, LBER_SB_OPT_SET_MAX_INCOMING, &most) != 1
         || ber_sockbuf_add_io(sb, &layer, LEVEL, wire) != 0;
 }

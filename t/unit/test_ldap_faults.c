@@ -1,5 +1,5 @@
-/* The connector against a scripted peer: each fault ends in its own class, within its time, with the cache as it was; the next call is well. Two
- * authorities in one process, each good for its own directory alone. */
+/* The connector against a scripted peer: each fault ends in its own class, within its time, with the cache as it was; the next
+ * call is well. Two authorities in one process, each good for its own directory alone. */
 #include "core/store_sync.h"
 #include "core/store_user.h"
 #include "t/unit/slapd.h"
@@ -75,74 +75,80 @@ typedef struct fault {
 } fault;
 
 #define ONLY(class) class, DIRECTORY_OK
+#define TRANSIENT ONLY(DIRECTORY_TRANSIENT)
+#define CONFIG ONLY(DIRECTORY_CONFIG)
+#define HIS "on => 'search', filter => 'person0005', "
+#define ELSEWHERE "do => 'result', code => 10, referral => ['ldap://other.example/']"
 #define RULE(text) "rules => [{" text "}]"
 
 static const fault quick[] = {
-    {"certificate that has run out", "certificate => 'expired'", FIND, ONLY(DIRECTORY_CONFIG), "caFile"},
-    {"certificate that is not yet good", "certificate => 'early'", FIND, ONLY(DIRECTORY_CONFIG), "caFile"},
-    {"certificate for another host", "certificate => 'wrongHost'", FIND, ONLY(DIRECTORY_CONFIG), "names this host"},
-    {"certificate of an unknown authority", "certificate => 'unknownCa'", FIND, ONLY(DIRECTORY_CONFIG), "caFile"},
-    {"certificate signed by itself", "certificate => 'selfSigned'", FIND, ONLY(DIRECTORY_CONFIG), "caFile"},
-    {"closed before TLS", RULE("on => 'connect', do => 'close'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"reset before TLS", RULE("on => 'connect', do => 'reset'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
+    {"certificate that has run out", "certificate => 'expired'", FIND, CONFIG, "caFile"},
+    {"certificate that is not yet good", "certificate => 'early'", FIND, CONFIG, "caFile"},
+    {"certificate for another host", "certificate => 'wrongHost'", FIND, CONFIG, "names this host"},
+    {"certificate of an unknown authority", "certificate => 'unknownCa'", FIND, CONFIG, "caFile"},
+    {"certificate signed by itself", "certificate => 'selfSigned'", FIND, CONFIG, "caFile"},
+    {"closed before TLS", RULE("on => 'connect', do => 'close'"), FIND, TRANSIENT, NULL},
+    {"reset before TLS", RULE("on => 'connect', do => 'reset'"), FIND, TRANSIENT, NULL},
     {"garbage instead of TLS", RULE("on => 'connect', do => 'garbage'"), FIND, DIRECTORY_CONFIG, DIRECTORY_TRANSIENT, NULL},
-    {"reset in the TLS handshake", RULE("on => 'handshake', do => 'cut', bytes => 200"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"closed at the bind", RULE("on => 'bind', do => 'close'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"reset at the bind", RULE("on => 'bind', do => 'reset'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"garbage at the bind", RULE("on => 'bind', do => 'garbage'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"notice of disconnection at the bind", RULE("on => 'bind', do => 'notice'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
+    {"reset in the TLS handshake", RULE("on => 'handshake', do => 'cut', bytes => 200"), FIND, TRANSIENT, NULL},
+    {"closed at the bind", RULE("on => 'bind', do => 'close'"), FIND, TRANSIENT, NULL},
+    {"reset at the bind", RULE("on => 'bind', do => 'reset'"), FIND, TRANSIENT, NULL},
+    {"garbage at the bind", RULE("on => 'bind', do => 'garbage'"), FIND, TRANSIENT, NULL},
+    {"notice of disconnection at the bind", RULE("on => 'bind', do => 'notice'"), FIND, TRANSIENT, NULL},
     {"wrong credentials", RULE("on => 'bind', do => 'result', code => 49"), FIND, ONLY(DIRECTORY_CREDENTIALS), "bind as"},
-    {"AD: locked account", RULE("on => 'bind', do => 'result', code => 49, text => '80090308: LdapErr: DSID-0C090446, data 775, v4563'"),
+    {"AD: locked account", RULE("on => 'bind', do => 'result', code => 49, text => '80090308: LdapErr: DSID, data 775, v4563'"),
      FIND, ONLY(DIRECTORY_CREDENTIALS), "775"},
-    {"bind: busy", RULE("on => 'bind', do => 'result', code => 51"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"bind: unavailable", RULE("on => 'bind', do => 'result', code => 52"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"bind: referral", RULE("on => 'bind', do => 'result', code => 10, referral => ['ldap://other.example/']"), FIND,
-     ONLY(DIRECTORY_CONFIG), NULL},
-    {"search: busy", RULE("on => 'search', filter => 'person0005', do => 'result', code => 51"), FIND, ONLY(DIRECTORY_TRANSIENT), "51"},
-    {"search: unavailable", RULE("on => 'search', filter => 'person0005', do => 'result', code => 52"), FIND, ONLY(DIRECTORY_TRANSIENT),
+    {"bind: busy", RULE("on => 'bind', do => 'result', code => 51"), FIND, TRANSIENT, NULL},
+    {"bind: unavailable", RULE("on => 'bind', do => 'result', code => 52"), FIND, TRANSIENT, NULL},
+    {"bind: referral", RULE("on => 'bind', " ELSEWHERE), FIND,
+     CONFIG, NULL},
+    {"search: busy", RULE(HIS "do => 'result', code => 51"), FIND, TRANSIENT, "51"},
+    {"search: unavailable", RULE(HIS "do => 'result', code => 52"), FIND, TRANSIENT,
      "52"},
-    {"search: unwilling", RULE("on => 'search', filter => 'person0005', do => 'result', code => 53"), FIND, ONLY(DIRECTORY_FORBIDDEN),
+    {"search: unwilling", RULE(HIS "do => 'result', code => 53"), FIND, ONLY(DIRECTORY_FORBIDDEN),
      "53"},
-    {"search: referral", RULE("on => 'search', filter => 'person0005', do => 'result', code => 10, referral => ['ldap://other.example/']"),
-     FIND, ONLY(DIRECTORY_CONFIG), "10"},
-    {"search: the base is gone", RULE("on => 'search', filter => 'person0005', do => 'result', code => 32"), FIND, ONLY(DIRECTORY_CONFIG),
+    {"search: referral", RULE(HIS ELSEWHERE),
+     FIND, CONFIG, "10"},
+    {"search: the base is gone", RULE(HIS "do => 'result', code => 32"), FIND, CONFIG,
      "32"},
-    {"search: reset after an entry", RULE("on => 'search', filter => 'person0005', after => 1, do => 'reset'"), FIND,
-     ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"search: garbage", RULE("on => 'search', filter => 'person0005', do => 'garbage'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"search: a message of 2 GB", RULE("on => 'search', filter => 'person0005', do => 'huge'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"search: 2 GB without end", RULE("on => 'search', filter => 'person0005', do => 'feed'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"search: notice of disconnection", RULE("on => 'search', filter => 'person0005', after => 1, do => 'notice'"), FIND,
-     ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
+    {"search: reset after an entry", RULE(HIS "after => 1, do => 'reset'"), FIND,
+     TRANSIENT, NULL},
+    {"search: garbage", RULE(HIS "do => 'garbage'"), FIND, TRANSIENT, NULL},
+    {"search: a message of 2 GB", RULE(HIS "do => 'huge'"), FIND, TRANSIENT, NULL},
+    {"search: 2 GB without end", RULE(HIS "do => 'feed'"), FIND, TRANSIENT, NULL},
+    {"search: notice of disconnection", RULE(HIS "after => 1, do => 'notice'"), FIND,
+     TRANSIENT, NULL},
+    {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
     {"sync: unwilling", RULE("on => 'page', do => 'result', code => 53"), SYNC, ONLY(DIRECTORY_FORBIDDEN), NULL},
-    {"sync: reset in the middle", RULE("on => 'page', after => 20, do => 'reset'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: closed in the middle", RULE("on => 'page', after => 20, do => 'close'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: notice in the middle", RULE("on => 'page', after => 20, do => 'notice'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: garbage in the middle", RULE("on => 'page', after => 20, do => 'garbage'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: 2 GB in the middle", RULE("on => 'page', after => 20, do => 'huge'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: cut in mid-message", RULE("on => 'page', after => 20, do => 'cut', bytes => 150"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: busy after some", RULE("on => 'page', after => 20, do => 'result', code => 51"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: size limit after some", RULE("on => 'page', after => 20, do => 'result', code => 4"), SYNC, ONLY(DIRECTORY_CONFIG), NULL},
+    {"sync: reset in the middle", RULE("on => 'page', after => 20, do => 'reset'"), SYNC, TRANSIENT, NULL},
+    {"sync: closed in the middle", RULE("on => 'page', after => 20, do => 'close'"), SYNC, TRANSIENT, NULL},
+    {"sync: notice in the middle", RULE("on => 'page', after => 20, do => 'notice'"), SYNC, TRANSIENT, NULL},
+    {"sync: garbage in the middle", RULE("on => 'page', after => 20, do => 'garbage'"), SYNC, TRANSIENT, NULL},
+    {"sync: 2 GB in the middle", RULE("on => 'page', after => 20, do => 'huge'"), SYNC, TRANSIENT, NULL},
+    {"sync: cut in mid-message", RULE("on => 'page', after => 20, do => 'cut', bytes => 150"), SYNC, TRANSIENT, NULL},
+    {"sync: busy after some", RULE("on => 'page', after => 20, do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
+    {"sync: size limit after some", RULE("on => 'page', after => 20, do => 'result', code => 4"), SYNC, CONFIG, NULL},
     {"sync: administrative limit after some", RULE("on => 'page', after => 20, do => 'result', code => 11"), SYNC,
-     ONLY(DIRECTORY_CONFIG), NULL},
-    {"sync: time limit after some", RULE("on => 'page', after => 20, do => 'result', code => 3"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"sync: success without its control", RULE("on => 'page', after => 20, do => 'result', code => 0"), SYNC, ONLY(DIRECTORY_CONFIG),
+     CONFIG, NULL},
+    {"sync: time limit after some", RULE("on => 'page', after => 20, do => 'result', code => 3"), SYNC, TRANSIENT, NULL},
+    {"sync: success without its control", RULE("on => 'page', after => 20, do => 'result', code => 0"), SYNC, CONFIG,
      NULL},
-    {"sync: referral", RULE("on => 'page', do => 'result', code => 10, referral => ['ldap://other.example/']"), SYNC,
-     ONLY(DIRECTORY_CONFIG), NULL},
+    {"sync: referral", RULE("on => 'page', " ELSEWHERE), SYNC,
+     CONFIG, NULL},
     {"sync: groups fail after all users", RULE("on => 'page', filter => 'groupofnames', do => 'reset'"), SYNC,
-     ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"write: busy", RULE("on => 'modify', do => 'result', code => 51"), DISABLE, ONLY(DIRECTORY_TRANSIENT), NULL},
+     TRANSIENT, NULL},
+    {"write: busy", RULE("on => 'modify', do => 'result', code => 51"), DISABLE, TRANSIENT, NULL},
     {"write: not allowed", RULE("on => 'modify', do => 'result', code => 50"), DISABLE, ONLY(DIRECTORY_FORBIDDEN), NULL},
-    {"write: the server is read-only", RULE("on => 'modify', do => 'result', code => 53, text => 'operation restricted'"), DISABLE,
-     ONLY(DIRECTORY_CONFIG), NULL},
-    {"write: referral to the master", RULE("on => 'modify', do => 'result', code => 10, referral => ['ldap://other.example/']"),
-     DISABLE, ONLY(DIRECTORY_CONFIG), NULL},
-    {"write: closed before it was done, twice", RULE("on => 'modify', before => 1, do => 'close'"), DISABLE, ONLY(DIRECTORY_UNSURE),
+    {"write: the server is read-only",
+     RULE("on => 'modify', do => 'result', code => 53, text => 'operation restricted'"), DISABLE,
+     CONFIG, NULL},
+    {"write: referral to the master", RULE("on => 'modify', " ELSEWHERE),
+     DISABLE, CONFIG, NULL},
+    {"write: closed before it was done, twice",
+     RULE("on => 'modify', before => 1, do => 'close'"), DISABLE, ONLY(DIRECTORY_UNSURE),
      NULL},
-    {"memberships: busy at the groups", RULE("on => 'page', do => 'result', code => 51"), MEMBERSHIPS, ONLY(DIRECTORY_TRANSIENT), NULL},
-    {"memberships: cut answer", RULE("on => 'page', after => 1, do => 'result', code => 4"), MEMBERSHIPS, ONLY(DIRECTORY_CONFIG), NULL},
+    {"memberships: busy at the groups", RULE("on => 'page', do => 'result', code => 51"), MEMBERSHIPS, TRANSIENT, NULL},
+    {"memberships: cut answer", RULE("on => 'page', after => 1, do => 'result', code => 4"), MEMBERSHIPS, CONFIG, NULL},
 };
 
 static void check(const fault *f, directory_class class, int64_t ms, int64_t most, const directory_error *e)
@@ -224,7 +230,7 @@ static void lost_answers(const ida_tenant *tenant)
     directory_user user;
     directory *d = open_with(tenant);
     make_call(d, pool, cache, FIND, NULL, &e);
-    script(RULE("on => 'search', filter => 'person0005', after => 1, count => 1, do => 'reset'"));
+    script(RULE(HIS "after => 1, count => 1, do => 'reset'"));
     is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e, "a read that is cut once is repeated");
     perl("$main::p->forget; 'ok'");
     make_call(d, pool, cache, FIND, NULL, &e);
@@ -256,7 +262,8 @@ static void pages(const ida_tenant *usual)
     (void)usual;
     sync_summary summary = {0};
     directory_error e = {0};
-    perl("$main::q = $main::p; $main::p = " PEER "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
+    perl("$main::q = $main::p; "
+         "$main::p = " PEER "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
     const ida_tenant *tenant = tenant_on("pages", "p", "");
     static const struct {
         const char *name, *script;
@@ -339,31 +346,32 @@ static int64_t fast_clock(void *baton)
 #define AT(speed, least, most) speed, least, (most) + (speed) * 1000 /* a look at the clock each second */
 
 static slow slows[] = {
-    {{"black hole before TLS", RULE("on => 'connect', do => 'silence'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1, 1000,
+    {{"black hole before TLS", RULE("on => 'connect', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
      CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole at StartTLS", RULE("on => 'startTls', do => 'silence'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1, 1000,
+    {{"black hole at StartTLS", RULE("on => 'startTls', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
      CONNECT_MS + IO_MS + 1000, .start_tls = 1},
-    {{"black hole in the handshake", RULE("on => 'handshake', do => 'stall', bytes => 200"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1,
+    {{"black hole in the handshake", RULE("on => 'handshake', do => 'stall', bytes => 200"), FIND, TRANSIENT, NULL}, 1,
      1000, CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"handshake that drips", RULE("on => 'handshake', do => 'drip', ms => 100"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1, 1000,
+    {{"handshake that drips", RULE("on => 'handshake', do => 'drip', ms => 100"), FIND, TRANSIENT, NULL}, 1, 1000,
      CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole behind TLS", RULE("on => 'bind', do => 'silence'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1, 1000,
+    {{"black hole behind TLS", RULE("on => 'bind', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
      CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"bind answered with a foreign message ID", RULE("on => 'bind', do => 'foreign'"), FIND, ONLY(DIRECTORY_TRANSIENT), NULL}, 1, 1000,
+    {{"bind answered with a foreign message ID", RULE("on => 'bind', do => 'foreign'"), FIND, TRANSIENT, NULL}, 1, 1000,
      CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole behind the bind", RULE("on => 'search', filter => 'person0005', do => 'silence'"), FIND, ONLY(DIRECTORY_TRANSIENT),
+    {{"black hole behind the bind", RULE(HIS "do => 'silence'"), FIND, TRANSIENT,
       NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer with a foreign message ID", RULE("on => 'search', filter => 'person0005', do => 'foreign'"), FIND,
-      ONLY(DIRECTORY_TRANSIENT), NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer that drips", RULE("on => 'search', filter => 'person0005', do => 'drip', ms => 100"), FIND, ONLY(DIRECTORY_TRANSIENT),
+    {{"answer with a foreign message ID", RULE(HIS "do => 'foreign'"), FIND,
+      TRANSIENT, NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
+    {{"answer that drips", RULE(HIS "do => 'drip', ms => 100"), FIND, TRANSIENT,
       NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer that stalls in mid-message", RULE("on => 'search', filter => 'person0005', do => 'stall', bytes => 90"), FIND,
-      ONLY(DIRECTORY_TRANSIENT), NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"write into a black hole", RULE("on => 'modify', do => 'silence'"), DISABLE, DIRECTORY_UNSURE, DIRECTORY_TRANSIENT, NULL}, AT(4, 10000, CALL_MS),
+    {{"answer that stalls in mid-message", RULE(HIS "do => 'stall', bytes => 90"), FIND,
+      TRANSIENT, NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
+    {{"write into a black hole", RULE("on => 'modify', do => 'silence'"), DISABLE, DIRECTORY_UNSURE, DIRECTORY_TRANSIENT, NULL},
+     AT(4, 10000, CALL_MS),
      .start_tls = 0},
-    {{"sync that falls silent", RULE("on => 'page', after => 20, do => 'silence'"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
+    {{"sync that falls silent", RULE("on => 'page', after => 20, do => 'silence'"), SYNC, TRANSIENT, NULL},
      AT(16, 30000, SILENCE_MS), .start_tls = 0},
-    {{"sync that drips", RULE("on => 'page', after => 20, do => 'drip', ms => 100"), SYNC, ONLY(DIRECTORY_TRANSIENT), NULL},
+    {{"sync that drips", RULE("on => 'page', after => 20, do => 'drip', ms => 100"), SYNC, TRANSIENT, NULL},
      AT(16, 30000, SILENCE_MS), .start_tls = 0},
 };
 #define SLOWS (sizeof slows / sizeof *slows)
@@ -400,7 +408,8 @@ static void slow_faults(const ida_tenant *usual)
         slow *s = &slows[i];
         perl("$main::s%zu = $main::slow->site(%zu); 'ok'", i, i);
         s->tenant = tenant_on(ida_printf(pool, "slow%zu", i), ida_printf(pool, "s%zu", i),
-                              s->start_tls ? ida_printf(pool, "urls => [$main::s%zu->url], startTls => JSON::PP::true()", i) : "");
+                              s->start_tls ? ida_printf(pool,
+                                                         "urls => [$main::s%zu->url], startTls => JSON::PP::true()", i) : "");
         s->env = env;
         s->env.monotonic = fast_clock;
         s->env.baton = s;
@@ -450,7 +459,8 @@ int main(void)
         const char *name;
         void (*run)(const ida_tenant *);
     } parts[] = {{"quick faults", quick_faults}, {"results of a bind", every_bind_result}, {"between calls", between_calls},
-                 {"lost answers", lost_answers}, {"pages", pages}, {"two authorities", two_authorities}, {"slow faults", slow_faults}};
+                 {"lost answers", lost_answers}, {"pages", pages}, {"two authorities", two_authorities},
+                 {"slow faults", slow_faults}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int64_t start = ida_monotonic(&env);
         parts[i].run(tenant);
