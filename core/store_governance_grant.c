@@ -13,24 +13,32 @@ const char access_by_template[] = "template", access_by_request[] = "request";
 
 /* --- what a template stands for --- */
 
-ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const access_item **items, int *count)
+ida_kind store_access_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item)
+{
+    ida_group *group;
+    ida_kind kind = store_group_find(s, c, tenant, named, &group);
+    if (!kind) {
+        *item = (access_item){0, group->directory, group->id, group->name};
+    }
+    return kind;
+}
+
+ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
+                              const access_item **items, int *count)
 {
     size_t groups = json_array_size(template->groups), licenses = json_array_size(template->licenses);
     access_item *all = apr_palloc(c->pool, (groups + licenses + 1) * sizeof *all);
     *count = 0;
     for (size_t i = 0; i < groups; i++) {
         const char *named = json_string_value(json_array_get(template->groups, i));
-        ida_group *group;
-        ida_kind kind = store_group_find(s, c, tenant, named, &group);
+        ida_kind kind = store_access_item(s, c, tenant, named, &all[*count]);
         if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
-            return ida_fail(c, kind, "The role template %s grants the group %s, of which the directory has %s.", template->name,
-                            ida_clean(c->pool, named, strlen(named), 200),
-                            kind == IDA_CONFLICT ? "several: the template must name it by ID" : "none");
-        }
-        if (kind) {
+            all[*count] = (access_item){0, home, NULL, named};
+            ida_ctx_clear(c);
+        } else if (kind) {
             return kind;
         }
-        all[(*count)++] = (access_item){0, group->directory, group->id, group->name};
+        (*count)++;
     }
     for (size_t i = 0; i < licenses; i++) {
         const char *name = json_string_value(json_array_get(template->licenses, i));

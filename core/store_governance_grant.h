@@ -14,7 +14,7 @@
 typedef struct access_item {
     int license;                  /* 0: a group */
     ida_directory_kind directory;
-    const char *id;               /* group's ID; licence as it is named */
+    const char *id;               /* group's ID; licence as it is named; NULL: a group that the directory did not have, or had several of */
     const char *name;             /* for people */
 } access_item;
 
@@ -26,9 +26,12 @@ typedef struct access_grantor {
     const char *name; /* for people: the template's, the service's */
 } access_grantor;
 
-/* What a template grants as the document says now, group names resolved. IDA_NOT_FOUND, IDA_CONFLICT name the group that the
- * directory does not have, or has several of. Licences are of the cloud directory. */
-ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const access_item **items, int *count);
+/* What a template grants as the document says now, group names resolved. What has no group (yet) counts to the directory `home`, so that the
+ * task says so rather than nobody. Licences are of the cloud directory. */
+ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
+                              const access_item **items, int *count);
+/* The group of an item without ID. IDA_NOT_FOUND, IDA_CONFLICT with the reason. */
+ida_kind store_access_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item);
 
 /* --- carrying out, one item of one account at a time; `by` is the grantor, `task` the task that does it --- */
 

@@ -23,7 +23,7 @@ static const char *step_name(ida_ctx *c, ida_task_type type, const access_item *
 
 static json_t *item_json(const access_item *item)
 {
-    return json_pack("{s:s, s:s, s:s}", "kind", item->license ? "license" : "group", "id", item->id, "name", item->name);
+    return json_pack("{s:s, s:s?, s:s}", "kind", item->license ? "license" : "group", "id", item->id, "name", item->name);
 }
 
 ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id)
@@ -38,7 +38,8 @@ ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, cons
     for (int i = 0; i < order->count; i++) {
         if (order->items[i].directory == order->directory) {
             json_array_append_new(items, item_json(&order->items[i]));
-            task->steps[task->step_count++] = (ida_step){.position = task->step_count + 1, .name = step_name(c, order->type, &order->items[i])};
+            task->steps[task->step_count] = (ida_step){.position = task->step_count + 1, .name = step_name(c, order->type, &order->items[i])};
+            task->step_count++;
         }
     }
     if (!task->step_count) {
@@ -82,7 +83,7 @@ ida_kind store_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *b
     *count = 0;
     json_array_foreach((json_t *)list, i, one) {
         const char *kind = ida_json_string(one, "kind"), *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
-        if (kind && id && name) {
+        if (kind && name && (id || strcmp(kind, "group") == 0)) {
             all[(*count)++] = (access_item){strcmp(kind, "license") == 0, task->directory, id, name};
         }
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/store_governance.h"
 #include "core/text.h"
 
 static ida_kind unknown(ida_ctx *c, const char *id)
@@ -170,6 +171,20 @@ static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
     return kind;
 }
 
+/* A template that somebody has cannot go: what it gave would stay with people, and nothing would say why. */
+static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const char *id, const char *name)
+{
+    int64_t assigned;
+    ida_kind kind = store_template_assigned(s, c, tenant, id, &assigned);
+    if (!kind && assigned) {
+        return ida_fail(c, IDA_CONFLICT,
+                        "The role template %s is missing in the document but assigned to %lld people (see `idadminctl role list %s`): keep it, or "
+                        "take it from them first with `idadminctl role unassign`. (Another name makes another template.)",
+                        name, (long long)assigned, tenant);
+    }
+    return kind ? kind : store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant), DB_T(id)), NULL);
+}
+
 /* Assignments refer to a template's ID: a template that keeps its name keeps its ID. */
 static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
 {
@@ -180,12 +195,7 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
     ida_kind kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
         if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
-            kind = store_write(s, c, STMT_tenant_template_unassign, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))),
-                               NULL);
-            if (!kind) {
-                kind = store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 0))),
-                                   NULL);
-            }
+            kind = drop_template(s, c, tenant->id, db_text(&before, row, 0), db_text(&before, row, 1));
         }
     }
     json_array_foreach(json_object_get(tenant->document, "roleTemplates"), i, item) {

@@ -115,7 +115,23 @@ typedef struct deed {
     const access_item *items;
     int count;
     ida_task_type type;
+    access_item found; /* group of an item that had no ID when it was ordered */
+    const char *missing;
 } deed;
+
+/* What people do not find is no fault of the store. */
+static ida_kind do_resolve(run *r, ida_ctx *c, void *baton)
+{
+    deed *d = baton;
+    ida_kind kind = store_access_item(r->r->main, c, r->task->tenant, d->item->name, &d->found);
+    d->missing = NULL;
+    if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
+        d->missing = c->message;
+    } else if (!kind && d->found.directory != r->task->directory) {
+        d->missing = "the group is in the other directory";
+    }
+    return d->missing ? IDA_OK : kind;
+}
 
 static ida_kind do_begin(run *r, ida_ctx *c, void *baton)
 {
@@ -140,6 +156,9 @@ static ida_kind do_note(run *r, ida_ctx *c, void *baton)
 {
     const deed *d = baton;
     store *s = r->r->main;
+    if (d->missing) {
+        return IDA_OK; /* there is nothing that a record could be of */
+    }
     if (d->type == IDA_ACCESS_REVOKE) {
         return d->refused ? IDA_OK : d->why ? store_grant_hand_over(s, c, &d->at, d->item, &d->heir) : store_grant_forget(s, c, &d->at, d->item);
     }
@@ -165,7 +184,15 @@ static step_end give(run *r, deed *d)
         d->refused = 1;
         return step_says(r, IDA_STEP_FAILED, "%s", not_here);
     }
-    step_end end = run_fenced(r, do_begin, d);
+    step_end end = d->item->id ? STEP_ON : run_store(r, do_resolve, d);
+    if (end == STEP_ON && !d->item->id) {
+        d->item = &d->found;
+        d->refused = d->missing != NULL;
+        if (d->missing) {
+            return step_says(r, IDA_STEP_FAILED, "%s", d->missing);
+        }
+    }
+    end = end == STEP_ON ? run_fenced(r, do_begin, d) : end;
     end = end == STEP_ON ? change(r, d->item, 1, &first, &e) : end;
     if (end != STEP_ON) {
         return end;
@@ -353,7 +380,7 @@ static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
     int added = 0;
     a->elsewhere = NULL;
     a->fault = store_template_find(s, c, r->task->tenant, a->named, &a->template);
-    a->fault = a->fault ? a->fault : store_template_items(s, c, r->task->tenant, a->template, &a->items, &a->count);
+    a->fault = a->fault ? a->fault : store_template_items(s, c, r->task->tenant, a->template, r->task->directory, &a->items, &a->count);
     if (a->fault) {
         a->message = c->message;
         return a->fault == IDA_NOT_FOUND || a->fault == IDA_CONFLICT ? IDA_OK : a->fault;

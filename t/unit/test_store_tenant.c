@@ -86,10 +86,15 @@ static void test_tenant(store *s)
                "INSERT INTO role_assignment (tenant_id, template_id, person, upn, assigned_at, assigned_by) VALUES ('contoso', '%s', "
                "'p', 'P', 1, 'x'),"
                "('contoso', '%s', 'p', 'P', 1, 'x')", sales, it)), IDA_OK, "both assigned");
+    const char *without = "{\"companyId\":\"contoso\",\"name\":\"Contoso "
+                          "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
+                          "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}";
+    is_int(apply(s, without), IDA_CONFLICT, "a template that somebody has cannot go");
+    is_str(template_id(s, "IT"), it, "nothing was done");
+    is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool, "DELETE FROM role_assignment WHERE template_id = '%s'", it)), IDA_OK,
+           "taken from them");
 
-    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso "
-                    "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
-                    "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}"),
+    is_int(apply(s, without),
            IDA_OK, "applied again");
     is_str(template_id(s, "Sales"), sales, "a template that stays keeps its ID");
     ok(template_id(s, "IT") == NULL && template_id(s, "HR") != NULL, "one went, one came");

@@ -1,0 +1,184 @@
+# Role templates and access requests, carried out: what is given, what stood before, what another grant keeps, what ends with an offboarding.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+
+my $d = $Idadmin::Test::Slapd::domain;
+my $stack;
+
+sub upn { return "$_[0]\@$d" }
+sub ldap_has { my ($group, $uid) = @_; return scalar grep { $_ eq Idadmin::Test::Slapd::user_dn($uid) } $stack->slapd->members($group) }
+sub cloud_has { my ($group, $uid) = @_; return scalar grep { $_ eq $group } @{ $stack->cloud->user(upn($uid))->{groups} } }
+sub licences { my ($uid) = @_; return scalar @{ $stack->cloud->user(upn($uid))->{assignedLicenses} } }
+sub steps { return { map { $_->{name} => "$_->{outcome}: $_->{detail}" } @{ $_[0]{steps} } } }
+sub over { my ($tasks, @states) = @_; return map { $stack->wait_task($_, @states ? (states => \@states) : ()) } @$tasks }
+
+sub role {
+    my ($verb, $template, $uid) = @_;
+    my $answer = $stack->ctl_ok('role', $verb, 'nordic', $template, upn($uid), '--json');
+    return ($answer, map { over([$_], 'done', 'failed') } @{ $answer->{tasks} });
+}
+
+sub access_of {
+    my ($uid) = @_;
+    my $list = $stack->get('/v1/api/user/access?limit=200&user=' . Idadmin::Test::Stack::_escape(upn($uid)))->{json}{data}{items};
+    return { map { $_->{resource}{name} => $_ } @$list };
+}
+
+sub document {
+    my (%more) = @_;
+    return $stack->tenant_document(
+        roleTemplates => [
+            { name => 'Seller',  groups => ['Workshop', 'Canteen', 'Empty'], licenses => ['EMS'] },
+            { name => 'Analyst', groups => ['Workshop', 'Store room'], licenses => ['ems'] },
+            { name => 'Odd',     groups => ['R/D, "x"', 'Nowhere'] },
+        ],
+        accessCatalog => [{ service => 'Workshop tools', group => 'Workshop', approvers => [upn('eva.berg')] },
+            { service => 'Finance reports', group => 'Store room', approvers => [upn('eva.berg')] }],
+        %more);
+}
+
+sub templates {
+    my ($answer, @tasks) = role(assign => 'Seller', 'bo.ek');
+    is_deeply([sort map {"$_->{type} $_->{state}"} @tasks], ['accessGrant done', 'accessGrant done'], 'a task for each directory');
+    is_deeply(steps($tasks[0]), { 'addToGroup Empty' => 'done: added', 'assignLicense EMS' => 'done: assigned' }, 'in the cloud') or diag explain steps($tasks[0]);
+    is_deeply(steps($tasks[1]), { 'addToGroup Workshop' => 'done: added',
+        'addToGroup Canteen' => 'already: it was so before; it stays when this is taken away again' }, 'on-premises');
+    ok(ldap_has('Workshop', 'bo.ek') && cloud_has('Empty', 'bo.ek'), 'the directories say the same');
+    is(licences('bo.ek'), 1, 'with the licence');
+    my $access = access_of('bo.ek');
+    is("$access->{Workshop}{source} $access->{Workshop}{grantedBy}{name}", 'role_template Seller', 'attributed at once');
+    ($answer) = role(assign => 'Seller', 'bo.ek');
+    is_deeply($answer->{tasks}, [], 'assigned again: nothing to do');
+
+    ($answer, @tasks) = role(assign => 'Analyst', 'bo.ek');
+    is(steps($tasks[1])->{'addToGroup Workshop'}, 'already: it is so already', 'a second template finds what the first gave');
+    ($answer, @tasks) = role(unassign => 'Seller', 'bo.ek');
+    my %all = map { %{ steps($_) } } @tasks;
+    is($all{'removeFromGroup Empty'}, 'done: removed', 'what nothing else grants goes');
+    like($all{'removeFromGroup Workshop'}, qr/^skipped: kept: another role template gave it too/, 'what another template grants stays');
+    like($all{'removeFromGroup Canteen'}, qr/^skipped: kept: it stood before/, 'what stood before stays');
+    like($all{'removeLicense EMS'}, qr/^skipped: kept: another role template/, 'so does the licence');
+    ok(ldap_has('Workshop', 'bo.ek') && ldap_has('Canteen', 'bo.ek') && !cloud_has('Empty', 'bo.ek') && licences('bo.ek') == 1, 'in the directories too');
+    is(access_of('bo.ek')->{Workshop}{grantedBy}{name}, 'Analyst', 'attributed to who still grants it');
+    ($answer, @tasks) = role(unassign => 'Analyst', 'bo.ek');
+    ok(!ldap_has('Workshop', 'bo.ek') && !ldap_has('Store room', 'bo.ek') && !licences('bo.ek'), 'with the last grant it goes, whoever gave it');
+    is($stack->ctl('role', 'unassign', 'nordic', 'Analyst', upn('bo.ek'))->{exit}, 1, 'not assigned any more');
+}
+
+sub odd_names {
+    $stack->worker->expect_log(qr/IDA0317.*Nowhere/);
+    my ($answer, $task) = role(assign => 'Odd', 'greta.dahl');
+    is($task->{state}, 'failed', 'a group that is not there');
+    is_deeply(steps($task), { 'addToGroup R/D, "x"' => 'done: added', 'addToGroup Nowhere' => 'failed: There is no group Nowhere.' }, 'keeps none of the others from being given');
+    like($task->{error}, qr/Nowhere/, 'and is the reason');
+    $stack->slapd->modify("dn: cn=Nowhere,ou=groups,dc=nordic,dc=example\nchangetype: add\nobjectClass: groupOfNames\ncn: Nowhere\nmember: $Idadmin::Test::Slapd::filler\n");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    $stack->ctl_ok('task', 'retry', 'nordic', $task->{id});
+    is($stack->wait_task($task->{id})->{steps}[1]{outcome}, 'done', 'made, then retried');
+    role(unassign => 'Odd', 'greta.dahl');
+    ok(!ldap_has('Nowhere', 'greta.dahl') && !ldap_has('R/D\2C \22x\22', 'greta.dahl'), 'and taken away');
+}
+
+# A changed document changes nobody by itself; assigned again, the difference is carried out.
+sub changed_document {
+    role(assign => 'Analyst', 'ida.wall');
+    my $document = document();
+    $document->{roleTemplates}[1]{groups} = ['Canteen', 'Store room'];
+    $stack->apply_tenant($document);
+    ok(ldap_has('Workshop', 'ida.wall') && !ldap_has('Canteen', 'ida.wall'), 'a changed template changes nobody by itself');
+    my ($answer, @tasks) = role(assign => 'Analyst', 'ida.wall');
+    is_deeply([sort map {"$_->{type} " . join ', ', sort keys %{ steps($_) }} @tasks], ['accessGrant addToGroup Canteen', 'accessRevoke removeFromGroup Workshop'],
+        'assigned again: the difference');
+    ok(!ldap_has('Workshop', 'ida.wall') && ldap_has('Canteen', 'ida.wall') && ldap_has('Store room', 'ida.wall'), 'in the directory');
+    $stack->apply_tenant(document());
+    delete $document->{roleTemplates}[1];
+    my $refused = $stack->ctl('tenant', 'apply', '-', { stdin => json_text(document(roleTemplates => [@{ $document->{roleTemplates} }[0, 2]])) });
+    is($refused->{exit}, 1, 'a template that somebody has cannot be taken out of the document');
+    like($refused->{err}, qr/Analyst.*assigned to 1 .*role unassign/, 'and the way is said');
+}
+
+# Between the order and its turn everything may have changed.
+sub overtaken {
+    $stack->worker->stop;
+    my $given = $stack->ctl_ok('role', 'assign', 'nordic', 'Odd', upn('sten.vik'), '--json');
+    is_deeply($stack->ctl_ok('role', 'assign', 'nordic', 'Odd', upn('sten.vik'), '--json')->{tasks}, [], 'assigned twice before its turn: one task');
+    my $taken = $stack->ctl_ok('role', 'unassign', 'nordic', 'Odd', upn('sten.vik'), '--json');
+    $stack->worker->start;
+    my ($task) = over($given->{tasks});
+    is_deeply([map { $_->{outcome} } @{ $task->{steps} }], ['skipped', 'skipped'], 'taken back before it was given: nothing is given');
+    over($taken->{tasks});
+    ok(!ldap_has('Nowhere', 'sten.vik'), 'and nothing is left');
+}
+
+sub requests {
+    my $request = sub {
+        my ($service, $uid) = @_;
+        return $stack->ctl_ok('request', 'create', 'nordic', $service, upn($uid), '--json');
+    };
+    my $asked = $request->('Workshop tools', 'rut.sandell');
+    my $refused = $stack->ctl('request', 'approve', 'nordic', $asked->{id}, '--by', upn('anna.lind'));
+    is($refused->{exit}, 1, 'who is no approver decides nothing');
+    like($refused->{err}, qr/no approver/, 'and is told');
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by', upn('eva.berg'), '--json');
+    is($stack->wait_task($approved->{taskId})->{type}, 'accessGrant', 'approval queues the grant');
+    ok(ldap_has('Workshop', 'rut.sandell'), 'which is carried out');
+    my $row = access_of('rut.sandell')->{Workshop};
+    is($row->{source}, 'iga_request', 'attributed');
+    is($row->{grantedAt}, $approved->{decidedAt}, 'with its time');
+    role(assign => 'Seller', 'rut.sandell');
+    my $ended = $stack->ctl_ok('request', 'end', 'nordic', $asked->{id}, '--json');
+    is($ended->{state}, 'ended', 'ended');
+    like($stack->wait_task($ended->{taskId})->{steps}[0]{detail}, qr/kept: another role template gave it too/, 'what a template grants too stays');
+    role(unassign => 'Seller', 'rut.sandell');
+    ok(!ldap_has('Workshop', 'rut.sandell'), 'and goes with it');
+
+    # A group that refuses: the approval stands, its failure is seen.
+    $stack->worker->expect_log(qr/IDA0317/, qr/IDA0316/);
+    my $denied = $request->('Finance reports', 'rut.sandell');
+    is($stack->ctl_ok('request', 'deny', 'nordic', $denied->{id}, '--by', upn('eva.berg'), '--json')->{state}, 'denied', 'denied');
+    my $broken = $request->('Finance reports', 'sten.vik');
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('sten.vik') . "\nchangetype: delete\n");
+    $approved = $stack->ctl_ok('request', 'approve', 'nordic', $broken->{id}, '--by', upn('eva.berg'), '--json');
+    $stack->wait_task($approved->{taskId}, states => ['failed']);
+    my ($listed) = grep { $_->{id} eq $broken->{id} } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') };
+    is("$listed->{state} $listed->{taskState}", 'approved failed', 'a grant that failed is seen in the list');
+    like($listed->{error}, qr/not there/, 'with the reason');
+}
+
+sub leaver {
+    role(assign => 'Analyst', 'tove.ahlgren');
+    my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Workshop tools', upn('tove.ahlgren'), '--json');
+    my $open = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', upn('tove.ahlgren'), '--json');
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by', upn('eva.berg'), '--json');
+    $stack->wait_task($approved->{taskId});
+    my $left = $stack->delete('/v1/api/user', { userPrincipalName => upn('tove.ahlgren'), time => '00:00' });
+    $stack->wait_task($left->{json}{data}{taskId});
+    is_deeply($stack->ctl_ok('role', 'list', 'nordic', upn('tove.ahlgren'), '--json'), [], 'who has left has no role template');
+    my %state = map { $_->{id} => $_->{state} } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') };
+    is("$state{$asked->{id}} $state{$open->{id}}", 'ended withdrawn', 'no granted and no open request');
+    is((grep { $_->{requester}{userPrincipalName} eq upn('tove.ahlgren') } @{ $stack->get('/v1/api/approvals?limit=200')->{json}{data}{items} })[0], undef, 'nothing to approve');
+    is_deeply([$stack->sql("SELECT count(*) FROM access_grant g JOIN cache.directory_user u ON u.id = g.user_id WHERE u.upn = '@{[ upn('tove.ahlgren') ]}'")], [[0]], 'nothing is owed');
+    ok(wait_until(10, sub {
+        my %seen = map { $_->{action} => 1 } grep { ($_->{target} // '') eq upn('tove.ahlgren') } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'workflow', '--limit', '200', '--json') };
+        return $seen{'role.unassign'} && $seen{'request.end'} && $seen{'request.withdraw'};
+    }), 'each with its audit record');
+}
+
+sub group_entry { my ($dn, $cn, @members) = @_; return "dn: cn=$dn,ou=groups,dc=nordic,dc=example\nobjectClass: groupOfNames\ncn: $cn\n" . join('', map {"member: $_\n"} @members ? @members : $Idadmin::Test::Slapd::filler) . "\n" }
+my $ldif = group_entry('R/D\2C \22x\22', 'R/D, "x"') . group_entry('Workshop', 'Workshop') . group_entry('Store room', 'Store room') . group_entry('Canteen', 'Canteen', Idadmin::Test::Slapd::user_dn('bo.ek'));
+
+for_each_stack {
+    ($stack) = @_;
+    my $made = $stack->cloud->api(POST => '/users', json => { userPrincipalName => upn('bo.ek'), displayName => 'Bo Ek', mailNickname => 'bo.ek', accountEnabled => JSON::PP::true(),
+        usageLocation => 'SE', passwordProfile => { password => 'Begin-here-1' } });
+    is($made->{status}, 201, 'Bo is in the cloud too') or diag $made->{body};
+    $stack->apply_tenant(document());
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    subtest $_->[0] => $_->[1] for ['role templates' => \&templates], ['odd names' => \&odd_names], ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
+        ['requests' => \&requests], ['a leaver' => \&leaver];
+} cloud => {}, slapd => { ldif => $ldif };
+done_testing();
