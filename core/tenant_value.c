@@ -327,6 +327,10 @@ const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
             return NULL;
         }
     }
+    if (strcmp(text, "employeeId") == 0) {
+        return "must be one of extensionAttribute1 to extensionAttribute15; employeeId is the HR system's own number (member "
+               "employeeId of a creation), and its 16 characters are too few for a mark";
+    }
     return "must be one of extensionAttribute1 to extensionAttribute15";
 }
 

@@ -159,19 +159,46 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     is($answer->{class}, 'was so already', "then adopted (@classes)");
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
     calm();
-    # Somebody took the name a moment ago and is not seen either: no other name until it is.
+    # The same, and nobody is shown for longer than the directory should take: never sent under another name.
+    my %hidden_ours = person();
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
+    late(read => 600_000);
+    call(create => %hidden_ours);
+    for my $again (1, 2) {
+        my $unknown = call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000);
+        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: nobody knows') or diag $unknown->{message};
+        like($unknown->{message}, qr/Look who has the name/, 'and says what to do');
+    }
+    calm();
+    is(call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000)->{class}, 'was so already', 'until it is seen');
+    is($cloud->counters->{createdByMarker}{ $hidden_ours{marker} }, 1, 'made once');
+    # Renamed by somebody before we saw it.
+    my %renamed = person();
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 }, { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 4 });
+    call(create => %renamed);
+    fault();
+    $cloud->control(change => { key => $renamed{upn}, properties => { userPrincipalName => "other.name\@$domain", mail => "other.name\@$domain", proxyAddresses => ["SMTP:other.name\@$domain"] } });
+    my $found = call(create => %renamed, sentAt => now_ms() - 1000);
+    is($found->{class}, 'was so already', 'an account of ours under another name is found by its marker') or diag $found->{message};
+    is($found->{user}{upn}, "other.name\@$domain", 'as it is called now');
+    is($cloud->counters->{createdByMarker}{ $renamed{marker} }, 1, 'made once');
+    # Somebody took the name a moment ago and is not seen either. Nothing of ours was sent: a conflict, which says that nobody was seen.
     my %other = person();
     $cloud->control(create => { type => 'user', properties => { userPrincipalName => $other{upn}, displayName => 'Somebody', mailNickname => 'x', accountEnabled => JSON::PP::true() } });
     late(read => 2500);
-    my ($conflict, @waits) = until_done(create => %other);
-    is($waits[0], 'not visible yet', 'a name taken by nobody to be seen: wait');
-    is("$conflict->{class} $conflict->{field}", 'name or value taken upn', 'until it is seen that it is not ours');
+    my $conflict = call(create => %other);
+    is("$conflict->{class} $conflict->{field}", 'name or value taken upn', 'a name taken by nobody to be seen');
+    ok($conflict->{unseen}, 'says so');
+    is(call(create => %other, sentAt => now_ms() - 1000)->{class}, 'not visible yet', 'it may be ours when something was sent before: wait');
+    my ($seen, @waits) = until_done(create => %other, sentAt => now_ms() - 1000);
+    is("$seen->{class} $seen->{field}", 'name or value taken upn', "until it is seen that it is not ours (@waits)");
+    ok(!$seen->{unseen}, 'which is told');
     calm();
-    # An object that never shows is nobody of ours once the window is over.
     $cloud->control(create => { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:hidden.one\@$domain"] } });
     my %hidden = person(upn => "hidden.one\@$domain");
-    is(call(create => %hidden)->{class}, 'not visible yet', 'the address of something that is not shown: wait');
-    is(call(create => %hidden, sentAt => now_ms() - 16 * 60_000)->{class}, 'name or value taken', 'a quarter of an hour at most');
+    my $contact = call(create => %hidden);
+    ok($contact->{class} eq 'name or value taken' && $contact->{unseen}, 'the address of something that is never shown');
+    is(call(create => %hidden, sentAt => now_ms() - 16 * 60_000)->{class}, 'answer lost', 'may be ours for ever, once something was sent');
 };
 
 subtest 'create: refused for good' => sub {

@@ -5,7 +5,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Digest::SHA ();
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_data json_text wait_until);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
@@ -176,6 +176,43 @@ sub comes_back {
     ok(!$cloud->user($upn)->{accountEnabled}, 'it stays disabled');
 }
 
+# Between two tries of a task: its progress as the code given makes it, and so many tries behind it.
+sub later {
+    my ($id, $tries, $change) = @_;
+    $stack->worker->stop;
+    my ($row)    = $stack->sql("SELECT progress FROM task WHERE id = '$id'");
+    my $progress = json_data($row->[0]);
+    $change->($progress);
+    $stack->sql("UPDATE task SET attempts = $tries, next_at = 0, progress = '" . json_text($progress) . "' WHERE id = '$id'");
+    $stack->worker->start;
+}
+
+# An account of ours that stays invisible: the name is kept, nothing is sent under another one, and in the end somebody is to look.
+sub never_seen {
+    my $waits = sub { my ($id, $pattern, $name) = @_; ok(wait_until(20, sub { my $task = $stack->task($id); $task->{state} eq 'queued' && ($task->{error} // '') =~ $pattern }), $name) or diag json_text($stack->task($id)) };
+    $cloud->control(settings => { lag => { read => 600_000 } }, faults => { method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
+    my $joiner = join_now(firstname => 'Hid', surname => 'Den');
+    $waits->($joiner->{taskId}, qr/shows nobody/, 'made, its answer lost and nobody to be seen: it waits');
+    later($joiner->{taskId}, 11, sub { $_[0]{createSentAt} -= 16 * 60_000 });
+    $stack->worker->expect_log(qr/IDA0318/);
+    my $task = $stack->wait_task($joiner->{taskId}, states => ['attention'], seconds => 40);
+    like($task->{error}, qr/hid\.den\@.*Look who has the name/, 'beyond the time a directory takes: attention');
+    is($task->{userPrincipalName}, "hid.den\@$domain", 'under the name that was promised');
+    $cloud->control(settings => { lag => {} });
+    $stack->ctl_ok('task', 'retry', 'acme', $joiner->{taskId});
+    $task = $stack->wait_task($joiner->{taskId}, seconds => 40);
+    is_deeply([$task->{state}, outcomes($task)->{createAccount}, $cloud->counters->{createdByMarker}{ $joiner->{taskId} }], ['done', 'already', 1], 'once it is seen: adopted, made once');
+
+    # An address of something that is never shown, and nothing of ours was ever sent: the next name after the same time.
+    $cloud->control(create => { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:con.tact\@$domain"] } });
+    my $second = join_now(firstname => 'Con', surname => 'Tact');
+    $waits->($second->{taskId}, qr/con\.tact\@.* is taken by an object that the directory does not show/, 'the address of something that is not shown: it waits');
+    later($second->{taskId}, 0, sub { $_[0]{unseenSince} -= 16 * 60_000 });
+    $task = $stack->wait_task($second->{taskId}, seconds => 40);
+    is($task->{userPrincipalName}, "con.tact2\@$domain", 'then the next name');
+    is($cloud->counters->{createdByMarker}{ $second->{taskId} }, 1, 'made once');
+}
+
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
     my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
@@ -196,8 +233,8 @@ for_each_engine {
     $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => {});
     $cloud = $stack->cloud;
     my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare, name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
-        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue);
-    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox refused_for_good comes_back);
+        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue, never_seen => \&never_seen);
+    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good comes_back);
     is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [], 'nothing was made twice');
     is($stack->worker->stop, 0, 'the worker ends cleanly');

@@ -87,6 +87,7 @@ subtest 'the traffic' => sub {
     };
     my $id = $cloud->user($joiners[0]{userPrincipalName})->{id};
     my %done = (
+        createAgain => $call->(create => upn => "again.asa\@$domain", firstname => 'Asa', surname => 'Again', displayName => 'Asa Again', marker => '01jmarker' . '0' x 17, sentAt => (time - 5) * 1000),
         addMembers => $call->(addMembers => group => $cloud->group('CRM admins')->{id}, ids => [map { $cloud->user($_->{userPrincipalName})->{id} } @joiners]),
         setLicenses => $call->(setLicenses => id => $id, add => ['SPE_E3'], remove => []),
         removeLicenses => $call->(setLicenses => id => $id, remove => ['*']),

@@ -37,6 +37,7 @@ typedef struct directory_error {
     const char *message; /* for people: server, call, what it answered; no secrets; in the pool of the call */
     const char *field;
     int retry_after_s;
+    int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours can be, so waiting may show who */
 } directory_error;
 
 /* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config): it is held. */
@@ -96,8 +97,9 @@ typedef struct directory_ops {
 
     /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody
      * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too. DIRECTORY_LAG: it
-     * may stand, but the directory does not show it yet; a repeated call with `sent_at` looks before it sends. Only an object that
-     * is seen and is not ours makes a conflict within lag_ms of `sent_at`.
+     * may stand, but the directory does not show it yet; a repeated call with `sent_at` looks, by name and by marker, before it
+     * sends. Once something may have been sent only an object that is seen and is not ours makes a conflict, however long it takes:
+     * beyond lag_ms of `sent_at` a name that is taken by nobody to be seen is DIRECTORY_UNSURE.
      * A failure with user->id set: the account stands, only its password is missing; a repeated call adopts it and goes on. */
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
                               directory_error *e);

@@ -22,7 +22,7 @@ typedef struct graph {
     /* settings, from the sealed tenant document */
     const char *root, *origin;   /* "https://graph.microsoft.com/v1.0"; scheme, host and port of it */
     const char *authority, *directory_id, *client_id, *secret_file, *certificate_file, *ca_file, *proxy_url;
-    const char *marker;          /* "employeeId" or "extensionAttribute1" .. "extensionAttribute15" */
+    const char *marker;          /* "extensionAttribute1" .. "extensionAttribute15" */
     sync_guard guard;
     struct graph_http *http;
     struct graph_client *client;

@@ -217,6 +217,26 @@ static directory_class look_for_address(making *m, const char *address, holders 
     return DIRECTORY_OK;
 }
 
+/* An account with our marker under any name: somebody may have renamed it. The index of such questions lags behind; where it is not
+ * offered nobody is seen. */
+static directory_class look_for_marker(making *m, sight *seen)
+{
+    static const char *const headers[] = {"ConsistencyLevel: eventual", NULL};
+    graph_call *k = m->k;
+    holders h = {.m = m};
+    const graph_request list = {
+        .method = "GET",
+        .url = apr_pstrcat(k->pool, k->g->root, "/users?$count=true&$filter=onPremisesExtensionAttributes/", k->g->marker,
+                           "%20eq%20'", graph_filter_value(k->pool, m->create->marker), "'&$select=" GRAPH_USER_SELECT
+                           ",onPremisesExtensionAttributes", NULL),
+        .headers = headers,
+        .cost = 2,
+        .doing = "looking for an account with our marker"};
+    directory_class class = graph_each(k, &list, see_user, &h);
+    *seen = !class && h.seen == SEEN_OURS ? SEEN_OURS : SEEN_NOBODY;
+    return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
 /* --- making it exactly once --- */
 
 static directory_class name_taken(making *m, const char *field, const char *by)
@@ -244,14 +264,14 @@ static int within_lag(const making *m)
 }
 
 /* It may stand already, but nobody sees it. */
-static directory_class not_seen_yet(making *m)
+static directory_class not_seen_yet(making *m, const char *why)
 {
-    if (!within_lag(m)) {
-        return graph_fail(m->k, DIRECTORY_UNSURE, NULL, "creating %s: the answer was lost, and the account is not to be seen",
-                          m->create->upn);
-    }
-    return graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: the answer was lost and the account is not visible yet",
-                      m->create->upn);
+    return within_lag(m)
+               ? graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: %s, but shows nobody who has it yet", m->create->upn, why)
+               : graph_fail(m->k, DIRECTORY_UNSURE, NULL,
+                            "creating %s: %s and does not show who has it, also after a quarter of an hour: it may be the account that "
+                            "this task made. Look who has the name, then retry or cancel the task",
+                            m->create->upn, why);
 }
 
 /* Which of the two names a conflict on `property` is about. */
@@ -263,7 +283,7 @@ static const char *field_of(const making *m, const char *property)
 }
 
 /* The directory says that a name of ours is taken. By an object that is seen and is not ours: another name. By one that nobody sees:
- * it may be ours, from an answer that was lost, until the directory has had the time to show it. */
+ * it may be ours, from an answer that was lost, and only its sight can tell. */
 static directory_class settle_conflict(making *m)
 {
     holders h;
@@ -280,11 +300,12 @@ static directory_class settle_conflict(making *m)
     if (h.seen == SEEN_OURS) {
         return seen_as(m, SEEN_OURS);
     }
-    if (h.seen == SEEN_OTHER || !within_lag(m)) {
-        return name_taken(m, field, h.seen == SEEN_OTHER ? h.name : "an object that the directory does not show");
+    if (h.seen == SEEN_NOBODY && (m->lost || m->create->sent_at)) {
+        return not_seen_yet(m, "the directory calls the name taken");
     }
-    return graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: the directory calls it taken, but shows nobody who has it yet",
-                      m->create->upn);
+    class = name_taken(m, field, h.seen == SEEN_OTHER ? h.name : "an object that the directory does not show");
+    m->k->e->unseen = h.seen == SEEN_NOBODY;
+    return class;
 }
 
 /* Sends once. `again`: the same creation is to be sent once more. */
@@ -305,7 +326,7 @@ static directory_class send_once(making *m, int *again)
             return class ? class : seen_as(m, seen);
         }
         *again = ++m->sends < SENDS_MAX && graph_pause(k, WAIT_MS << (m->sends - 1));
-        return not_seen_yet(m);
+        return not_seen_yet(m, "the directory may have made it, as its answer was lost,");
     }
     m->conflict = class ? taken_property(m, &answer) : NULL;
     if (m->conflict && strcasecmp(m->conflict, "mailNickname") == 0 && m->nickname < NICKNAMES_MAX) {
@@ -332,6 +353,7 @@ static directory_class make_until_known(making *m)
     int again = 1;
     if (m->create->sent_at) {
         class = look(m, &seen);
+        class = class || seen ? class : look_for_marker(m, &seen);
     }
     if (class || seen) {
         return class ? class : seen_as(m, seen);

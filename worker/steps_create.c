@@ -24,6 +24,7 @@ typedef struct creation {
     int next_upn, next_mail, next_display; /* which name the directory said is taken */
     int display_number; /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
     int fresh;                          /* 1: nothing was sent before, so the cache's word counts */
+    int64_t unseen_since;               /* since when names are refused by somebody who is not to be seen; 0: they are not */
     int64_t sent_at;                    /* since when a creation under the present name may have been sent; 0: this is the first */
 } creation;
 
@@ -226,6 +227,22 @@ static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
     return store_queue_change(r->r->main, c, r->task, &change);
 }
 
+/* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for, as a sync may tell, and only then
+ * passed over. */
+static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
+{
+    int64_t now = ida_now(&r->r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
+    json_object_set_new(r->progress, "createSent", json_false());
+    json_object_set_new(r->progress, "unseenSince", json_integer(since));
+    step_end end = run_store(r, write_unsent, NULL);
+    return end == STEP_ON ? run_lags(r, since, e->message) : end;
+}
+
+static int may_be_seen_yet(const run *r, const creation *cr, const directory_error *e)
+{
+    return e->unseen && (!cr->unseen_since || ida_now(&r->r->w->env) - cr->unseen_since < r->session->ops->lag_ms);
+}
+
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
     if (verdict_of(e->class) == VERDICT_LAG) {
@@ -298,6 +315,7 @@ step_end step_create_account(run *r)
     creation cr = {.fresh = !json_is_true(json_object_get(r->progress, "createSent")),
                    .display_number = (int)json_integer_value(json_object_get(r->progress, "displayNumber"))};
     cr.sent_at = cr.fresh ? 0 : sent_at(r);
+    cr.unseen_since = json_integer_value(json_object_get(r->progress, "unseenSince"));
     create_call call = {0};
     directory_error e;
     step_end end = read_payload(r, &cr);
@@ -313,6 +331,9 @@ step_end step_create_account(run *r)
         }
         if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
             return made(r, &cr, &call, e.class == DIRECTORY_ALREADY);
+        }
+        if (e.class == DIRECTORY_CONFLICT && may_be_seen_yet(r, &cr, &e)) {
+            return wait_for_sight(r, &cr, &e);
         }
         if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX || !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
             return not_made(r, &call, &e);

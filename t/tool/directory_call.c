@@ -231,6 +231,7 @@ static void carry_out(order *o)
             json_object_set_new(o->out, "class", json_string(directory_class_text(class)));
             json_object_set_new(o->out, "ms", json_integer((apr_time_now() - begun) / 1000));
             json_object_set_new(o->out, "retryAfter", json_integer(o->e.retry_after_s));
+            json_object_set_new(o->out, "unseen", json_boolean(o->e.unseen));
             ida_json_put(o->out, "field", o->e.field);
             ida_json_put(o->out, "message", o->e.message);
             if (o->user.id) {

@@ -263,6 +263,7 @@ static void refusals(void)
         {"cloud", "{\"proxyUrl\":\"http://u:p@proxy:3128\"}", ".proxyUrl", "user name"},
         {"cloud", "{\"markerAttribute\":\"extensionAttribute16\"}", ".markerAttribute", "extensionAttribute15"},
         {"cloud", "{\"markerAttribute\":\"displayName\"}", ".markerAttribute", "extensionAttribute1"},
+        {"cloud", "{\"markerAttribute\":\"employeeId\"}", ".markerAttribute", "HR system's own number"},
         {"cloud", "{\"syncInterval\":\"0s\"}", ".syncInterval", "1s to 24h"},
         {"cloud", "{\"syncInterval\":\"25h\"}", ".syncInterval", "1s to 24h"},
         {"cloud", "{\"syncInterval\":60}", ".syncInterval", "must be a string"},
