@@ -2,6 +2,7 @@
 #include "core/json.h"
 
 #include <apr_strings.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,18 @@ void ida_json_put(json_t *object, const char *member, const char *text)
 void ida_json_put_or_null(json_t *object, const char *member, const char *text)
 {
     json_object_set_new(object, member, text ? string_of(text) : json_null());
+}
+
+json_t *ida_json_texts(const char *member, ...)
+{
+    json_t *object = json_object();
+    va_list args;
+    va_start(args, member);
+    for (; member; member = va_arg(args, const char *)) {
+        ida_json_put_or_null(object, member, va_arg(args, const char *));
+    }
+    va_end(args);
+    return object;
 }
 
 void ida_json_put_time(json_t *object, const char *member, int64_t at_ms)

@@ -28,6 +28,9 @@ const char *ida_json_string(const json_t *object, const char *member);
 void ida_json_put(json_t *object, const char *member, const char *text);
 /* Sets member to a string or to null. */
 void ida_json_put_or_null(json_t *object, const char *member, const char *text);
+/* New object of texts: pairs of a member's name and its text (NULL: null), after the last one NULL. json_pack would give nothing at all for a text
+ * that is not UTF-8, and an item be lost. */
+json_t *ida_json_texts(const char *member, ...) __attribute__((sentinel));
 /* Sets member to RFC 3339 UTC text, or null for at_ms <= 0. */
 void ida_json_put_time(json_t *object, const char *member, int64_t at_ms);
 

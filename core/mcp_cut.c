@@ -74,7 +74,8 @@ static int several_lists(const json_t *pages)
 
 typedef struct bounds {
     size_t text, entries; /* bytes of a text, entries of a list inside an item */
-    const json_t *pages;  /* not to be touched: their cursors count their items */
+    const json_t *pages;  /* not to be made shorter: their cursors count their items */
+    int around;           /* 1: only what stands around the pages */
 } bounds;
 
 static int is_page(const json_t *pages, const json_t *value)
@@ -100,6 +101,9 @@ static void shorten(apr_pool_t *pool, json_t *value, const char *name, const bou
     const char *member;
     json_t *inner;
     size_t i;
+    if (b->around && is_page(b->pages, value)) {
+        return;
+    }
     if (json_is_string(value) && json_string_length(value) > b->text && !is_identifier(name)) {
         json_string_set(value, ida_clean(pool, json_string_value(value), json_string_length(value), b->text));
     }
@@ -114,16 +118,29 @@ static void shorten(apr_pool_t *pool, json_t *value, const char *name, const bou
     }
 }
 
-/* Harder from step to step, so that no more is lost than must be. */
-static void shorten_to(ida_call *call, const json_t *pages, size_t max)
+static size_t size_of_items(const json_t *pages)
 {
+    size_t i, size = 0;
+    json_t *page;
+    json_array_foreach(pages, i, page) {
+        size += size_of(page);
+    }
+    return size;
+}
+
+/* Harder from step to step, so that no more is lost than must be. 1 when something was shortened. */
+static int shorten_to(ida_call *call, const json_t *pages, size_t max, int around)
+{
+    int done = 0;
     static const struct { size_t text, entries; } steps[] = {
         {1024, 400}, {512, 200}, {512, 100}, {256, 50}, {128, 25}, {128, 10}, {64, 4}, {64, 1},
     };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && size_of(call->result) > max; i++) {
-        const bounds b = {steps[i].text, steps[i].entries, pages};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && size_of(call->result) - (around ? size_of_items(pages) : 0) > max; i++) {
+        const bounds b = {steps[i].text, steps[i].entries, pages, around};
         shorten(call->c->pool, call->result, NULL, &b);
+        done = 1;
     }
+    return done;
 }
 
 /* --- together --- */
@@ -150,28 +167,31 @@ static void mark_cut(ida_call *call, const char *note)
 
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
 {
-    const json_t *given = call->arguments;
+    const json_t *given = call->arguments, *pages = NULL;
     ida_kind kind = still_there(call);
     size_t items = 0;
+    int shortened = 0;
     if (!kind) {
         kind = ida_operation_run(call);
     }
-    for (int round = 0; !kind && round < ROUNDS && size_of(call->result) + (items ? NOTE_ROOM : 0) > max; round++) {
-        json_t *pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
+    for (int round = 0; !kind && size_of(call->result) + (items ? NOTE_ROOM : 0) > max; round++) {
+        pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
+        /* What stands around a list gets half of the room, else its pages would end up with one item each. */
+        shortened = json_array_size(pages) && shorten_to(call, pages, max / 2, 1);
         size_t most = longest(pages), fit = fitting(call->result, pages, max);
-        if (most <= 1) {
+        if (most <= 1 || round == ROUNDS || (shortened && size_of(call->result) + NOTE_ROOM <= max)) {
             break;
         }
         items = round == ROUNDS - 1 || fit == 0 ? 1 : fit < most ? fit : most - 1;
+        shortened = 0;
         kind = run_with_limit(call, given, items);
     }
     if (kind) {
         return kind;
     }
-    json_t *pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
-    int shortened = size_of(call->result) + (items ? NOTE_ROOM : 0) > max;
-    if (shortened) {
-        shorten_to(call, pages, max - NOTE_ROOM);
+    pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
+    if (size_of(call->result) + (items ? NOTE_ROOM : 0) > max) {
+        shortened |= shorten_to(call, pages, max - NOTE_ROOM, 0);
     }
     if (items || shortened) {
         mark_cut(call, note_of(call, pages, items, shortened));

@@ -35,6 +35,8 @@ ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form
 /* Values of a position; "" and 0 of none. */
 const char *ida_op_text_at(const json_t *position, int i);
 int64_t ida_op_number_at(const json_t *position, int i);
+/* A position of such values, in the order of `form` (s: const char *, i: int64_t), whatever bytes the store holds. Never NULL. */
+json_t *ida_op_place(const char *form, ...);
 /* Cursor of the next page; takes over `position`, NULL gives NULL. */
 ida_kind ida_op_next(ida_call *call, const json_t *filters, json_t *position, const char **cursor);
 /* ida_op_page with a position of several values; takes over `items` and `next`. */

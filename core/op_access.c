@@ -9,9 +9,9 @@
 #include "core/text.h"
 #include "core/user_json.h"
 
-static json_t *group_json(const access_group *g)
+static json_t *group_ref(const access_group *g)
 {
-    return json_pack("{s:s, s:s}", "id", g->id, "name", g->name);
+    return ida_json_texts("id", g->id, "name", g->name, NULL);
 }
 
 /* Members that a row has from either side. */
@@ -21,7 +21,7 @@ static void put_grant(json_t *out, const access_row *row)
     const access_grant *grant = &row->grant;
     json_t *via = json_array(), *by = json_null();
     for (int i = 0; i < row->via_count; i++) {
-        json_array_append_new(via, group_json(row->via[i]));
+        json_array_append_new(via, group_ref(row->via[i]));
     }
     if (types[grant->source]) {
         by = json_object();
@@ -92,13 +92,13 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
             continue;
         }
         json_t *item = json_object();
-        json_object_set_new(item, "resource", json_pack("{s:s, s:s, s:s}", "id", row->group->id, "name", row->group->name, "kind", row->group->kind));
+        json_object_set_new(item, "resource", ida_json_texts("id", row->group->id, "name", row->group->name, "kind", row->group->kind, NULL));
         put_grant(item, row);
         json_array_append_new(items, item);
         last = row;
     }
     if (more) {
-        next = json_pack("[i,s,s]", last->inherited, last->group->name_key, last->group->id);
+        next = ida_op_place("iss", (int64_t)last->inherited, last->group->name_key, last->group->id);
     }
     return list_of(call, "user", ida_person_json(user->id, user->upn, user->display_name), items, total, next, fresh.as_of);
 }
@@ -195,10 +195,9 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         json_array_append_new(items, item);
     }
     if (more) {
-        next = json_pack("[I,i,s]", (json_int_t)total, rows[count - 1].row.inherited, rows[count - 1].member_id);
+        next = ida_op_place("iis", total, (int64_t)rows[count - 1].row.inherited, rows[count - 1].member_id);
     }
-    return list_of(call, "resource", json_pack("{s:s, s:s, s:s}", "id", group->id, "name", group->name, "kind", group->kind), items, total, next,
-                   fresh.as_of);
+    return list_of(call, "resource", ida_json_texts("id", group->id, "name", group->name, "kind", group->kind, NULL), items, total, next, fresh.as_of);
 }
 
 static ida_kind run_resource_access(ida_call *call)

@@ -89,7 +89,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     if (count > limit) {
-        next = json_pack("[I,s]", (json_int_t)rows[limit - 1].requested_at, rows[limit - 1].id);
+        next = ida_op_place("is", rows[limit - 1].requested_at, rows[limit - 1].id);
     }
     return ida_op_list(call, json_incref(items), total, next, fresh.as_of);
 }

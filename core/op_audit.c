@@ -56,7 +56,7 @@ static ida_kind run_log(ida_call *call)
         json_array_append_new(items, record_json(c, &rows[i]));
     }
     if (count > limit) {
-        next = json_pack("[I,I,I]", (json_int_t)total, (json_int_t)rows[limit - 1].record.at, (json_int_t)rows[limit - 1].seq);
+        next = ida_op_place("iii", total, rows[limit - 1].record.at, rows[limit - 1].seq);
     }
     return ida_op_list(call, items, total, next, ida_now(c->env));
 }

@@ -1,10 +1,12 @@
 /* Owns the shape of lists and the binding of their cursors. Knows no subject. */
 #include <apr_strings.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/cursor.h"
 #include "core/json.h"
 #include "core/op.h"
+#include "core/text.h"
 
 /* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the paging ones. */
 static const char *binding_of(ida_call *call, const json_t *filters)
@@ -56,6 +58,46 @@ ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit)
     return open_cursor(call, NULL, position);
 }
 
+/* A key of the store that is not UTF-8 (a file restored badly) stands in a position as a list of its hex text: a list that began must end, too. */
+static json_t *place_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (!value) {
+        apr_pool_t *scratch;
+        apr_pool_create(&scratch, NULL);
+        value = json_array();
+        json_array_append_new(value, json_string(ida_hex(scratch, (const unsigned char *)text, strlen(text))));
+        apr_pool_destroy(scratch);
+    }
+    return value;
+}
+
+json_t *ida_op_place(const char *form, ...)
+{
+    json_t *values = json_array();
+    va_list args;
+    va_start(args, form);
+    for (; *form; form++) {
+        json_array_append_new(values, *form == 's' ? place_text(va_arg(args, const char *)) : json_integer(va_arg(args, int64_t)));
+    }
+    va_end(args);
+    return values;
+}
+
+/* Hex texts of a position back into their bytes. */
+static void restore_bytes(apr_pool_t *pool, json_t *values)
+{
+    size_t i, len;
+    json_t *value;
+    json_array_foreach(values, i, value) {
+        const char *hex = json_string_value(json_array_get(value, 0));
+        const unsigned char *bytes = hex ? ida_unhex(pool, hex, &len) : NULL;
+        if (bytes) {
+            json_array_set_new(values, i, json_stringn_nocheck((const char *)bytes, len));
+        }
+    }
+}
+
 ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form, json_t **position)
 {
     const char *text;
@@ -66,6 +108,7 @@ ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form
     }
     json_t *values = ida_json_load(call->c->pool, text);
     size_t count = strlen(form);
+    restore_bytes(call->c->pool, values);
     int good = json_array_size(values) == count;
     for (size_t i = 0; good && i < count; i++) {
         const json_t *value = json_array_get(values, i);

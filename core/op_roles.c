@@ -69,16 +69,16 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         kind = store_freshness_get(s, c, call->tenant, &fresh);
     }
     for (int i = 0; !kind && i < count && i < limit; i++) {
-        json_t *groups = json_array();
-        json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:o}", "id", rows[i].id, "name", rows[i].name, "description", rows[i].description,
-                                               "groups", groups));
+        json_t *groups = json_array(), *item = ida_json_texts("id", rows[i].id, "name", rows[i].name, "description", rows[i].description, NULL);
+        json_object_set_new(item, "groups", groups);
+        json_array_append_new(items, item);
         kind = groups_json(call, known, rows[i].groups, 0, json_array_size(rows[i].groups), 0, groups);
     }
     if (kind) {
         return kind;
     }
     if (count > limit) {
-        next = json_pack("[s]", rows[limit - 1].name);
+        next = ida_op_place("s", rows[limit - 1].name);
     }
     return ida_op_list(call, json_incref(items), total, next, fresh.as_of);
 }
@@ -132,14 +132,11 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     }
     size_t size = json_array_size(t->groups), from = (size_t)ida_op_number_at(position, 0), to = from + (size_t)ida_op_limit(call);
     if (to < size) {
-        next = json_pack("[I]", (json_int_t)to);
+        next = ida_op_place("i", (int64_t)to);
     }
-    json_t *groups = json_array(), *one = json_object();
+    json_t *groups = json_array(), *one = ida_json_texts("id", t->id, "name", t->name, "description", t->description, NULL);
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "roleTemplate", one));
     call->target = t->name;
-    ida_json_put(one, "id", t->id);
-    ida_json_put(one, "name", t->name);
-    ida_json_put(one, "description", t->description);
     json_object_set_new(one, "groups", groups);
     json_object_set_new(one, "licenses", json_copy((json_t *)(uintptr_t)t->licenses));
     json_object_set_new(one, "licenseCount", json_integer((json_int_t)json_array_size(t->licenses)));

@@ -122,7 +122,7 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
         json_array_append_new(items, ida_person_row_json(&rows[i]));
     }
     if (count > limit) {
-        next = json_pack("[I,s,s]", (json_int_t)total, rows[limit - 1].name_key, rows[limit - 1].id);
+        next = ida_op_place("iss", total, rows[limit - 1].name_key, rows[limit - 1].id);
     }
     return ida_op_list(call, items, total, next, fresh.as_of);
 }

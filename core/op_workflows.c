@@ -28,11 +28,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     }
     json_t *items = json_array();
     for (int i = 0; i < count && i < limit; i++) {
-        json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:b, s:i}", "id", rows[i].id, "name", rows[i].name, "trigger", rows[i].trigger,
-                                               "active", rows[i].active, "actionCount", rows[i].action_count));
+        json_t *item = ida_json_texts("id", rows[i].id, "name", rows[i].name, "trigger", rows[i].trigger, NULL);
+        json_object_set_new(item, "active", json_boolean(rows[i].active));
+        json_object_set_new(item, "actionCount", json_integer(rows[i].action_count));
+        json_array_append_new(items, item);
     }
     if (count > limit) {
-        next = json_pack("[s]", rows[limit - 1].name);
+        next = ida_op_place("s", rows[limit - 1].name);
     }
     return ida_op_list(call, items, total, next, ida_now(c->env));
 }
@@ -77,7 +79,7 @@ static json_t *run_json(const ida_workflow_run *r)
         json_array_append_new(actions, action_json(&r->actions[i]));
     }
     ida_json_put(out, "id", r->id);
-    json_object_set_new(out, "event", json_pack("{s:s, s:s, s:s}", "type", r->event_type, "taskId", r->task_id, "userPrincipalName", r->upn));
+    json_object_set_new(out, "event", ida_json_texts("type", r->event_type, "taskId", r->task_id, "userPrincipalName", r->upn, NULL));
     ida_json_put_time(out, "startedAt", r->started_at);
     ida_json_put_time(out, "finishedAt", r->finished_at);
     ida_json_put(out, "status", r->status);
@@ -112,12 +114,12 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    json_t *items = json_array(), *workflow = ida_json_keep(c->pool, json_pack("{s:s}", "name", name));
+    json_t *items = json_array(), *workflow = ida_json_keep(c->pool, ida_json_texts("name", name, NULL));
     for (int i = 0; i < count && i < limit; i++) {
         json_array_append_new(items, run_json(&rows[i]));
     }
     if (count > limit) {
-        next = json_pack("[I,s]", (json_int_t)rows[limit - 1].started_at, rows[limit - 1].id);
+        next = ida_op_place("is", rows[limit - 1].started_at, rows[limit - 1].id);
     }
     call->target = name;
     kind = ida_op_list(call, items, total, next, ida_now(c->env));

@@ -102,7 +102,7 @@ sub broken {
     if (ref $value eq 'HASH') {
         for my $name (@{ $schema->{required} // [] }) { return "$where lacks $name" if !exists $value->{$name} }
         for my $name (sort keys %$value) {
-            my $inner = ($schema->{properties} // {})->{$name} or return $schema->{properties} ? "$where has $name, of which the schema knows nothing" : undef;
+            my $inner = ($schema->{properties} // {})->{$name} // (ref $schema->{additionalProperties} ? $schema->{additionalProperties} : undef) or return $schema->{properties} ? "$where has $name, of which the schema knows nothing" : undef;
             my $fault = broken($inner, $value->{$name}, "$where.$name");
             return $fault if defined $fault;
         }
