@@ -6,17 +6,22 @@
 #include "core/schedule.h"
 #include "core/task.h"
 
+struct ida_user;
+struct ida_create;
+struct ida_update;
+
 #define IDA_PAGE_DEFAULT 50 /* specification 8 "Page size" */
 #define IDA_PAGE_MAX 200
 
-extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_delete;
-extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel;
+extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update, ida_op_user_delete;
+extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel, ida_op_task_reschedule, ida_op_task_retry,
+    ida_op_task_release;
 /* The read operations, which are the tools of MCP too. */
 extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user_access, ida_op_resource_access, ida_op_hygiene, ida_op_audit_log,
     ida_op_role_templates, ida_op_role_template, ida_op_approvals, ida_op_workflows, ida_op_workflow_runs;
 
-/* Payload members of create and delete as parameters: OpenAPI and audit sanitising are made from them. */
-extern const ida_param ida_create_params[], ida_delete_params[];
+/* Payload members of create, update and delete as parameters: OpenAPI and audit sanitising are made from them. */
+extern const ida_param ida_create_params[], ida_delete_params[], ida_update_params[];
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                                                      \
@@ -45,8 +50,45 @@ ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next,
 /* Sets call->result to {items, totalCount, nextCursor, asOf}. Takes over `items`. next_position NULL: last page. */
 ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of);
 
+/* --- writes (op_write.c) --- */
+
+/* The run function of a write: `work` with the call as baton in one transaction, which also keeps the answer under the request's
+ * idempotency key, so that a parallel twin waits and then replays. Of a dry run everything is taken back and call->result is the
+ * plan. `work` fills result and planned. */
+ida_kind ida_op_write(ida_call *call, store_work work);
+
+/* Before the arguments are looked at: call->replayed with the first answer when its key is known with this request;
+ * IDA_UNPROCESSABLE when it is known with another one. */
+ida_kind ida_op_replay(ida_call *call);
+
+/* `dryRun` of every write. */
+#define IDA_DRY_RUN_PARAM                                                                                                        \
+    {"dryRun", IDA_PARAM_BOOLEAN, IDA_PARAM_QUERY, 0, 0, NULL,                                                                   \
+     "true: every check is made and the plan returned; nothing is reserved or queued."}
+
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due);
+/* Leaves a step out again that the task does not need. */
+void ida_op_drop_step(ida_task *task, const char *name);
+
+/* The task's row, object and directory of a person: acted on first where the account is mastered, so a person in both directories
+ * is the premises'. */
+ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const struct ida_user *user);
+
+/* IDA_NOT_FOUND for a person that the cache does not know, naming the creation that is still queued. */
+ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn);
+/* IDA_BAD_REQUEST unless the manager exists in the tenant or is queued for creation; looked up again when the step runs. */
+ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn);
+
+/* Queues an update of a person (op_update.c), inside a write's transaction under the tenant's lock: its seat, manager and what
+ * else is queued for the person are looked at. For PATCH and for a rehire that restores. */
+ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const struct ida_user *user, struct ida_update *update,
+                             const ida_due *due, ida_task **task);
+
+/* A creation's employeeId against those who were here before (op_rehire.c). *restored: the payload asked to restore and call->result
+ * is complete; else the creation goes on. IDA_CONFLICT names whom it belongs to. `warnings` are the answer's. */
+ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person, const ida_due *due, json_t *warnings,
+                       int *restored);
 
 /* Adds taskId, userPrincipalName, scheduledAt, scheduledAtUtc and warnings (borrowed) to call->result. */
 void ida_op_queued(ida_call *call, ida_ctx *c, const ida_task *task, json_t *warnings);

@@ -29,6 +29,7 @@ const ida_param ida_delete_params[] = {
     OVERRIDE("surname", "Family name."),
     OVERRIDE("jobTitle", "Job title."),
     OVERRIDE("department", "Department."),
+    IDA_DRY_RUN_PARAM,
     {0},
 };
 
@@ -45,43 +46,6 @@ static ida_kind check(ida_call *call)
     }
     call->input = in;
     return kind;
-}
-
-/* 404, naming the task to cancel when the person is only queued for creation. */
-static ida_kind no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)
-{
-    ida_task *creation;
-    const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
-    ida_kind kind = store_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
-    if (kind == IDA_OK && creation->state == IDA_QUEUED) {
-        return ida_fail(
-            c, IDA_NOT_FOUND,
-            "The user \"%s\" does not exist yet: the creation is still queued. Cancel it with DELETE /v1/api/task?id=%s.", shown,
-            creation->id);
-    }
-    if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
-        return kind;
-    }
-    return ida_fail(c, IDA_NOT_FOUND, "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
-}
-
-static ida_task *make_task(ida_call *call, ida_ctx *c, const ida_user *user)
-{
-    const delete_input *in = call->input;
-    ida_task *task = apr_pcalloc(c->pool, sizeof *task);
-    task->id = ida_new_id(c->pool, c->env);
-    task->tenant = call->principal->company;
-    task->type = IDA_USER_DELETE;
-    task->state = IDA_QUEUED;
-    /* Offboarding acts first where the account is mastered: a person in both directories came from the one on-premises. */
-    task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
-    task->object_id = user->directory == task->directory ? user->id : user->other_id;
-    task->upn = user->upn;
-    task->person = ida_fold_address(c->pool, user->upn);
-    task->mail = user->mail;
-    task->display_name = user->display_name;
-    task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
-    return task;
 }
 
 /* Says beforehand that the brake will likely hold this offboarding. */
@@ -114,9 +78,6 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_t
     const char *when = in->due.past ? apr_pstrcat(c->pool, "the time ", at, " has passed, so it is carried out ",
                                                   braked ? "as soon as it is released" : "now", NULL)
                                     : apr_pstrcat(c->pool, braked ? "once released " : "", "it is carried out at ", at, NULL);
-    call->task_id = task->id;
-    call->target = task->upn;
-    call->location = apr_pstrcat(c->pool, "/v1/api/task?id=", task->id, NULL);
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message",
                  apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what, when));
@@ -157,12 +118,13 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     }
     kind = store_user_by_upn(s, c, call->principal->company, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
-        return no_such_user(call, s, c, in->wanted.upn);
+        return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }
     if (kind) {
         return kind;
     }
-    task = make_task(call, c, user);
+    task = ida_op_task_of(call, c, IDA_USER_DELETE, user);
+    task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
     ida_op_schedule(call, c, task, &in->due);
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
     kind = warn_of_brake(call, s, c, warnings);
@@ -178,7 +140,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
 
 static ida_kind run(ida_call *call)
 {
-    return store_transaction(call->store, call->c, work, call);
+    return ida_op_write(call, work);
 }
 
 const ida_operation ida_op_user_delete = {

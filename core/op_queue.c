@@ -1,6 +1,11 @@
-/* Owns what all queued writes share: the due time in the task, the members of the answer that tell of it. */
+/* Owns what all queued writes share: the due time in the task, the members of the answer that tell of it, who is asked for. */
+#include <string.h>
+
 #include "core/json.h"
 #include "core/op.h"
+#include "core/store_task.h"
+#include "core/store_user.h"
+#include "core/text.h"
 
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due)
 {
@@ -26,8 +31,75 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *
     }
 }
 
+void ida_op_drop_step(ida_task *task, const char *name)
+{
+    int kept = 0;
+    for (int i = 0; i < task->step_count; i++) {
+        if (strcmp(task->steps[i].name, name) != 0) {
+            task->steps[kept] = task->steps[i];
+            task->steps[kept].position = kept + 1;
+            kept++;
+        }
+    }
+    task->step_count = kept;
+}
+
+ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const ida_user *user)
+{
+    ida_task *task = apr_pcalloc(c->pool, sizeof *task);
+    task->id = ida_new_id(c->pool, c->env);
+    task->tenant = call->principal->company;
+    task->type = type;
+    task->state = IDA_QUEUED;
+    task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
+    task->object_id = user->directory == task->directory ? user->id : user->other_id;
+    task->upn = user->upn;
+    task->person = ida_fold_address(c->pool, user->upn);
+    task->mail = user->mail;
+    task->display_name = user->display_name;
+    return task;
+}
+
+ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)
+{
+    ida_task *creation;
+    const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
+    ida_kind kind = store_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
+    if (kind == IDA_OK && creation->state == IDA_QUEUED) {
+        return ida_fail(
+            c, IDA_NOT_FOUND,
+            "The user \"%s\" does not exist yet: the creation is still queued. Cancel it with DELETE /v1/api/task?id=%s.", shown,
+            creation->id);
+    }
+    if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
+        return kind;
+    }
+    return ida_fail(c, IDA_NOT_FOUND, "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
+}
+
+ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn)
+{
+    const char *tenant = call->principal->company;
+    ida_user *user;
+    ida_task *task;
+    ida_kind kind = store_user_by_upn(s, c, tenant, upn, &user);
+    if (kind == IDA_NOT_FOUND) {
+        kind = store_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &task);
+    }
+    if (kind == IDA_NOT_FOUND) {
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "manager: no user with the userPrincipalName \"%s\" exists in this tenant or is queued for creation",
+                        ida_clean(c->pool, upn, strlen(upn), 128));
+    }
+    return kind;
+}
+
 void ida_op_queued(ida_call *call, ida_ctx *c, const ida_task *task, json_t *warnings)
 {
+    call->task_id = task->id;
+    call->target = task->upn;
+    call->location = ida_printf(c->pool, "/v1/api/task?id=%s", task->id);
+    call->planned = task;
     ida_json_put(call->result, "taskId", task->id);
     ida_json_put(call->result, "userPrincipalName", task->upn);
     ida_json_put(call->result, "scheduledAt", ida_schedule_local(c, task->zone, task->due_at));

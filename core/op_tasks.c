@@ -1,31 +1,21 @@
-/* Owns the task operations: one task, the list, cancelling. Everything about states is the store's. */
+/* Owns the task operations: one task, the list, and the changes people make. Everything about states is the store's. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/json.h"
 #include "core/op.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
+#include "core/payload.h"
+#include "core/task_change.h"
 #include "core/text.h"
 
 static const char *const states[] = {"queued", "running", "done", "failed", "attention", "cancelled", NULL};
 static const char *const types[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke", NULL};
 
-#define ID_PARAM                                                                                                          \
-    {                                                                                                                     \
-        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 64, NULL, "The task's ID, as taskId of the answer that queued it." \
+#define ID_PARAM(flags)                                                                                                     \
+    {                                                                                                                       \
+        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED | (flags), 0, 64, NULL,                                                  \
+            "The task's ID, as taskId of the answer that queued it."                                                        \
     }
-
-static ida_kind load(ida_call *call, store *s, ida_task **task)
-{
-    const char *id = ida_json_string(call->arguments, "id");
-    ida_kind kind = store_task_get(s, call->c, call->principal->company, id, 0, task);
-    if (kind == IDA_NOT_FOUND) {
-        return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
-                        ida_clean(call->c->pool, id, strlen(id), 64));
-    }
-    return kind;
-}
 
 static void answer(ida_call *call, const ida_task *task)
 {
@@ -37,15 +27,20 @@ static void answer(ida_call *call, const ida_task *task)
 
 static ida_kind run_get(ida_call *call)
 {
+    const char *id = ida_json_string(call->arguments, "id");
     ida_task *task;
-    ida_kind kind = load(call, call->store, &task);
+    ida_kind kind = store_task_get(call->store, call->c, call->principal->company, id, 0, &task);
+    if (kind == IDA_NOT_FOUND) {
+        return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
+                        ida_clean(call->c->pool, id, strlen(id), 64));
+    }
     if (!kind) {
         answer(call, task);
     }
     return kind;
 }
 
-static const ida_param get_params[] = {ID_PARAM, {0}};
+static const ida_param get_params[] = {ID_PARAM(0), {0}};
 
 const ida_operation ida_op_task_get = {
     .name = "task.get", .method = "GET", .path = "/v1/api/task", .scope = IDA_SCOPE_READ, .params = get_params, .run = run_get,
@@ -100,43 +95,128 @@ const ida_operation ida_op_task_list = {
     .schema = "TaskList",
 };
 
-static ida_kind cancel_work(store *s, ida_ctx *c, void *baton)
+/* --- changes --- */
+
+typedef struct change_input {
+    ida_task_verb verb;
+    ida_moment moment;
+} change_input;
+
+static ida_kind change_work(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company, *id = ida_json_string(call->arguments, "id");
-    ida_task *task;
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    if (!kind) {
-        kind = load(call, s, &task);
+    const change_input *in = call->input;
+    ida_task_change change = {.verb = in->verb,
+                              .tenant = call->principal->company,
+                              .id = ida_json_string(call->query, "id"),
+                              .date = in->moment.date,
+                              .time = in->moment.time};
+    ida_kind kind = ida_task_change_in(s, c, &change);
+    if (kind) {
+        return kind;
     }
-    if (!kind) {
-        kind = store_task_cancel(s, c, tenant, id);
+    answer(call, change.task);
+    call->planned = change.task;
+    ida_json_put(call->result, "message", change.message);
+    if (in->moment.warnings) {
+        json_object_set(call->result, "warnings", in->moment.warnings);
     }
-    if (!kind) {
-        kind = store_task_get(s, c, tenant, id, 0, &task);
-    }
-    if (!kind) {
-        answer(call, task);
-        ida_json_put(call->result, "message",
-                     apr_psprintf(c->pool, "The %s task of %s is cancelled; nothing more will be carried out.",
-                                  ida_task_type_text(task->type), task->upn));
-        kind = ida_operation_audit(call, s, c);
-    }
-    return kind;
+    return ida_operation_audit(call, s, c);
 }
 
-static ida_kind run_cancel(ida_call *call)
+static change_input *input_of(ida_call *call, ida_task_verb verb)
 {
-    return store_transaction(call->store, call->c, cancel_work, call);
+    change_input *in = call->input = apr_pcalloc(call->c->pool, sizeof *in);
+    in->verb = verb;
+    return in;
 }
+
+static ida_kind check_moment(ida_call *call)
+{
+    change_input *in = input_of(call, IDA_TASK_RESCHEDULE);
+    ida_kind kind = ida_payload_moment(call->c, call->arguments, &in->moment);
+    return kind ? kind : ida_faults_raise(call->c);
+}
+
+static ida_kind check_cancel(ida_call *call)
+{
+    input_of(call, IDA_TASK_CANCEL);
+    return IDA_OK;
+}
+
+static ida_kind check_retry(ida_call *call)
+{
+    input_of(call, IDA_TASK_RETRY);
+    return IDA_OK;
+}
+
+static ida_kind check_release(ida_call *call)
+{
+    input_of(call, IDA_TASK_RELEASE);
+    return IDA_OK;
+}
+
+static ida_kind run_change(ida_call *call)
+{
+    return ida_op_write(call, change_work);
+}
+
+static const ida_param change_params[] = {ID_PARAM(0), IDA_DRY_RUN_PARAM, {0}};
+
+static const ida_param move_params[] = {
+    ID_PARAM(IDA_PARAM_QUERY),
+    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "The new day, YYYY-MM-DD in the tenant's time zone; today when only a time is given."},
+    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
+     "The new time of that day, HH:mm in the tenant's time zone; when only a date is given 00:00, of an offboarding 17:00."},
+    IDA_DRY_RUN_PARAM,
+    {0},
+};
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
     .method = "DELETE",
     .path = "/v1/api/task",
     .scope = IDA_SCOPE_WRITE,
-    .params = get_params,
-    .run = run_cancel,
+    .params = change_params,
+    .check = check_cancel,
+    .run = run_change,
     .summary = "Cancels a task that is not running yet.",
-    .schema = "CancelledTask",
+    .schema = "ChangedTask",
+};
+
+const ida_operation ida_op_task_reschedule = {
+    .name = "task.reschedule",
+    .method = "PATCH",
+    .path = "/v1/api/task",
+    .scope = IDA_SCOPE_WRITE,
+    .body = 1,
+    .params = move_params,
+    .check = check_moment,
+    .run = run_change,
+    .summary = "Gives a task that is not running yet another date and time.",
+    .schema = "ChangedTask",
+};
+
+const ida_operation ida_op_task_retry = {
+    .name = "task.retry",
+    .method = "POST",
+    .path = "/v1/api/task/retry",
+    .scope = IDA_SCOPE_WRITE,
+    .params = change_params,
+    .check = check_retry,
+    .run = run_change,
+    .summary = "Queues a task again that has failed or needs attention.",
+    .schema = "ChangedTask",
+};
+
+const ida_operation ida_op_task_release = {
+    .name = "task.release",
+    .method = "POST",
+    .path = "/v1/api/task/release",
+    .scope = IDA_SCOPE_WRITE,
+    .params = change_params,
+    .check = check_release,
+    .run = run_change,
+    .summary = "Releases an offboarding that the brake holds.",
+    .schema = "ChangedTask",
 };

@@ -12,6 +12,9 @@ static json_t *query_parameters(const ida_operation *op)
 {
     json_t *list = json_array();
     for (const ida_param *p = op->params; p->name; p++) {
+        if (op->body && !(p->flags & IDA_PARAM_QUERY)) {
+            continue;
+        }
         json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query", "required",
                                   (p->flags & IDA_PARAM_REQUIRED) != 0, "description", p->description, "schema", ida_param_schema(p));
         if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
@@ -19,6 +22,14 @@ static json_t *query_parameters(const ida_operation *op)
             json_object_set_new(entry, "explode", json_false());
         }
         json_array_append_new(list, entry);
+    }
+    if (op->scope == IDA_SCOPE_WRITE) {
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key", "in", "header", "required", 0,
+                            "description",
+                            "Chosen by the client, once a request: the same request under the same key gets the first answer again "
+                            "(Idempotent-Replayed: true) for at least 24 hours.",
+                            "schema", "type", "string", "minLength", 1, "maxLength", IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
     }
     return list;
 }
@@ -28,13 +39,23 @@ static json_t *request_body(const ida_operation *op)
     return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema", ida_params_schema(op->params));
 }
 
-static json_t *json_content(const char *schema, int wrapped)
+static json_t *reference_to(const char *schema)
 {
-    json_t *reference = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", schema));
-    json_t *body = wrapped
-                       ? json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data", "properties", "data", reference)
-                       : reference;
+    return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", schema));
+}
+
+static json_t *json_content(json_t *body)
+{
     return json_pack("{s:{s:o}}", "application/json", "schema", body);
+}
+
+/* Under `data`; of a write also what a dry run answers. */
+static json_t *success(const ida_operation *op)
+{
+    json_t *data = op->scope == IDA_SCOPE_WRITE ? json_pack("{s:[o, o]}", "anyOf", reference_to(op->schema), reference_to("DryRun"))
+                                                : reference_to(op->schema);
+    return json_content(
+        json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data", "properties", "data", data));
 }
 
 static json_t *responses(const ida_operation *op)
@@ -42,18 +63,19 @@ static json_t *responses(const ida_operation *op)
     /* Which refusals an operation knows: every one the usual, writes more. */
     static const struct { ida_kind kind; int writes, bodies; } refusals[] = {
         {IDA_BAD_REQUEST, 0, 0}, {IDA_UNAUTHORIZED, 0, 0}, {IDA_FORBIDDEN, 0, 0}, {IDA_NOT_FOUND, 0, 0}, {IDA_CONFLICT, 1, 0},
-        {IDA_PAYLOAD_TOO_LARGE, 0, 1}, {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1}, {IDA_RATE_LIMIT_EXCEEDED, 0, 0},
+        {IDA_UNPROCESSABLE, 1, 0}, {IDA_PAYLOAD_TOO_LARGE, 0, 1}, {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1}, {IDA_RATE_LIMIT_EXCEEDED, 0, 0},
         {IDA_INTERNAL_ERROR, 0, 0}, {IDA_SERVICE_UNAVAILABLE, 0, 0},
     };
     json_t *out = json_object();
-    json_object_set_new(out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", json_content(op->schema, 1)));
+    json_object_set_new(out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", success(op)));
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if ((!refusals[i].writes || op->scope == IDA_SCOPE_WRITE) && (!refusals[i].bodies || op->body)) {
             char status[16];
             apr_snprintf(status, sizeof status, "%d", ida_kind_status(refusals[i].kind));
             json_object_set_new(
                 out, status,
-                json_pack("{s:s, s:o}", "description", ida_kind_code(refusals[i].kind), "content", json_content("Error", 0)));
+                json_pack("{s:s, s:o}", "description", ida_kind_code(refusals[i].kind), "content",
+                          json_content(reference_to("Error"))));
         }
     }
     return out;
@@ -71,10 +93,9 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
     if (op->description) {
         json_object_set_new(entry, "description", json_string(op->description));
     }
+    json_object_set_new(entry, "parameters", query_parameters(op));
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
-    } else {
-        json_object_set_new(entry, "parameters", query_parameters(op));
     }
     char name[16];
     apr_cpystrn(name, method, sizeof name);

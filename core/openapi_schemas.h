@@ -7,6 +7,8 @@
 #define TIME "{\"type\":\"string\",\"format\":\"date-time\"}"
 #define TIME_NULL "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
 #define WARNINGS "{\"type\":\"array\",\"items\":" S "}"
+#define GROUPS                                                                                                                             \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"name\"],\"properties\":{\"id\":" S ",\"name\":" S ",\"reason\":" S "}}}"
 #define QUEUED                                                                                                                             \
     "\"message\":" S ",\"taskId\":" S ",\"userPrincipalName\":" S ",\"scheduledAt\":" TIME ",\"scheduledAtUtc\":" TIME                     \
     ",\"warnings\":" WARNINGS
@@ -18,7 +20,15 @@ static const struct { const char *name, *json; } openapi_schemas[] = {
              ",\"givenName\":" S ",\"surname\":" S ",\"department\":" S ",\"jobTitle\":" S "}}"},
     {"UserResult", "{\"type\":\"object\",\"required\":[\"user\"],\"properties\":{\"user\":{\"$ref\":\"#/components/schemas/User\"}}}"},
     {"QueuedCreation", "{\"type\":\"object\",\"required\":[\"message\",\"taskId\",\"userPrincipalName\",\"mail\",\"scheduledAt\","
-                       "\"scheduledAtUtc\",\"warnings\"],\"properties\":{" QUEUED ",\"mail\":" S "}}"},
+                       "\"scheduledAtUtc\",\"warnings\"],\"properties\":{" QUEUED ",\"mail\":" S_NULL ",\"rehire\":{\"$ref\":\"#/components/schemas/Rehire\"}}}"},
+    {"QueuedUpdate", "{\"type\":\"object\",\"required\":[\"message\",\"taskId\",\"userPrincipalName\",\"scheduledAt\",\"scheduledAtUtc\","
+                     "\"warnings\"],\"properties\":{" QUEUED "}}"},
+    {"Rehire", "{\"type\":\"object\",\"required\":[\"restored\"],\"properties\":{\"restored\":{\"type\":\"string\",\"enum\":[\"queuedOffboarding\","
+               "\"disabledAccount\"]},\"cancelledTaskId\":" S ",\"memberships\":" GROUPS ",\"notRevokedThen\":" GROUPS "}}"},
+    {"DryRun", "{\"type\":\"object\",\"required\":[\"message\",\"plan\",\"warnings\"],\"properties\":{\"message\":" S ",\"plan\":{\"type\":\"object\","
+               "\"required\":[\"userPrincipalName\",\"mail\",\"scheduledAt\",\"scheduledAtUtc\",\"steps\"],\"properties\":{\"userPrincipalName\":" S
+               ",\"mail\":" S_NULL ",\"scheduledAt\":" TIME ",\"scheduledAtUtc\":" TIME ",\"steps\":{\"type\":\"array\",\"items\":" S "}}}"
+               ",\"warnings\":" WARNINGS ",\"rehire\":{\"$ref\":\"#/components/schemas/Rehire\"},\"task\":{\"$ref\":\"#/components/schemas/Task\"}}}"},
     {"QueuedOffboarding", "{\"type\":\"object\",\"required\":[\"message\",\"taskId\",\"userPrincipalName\",\"scheduledAt\",\"scheduledAtUtc\","
                           "\"warnings\"],\"properties\":{" QUEUED "}}"},
     {"Task", "{\"type\":\"object\",\"required\":[\"id\",\"type\",\"state\",\"userPrincipalName\",\"scheduledAt\",\"scheduledAtUtc\",\"steps\"],"
@@ -31,8 +41,8 @@ static const struct { const char *name, *json; } openapi_schemas[] = {
              ",\"outcome\":{\"type\":[\"string\",\"null\"],\"enum\":[\"done\",\"already\",\"skipped\",\"failed\",\"unknown\",null]},\"detail\":" S_NULL
              ",\"at\":" TIME_NULL "}}}}}"},
     {"TaskResult", "{\"type\":\"object\",\"required\":[\"task\"],\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/Task\"}}}"},
-    {"CancelledTask", "{\"type\":\"object\",\"required\":[\"task\",\"message\"],\"properties\":{\"message\":" S
-                      ",\"task\":{\"$ref\":\"#/components/schemas/Task\"}}}"},
+    {"ChangedTask", "{\"type\":\"object\",\"required\":[\"task\",\"message\"],\"properties\":{\"message\":" S
+                    ",\"task\":{\"$ref\":\"#/components/schemas/Task\"},\"warnings\":" WARNINGS "}}"},
     {"TaskList", "{\"type\":\"object\",\"required\":[\"items\",\"totalCount\",\"nextCursor\",\"asOf\"],\"properties\":{\"items\":{\"type\":\"array\","
                  "\"items\":{\"$ref\":\"#/components/schemas/Task\"}},\"totalCount\":{\"type\":\"integer\"},\"nextCursor\":" S_NULL ",\"asOf\":" TIME_NULL
                  "}}"},
@@ -44,5 +54,6 @@ static const struct { const char *name, *json; } openapi_schemas[] = {
 #undef TIME_NULL
 #undef WARNINGS
 #undef QUEUED
+#undef GROUPS
 
 #endif

@@ -17,7 +17,8 @@
 #define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
 
 const ida_operation *const ida_operations[] = {
-    &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_task_get, &ida_op_task_list, &ida_op_task_cancel,
+    &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_user_update, &ida_op_task_get, &ida_op_task_list,
+    &ida_op_task_cancel, &ida_op_task_reschedule, &ida_op_task_retry, &ida_op_task_release,
     &ida_op_users_search, &ida_op_user_details, &ida_op_user_access, &ida_op_resource_access, &ida_op_hygiene, &ida_op_audit_log,
     &ida_op_role_templates, &ida_op_role_template, &ida_op_approvals, &ida_op_workflows, &ida_op_workflow_runs, NULL,
 };
@@ -83,18 +84,22 @@ static const ida_param *find_param(const ida_operation *op, const char *name)
     return NULL;
 }
 
-/* Replaces what was given by checked, typed values. Every fault is named, not only the first. */
+/* Checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
+ * of one without. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
+    json_t **arguments = op->body ? &call->query : &call->arguments;
     json_t *checked = ida_json_keep(call->c->pool, json_object());
     const char *name;
     json_t *given;
-    json_object_foreach(call->arguments, name, given) {
+    json_object_foreach(*arguments, name, given) {
         const ida_param *p = find_param(op, name);
-        if (!p) {
-            ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "is no parameter of this operation%s",
-                          ida_param_names(call->c->pool, op->params));
+        if (!p || (op->body && !(p->flags & IDA_PARAM_QUERY))) {
+            ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "%s%s",
+                          op->body ? "is no query parameter of this operation; its fields go into the JSON body"
+                                   : "is no parameter of this operation",
+                          op->body ? "" : ida_param_names(call->c->pool, op->params));
             continue;
         }
         json_t *value = ida_param_check(call->c, p, given, call->face == IDA_FACE_REST);
@@ -103,13 +108,16 @@ static ida_kind check_arguments(ida_call *call)
         }
     }
     for (const ida_param *p = op->params; p->name; p++) {
-        if ((p->flags & IDA_PARAM_REQUIRED) && !json_object_get(call->arguments, p->name)) {
+        int here = !op->body || (p->flags & IDA_PARAM_QUERY);
+        if (here && (p->flags & IDA_PARAM_REQUIRED) && !json_object_get(*arguments, p->name)) {
             ida_fault_add(call->c, p->name, "is required");
         }
     }
     ida_kind kind = ida_faults_raise(call->c);
     if (!kind) {
-        call->arguments = checked;
+        *arguments = checked;
+        call->query = op->body ? call->query : checked;
+        call->dry_run = json_is_true(json_object_get(checked, "dryRun"));
     }
     return kind;
 }
@@ -185,15 +193,11 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 /* --- audit --- */
 
 /* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */
-static const char *sanitised(ida_call *call)
+static void add_sanitised(const ida_call *call, const json_t *arguments, json_t *out)
 {
-    if (!call->operation || !json_is_object(call->arguments) || !json_object_size(call->arguments)) {
-        return NULL;
-    }
-    json_t *out = json_object();
     const char *name;
     json_t *value;
-    json_object_foreach(call->arguments, name, value) {
+    json_object_foreach((json_t *)arguments, name, value) {
         const ida_param *p = find_param(call->operation, name);
         if (!p) {
             continue;
@@ -208,9 +212,36 @@ static const char *sanitised(ida_call *call)
             json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
         }
     }
-    char *text = ida_json_text(call->c->pool, out);
-    json_decref(out);
-    return text;
+}
+
+static const char *sanitised(ida_call *call)
+{
+    json_t *out = ida_json_keep(call->c->pool, json_object());
+    if (!call->operation) {
+        return NULL;
+    }
+    add_sanitised(call, call->arguments, out);
+    add_sanitised(call, call->query, out);
+    return json_object_size(out) || json_object_size(call->arguments) ? ida_json_text(call->c->pool, out) : NULL;
+}
+
+/* What a successful call did, in a few words. */
+static const char *summary_of(ida_call *call, int tool)
+{
+    ida_ctx *c = call->c;
+    return call->dry_run    ? "dry run: nothing was changed"
+           : call->replayed ? apr_pstrcat(c->pool, "the first answer under this Idempotency-Key once more: task ", call->task_id, NULL)
+           : call->task_id  ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+           : tool           ? ida_printf(c->pool, "%lld item%s", (long long)call->count, call->count == 1 ? "" : "s")
+                            : NULL;
+}
+
+/* Neither a dry run nor a replay may pass for a write. */
+static const char *action_of(const ida_call *call)
+{
+    const char *name = call->operation ? call->operation->name : call->face == IDA_FACE_MCP ? "mcp" : "request";
+    const char *apart = call->dry_run ? ".dryRun" : call->replayed ? ".replay" : NULL;
+    return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
 }
 
 static ida_audit *make_record(ida_call *call, ida_kind kind)
@@ -220,18 +251,14 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     const char *target = call->target ? call->target : ida_json_string(call->arguments, "userPrincipalName");
     a->actor = call->principal->username;
     a->label = call->principal->label;
-    a->action = call->operation ? call->operation->name : call->face == IDA_FACE_MCP ? "mcp" : "request";
+    a->action = action_of(call);
     a->target = target ? ida_clean(c->pool, target, strlen(target), AUDIT_TEXT_MAX) : NULL;
     a->endpoint = call->endpoint;
     a->parameters = sanitised(call);
     int tool = call->operation && call->operation->tool;
     a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);
     const char *reason = kind ? ida_public_message(c) : NULL;
-    a->detail = reason          ? reason
-                : kind          ? ida_kind_text(kind)
-                : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
-                : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count, call->count == 1 ? "" : "s")
-                                : NULL;
+    a->detail = reason ? reason : kind ? ida_kind_text(kind) : summary_of(call, tool);
     return a;
 }
 
@@ -265,18 +292,25 @@ static ida_kind check_synced(ida_call *call)
     return kind;
 }
 
-ida_kind ida_operation_run(ida_call *call)
+static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
-    ida_kind kind = op->body ? IDA_OK : check_arguments(call);
-    if (!kind && op->check) {
-        kind = op->check(call);
-    }
+    ida_kind kind = op->check ? op->check(call) : IDA_OK;
     if (!kind && op->needs_sync) {
         kind = check_synced(call);
     }
-    if (!kind) {
-        kind = op->run(call);
+    return kind ? kind : op->run(call);
+}
+
+ida_kind ida_operation_run(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = check_arguments(call);
+    if (!kind && call->idempotency_key && !call->dry_run) {
+        kind = ida_op_replay(call);
+    }
+    if (!kind && !call->replayed) {
+        kind = check_and_run(call);
     }
     if (call->release && op->scope == IDA_SCOPE_READ) {
         call->release(call);

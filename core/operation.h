@@ -25,7 +25,8 @@ typedef enum ida_param_type {
 typedef enum ida_param_flags {
     IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
     IDA_PARAM_OMIT = 2,     /* never into the audit record (photos) */
-    IDA_PARAM_REFUSED = 4   /* described only to be refused by name (payload members that are generated) */
+    IDA_PARAM_REFUSED = 4,  /* described only to be refused by name (payload members that are generated) */
+    IDA_PARAM_QUERY = 8     /* of an operation with a body: comes in the query string all the same, as text */
 } ida_param_flags;
 
 typedef struct ida_param {
@@ -38,6 +39,7 @@ typedef struct ida_param {
 } ida_param;
 
 typedef struct ida_operation ida_operation;
+struct ida_task;
 
 /* One call, from the checked principal to the answer. Filled by the face, run by ida_operation_run. */
 typedef struct ida_call {
@@ -56,11 +58,19 @@ typedef struct ida_call {
     /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
     json_t *arguments;
     int empty_body;                 /* the request had no body */
+    /* What came in the query string, as strings; checked and typed by ida_operation_run. Without a body it is `arguments` itself */
+    json_t *query;
+    const char *method, *path;      /* the door that was taken, path from /v1/api on: what an idempotency key belongs to */
+    const char *idempotency_key;    /* of a write; NULL: none */
+    const char *request_hash;       /* of query and body: tells whether a key comes back with the same request */
+    int dry_run;                    /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from `dryRun` */
     void *input;                    /* what the operation's check made of the arguments */
     /* out */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
+    const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry run's plan is made of it */
+    int replayed;                   /* 1: the first answer under this idempotency key, once more */
     int64_t count;                  /* items in the result, for the audit record; counted by ida_operation_run */
     ida_audit *audit;               /* the record of this call */
     int audit_written;              /* 1: already in the outbox, with the work's own transaction; else the face spools it */

@@ -264,7 +264,7 @@ json_t *ida_params_schema(const ida_param *params)
 {
     json_t *properties = json_object(), *required = json_array();
     for (const ida_param *p = params; p->name; p++) {
-        if (p->flags & IDA_PARAM_REFUSED) {
+        if (p->flags & (IDA_PARAM_REFUSED | IDA_PARAM_QUERY)) {
             continue;
         }
         json_t *schema = ida_param_schema(p);

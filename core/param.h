@@ -14,7 +14,8 @@ const char *ida_param_names(apr_pool_t *pool, const ida_param *params);
 /* JSON Schema of one value, without its description. New reference. */
 json_t *ida_param_schema(const ida_param *p);
 
-/* {"type":"object","properties":{...},"required":[...]}; refused parameters are left out. New reference. */
+/* {"type":"object","properties":{...},"required":[...]}; refused parameters and those of
+ * the query string are left out. New reference. */
 json_t *ida_params_schema(const ida_param *params);
 
 /* A date YYYY-MM-DD (its first instant in UTC), or RFC 3339 date and time with any offset. 0 when it is neither. *at in ms. */

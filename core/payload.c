@@ -1,4 +1,4 @@
-/* Owns the bodies of create and delete requests: one table row per member, checks, storage form. Must not know HTTP, tasks or the
+/* Owns the bodies of create, update and delete requests: one table row per member, checks, storage form. Must not know HTTP, tasks or the
  * store; dates are schedule.c's, photos photo.c's. */
 #include "core/payload.h"
 
@@ -24,6 +24,8 @@ typedef struct text_member {
 
 #define IN_CREATE(member) offsetof(ida_create, member)
 #define IN_DELETE(member) offsetof(ida_delete, member)
+#define IN_UPDATE(member) offsetof(ida_update, member)
+#define IN_MOMENT(member) offsetof(ida_moment, member)
 
 static const text_member create_texts[] = {
     {"firstname", IN_CREATE(firstname), 64, REQUIRED},
@@ -55,7 +57,24 @@ static const text_member delete_texts[] = {
     {"department", IN_DELETE(department), 64, 0},
 };
 
-enum { CREATE_TEXTS = sizeof create_texts / sizeof *create_texts, DELETE_TEXTS = sizeof delete_texts / sizeof *delete_texts };
+/* Of an update these say who and when; the members of a creation are its new values. */
+static const text_member update_texts[] = {
+    {"userPrincipalName", IN_UPDATE(upn), 256, REQUIRED | ADDRESS},
+    {"date", IN_UPDATE(date), 64, 0},
+    {"time", IN_UPDATE(time), 64, 0},
+};
+
+static const text_member moment_texts[] = {
+    {"date", IN_MOMENT(date), 64, 0},
+    {"time", IN_MOMENT(time), 64, 0},
+};
+
+enum {
+    CREATE_TEXTS = sizeof create_texts / sizeof *create_texts,
+    DELETE_TEXTS = sizeof delete_texts / sizeof *delete_texts,
+    UPDATE_TEXTS = sizeof update_texts / sizeof *update_texts,
+    MOMENT_TEXTS = sizeof moment_texts / sizeof *moment_texts
+};
 
 static const char **slot(void *out, const text_member *m)
 {
@@ -185,30 +204,37 @@ static void check_enabled(ida_ctx *c, const json_t *body, ida_create *out)
     }
 }
 
-static void check_photo(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out)
+/* The bytes of a photo that was given and is not blank; NULL when there is none or it is a fault. */
+static const unsigned char *read_photo(ida_ctx *c, const json_t *body, size_t *len)
 {
     const json_t *given = json_object_get(body, "profilePhoto");
     const char *text = json_string_value(given);
     if (given && !json_is_null(given) && !text) {
         ida_fault_add(c, "profilePhoto", "must be a string of base64");
-        return;
+        return NULL;
     }
     if (!text || !ida_present(c->pool, text)) {
-        return;
+        return NULL;
     }
-    size_t len;
-    const unsigned char *bytes = ida_base64_decode(c->pool, text, json_string_length(given), &len);
+    const unsigned char *bytes = ida_base64_decode(c->pool, text, json_string_length(given), len);
     if (!bytes) {
         ida_fault_add(c, "profilePhoto", "must be base64 of RFC 4648 with padding and without blanks or a data: prefix");
+    }
+    return bytes;
+}
+
+static void check_photo(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out)
+{
+    const unsigned char *bytes = read_photo(c, body, &out->photo_len);
+    if (!bytes) {
         return;
     }
-    const char *rule = ida_photo_fault(c->pool, tenant, bytes, len, &out->photo_type);
+    const char *rule = ida_photo_fault(c->pool, tenant, tenant->create_users_in, bytes, out->photo_len, &out->photo_type);
     if (rule) {
         ida_fault_add(c, "profilePhoto", "%s", rule);
         return;
     }
     out->photo = bytes;
-    out->photo_len = len;
 }
 
 ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out)
@@ -259,6 +285,141 @@ static json_t *stored_texts(const void *in, const text_member *members, size_t c
     }
     return stored;
 }
+
+/* --- updates --- */
+
+/* Members of a creation that are no plain value of the account. */
+static int is_apart(const char *name)
+{
+    static const char *const apart[] = {"manager", "date", "time", "rehire"};
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        if (strcmp(apart[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_cleared(apr_pool_t *pool, const json_t *given)
+{
+    return json_is_null(given) || (json_is_string(given) && !ida_present(pool, json_string_value(given)));
+}
+
+/* The new values as a creation would have them, checked by the same rules; then what was given of them. */
+static void read_values(ida_ctx *c, const json_t *body, ida_update *out)
+{
+    ida_create scratch = {.warnings = out->warnings};
+    const text_member *m = create_texts;
+    for (size_t i = 0; i < CREATE_TEXTS; i++) {
+        if (json_object_get(body, m[i].name) && strcmp(m[i].name, "rehire") != 0) {
+            read_text(c, body, &m[i], "must not be empty: a name can be changed, not cleared", &scratch);
+        }
+    }
+    check_words(c, &scratch);
+    check_country(c, &scratch);
+    for (size_t i = 0; i < CREATE_TEXTS; i++) {
+        const json_t *given = json_object_get(body, m[i].name);
+        if (!given || is_apart(m[i].name)) {
+            continue;
+        }
+        if (value(&scratch, &m[i])) {
+            ida_json_put(out->values, m[i].name, value(&scratch, &m[i]));
+        } else if (is_cleared(c->pool, given)) {
+            json_object_set_new(out->values, m[i].name, json_null());
+        }
+    }
+    out->manager_given = json_object_get(body, "manager") != NULL;
+    out->manager = scratch.manager;
+}
+
+static void read_update_enabled(ida_ctx *c, const json_t *body, ida_update *out)
+{
+    const json_t *given = json_object_get(body, "accountEnabled");
+    out->enabled = json_is_boolean(given) ? json_is_true(given) : -1;
+    if (given && !json_is_boolean(given)) {
+        ida_fault_add(c, "accountEnabled", "must be true or false");
+    }
+}
+
+ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out)
+{
+    static const char *const others[] = {"accountEnabled", "profilePhoto", "userPrincipalName", "mail", NULL};
+    memset(out, 0, sizeof *out);
+    out->warnings = ida_json_keep(c->pool, json_array());
+    out->values = ida_json_keep(c->pool, json_object());
+    for (size_t i = 0; i < UPDATE_TEXTS; i++) {
+        read_text(c, body, &update_texts[i], "is required", out);
+    }
+    if (json_object_get(body, "mail")) {
+        ida_fault_add(c, "mail", "cannot be changed: addresses are generated once, when the user is created, and kept");
+    }
+    read_values(c, body, out);
+    read_update_enabled(c, body, out);
+    out->photo_given = json_object_get(body, "profilePhoto") != NULL;
+    out->photo = read_photo(c, body, &out->photo_len);
+    out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
+    if (out->photo && !out->photo_type) {
+        ida_fault_add(c, "profilePhoto", "must be a whole JPEG or PNG file");
+    }
+    if (!json_object_size(out->values) && out->enabled < 0 && !out->manager_given && !out->photo_given && !c->faults) {
+        ida_fault_add(c, "body", "must hold at least one new value beside userPrincipalName, date and time");
+    }
+    json_t *foreign = ida_json_keep(c->pool, json_copy((json_t *)body));
+    if (json_object_get(body, "rehire")) {
+        json_object_del(foreign, "rehire");
+        warn(out->warnings, "unknown member \"rehire\" was ignored: it belongs to creations");
+    }
+    warn_unknown(c, foreign, create_texts, CREATE_TEXTS, others, out->warnings);
+    return IDA_OK;
+}
+
+void ida_update_check_photo(ida_ctx *c, const ida_tenant *tenant, ida_directory_kind where, ida_update *update)
+{
+    const char *rule =
+        update->photo ? ida_photo_fault(c->pool, tenant, where, update->photo, update->photo_len, &update->photo_type) : NULL;
+    if (rule) {
+        ida_fault_add(c, "profilePhoto", "%s", rule);
+    }
+}
+
+void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn, ida_update *out)
+{
+    memset(out, 0, sizeof *out);
+    out->upn = upn;
+    out->date = create->date;
+    out->time = create->time;
+    out->values = ida_json_keep(pool, stored_texts(create, create_texts, CREATE_TEXTS));
+    for (size_t i = 0; i < CREATE_TEXTS; i++) {
+        if (is_apart(create_texts[i].name)) {
+            json_object_del(out->values, create_texts[i].name);
+        }
+    }
+    out->enabled = create->account_enabled ? 1 : -1;
+    out->manager_given = create->manager != NULL;
+    out->manager = create->manager;
+    out->photo_given = create->photo != NULL;
+    out->photo = create->photo;
+    out->photo_len = create->photo_len;
+    out->photo_type = create->photo_type;
+    out->warnings = create->warnings;
+}
+
+ida_kind ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out)
+{
+    static const char *const none[] = {NULL};
+    memset(out, 0, sizeof *out);
+    out->warnings = ida_json_keep(c->pool, json_array());
+    for (size_t i = 0; i < MOMENT_TEXTS; i++) {
+        read_text(c, body, &moment_texts[i], "is required", out);
+    }
+    if (!out->date && !out->time && !c->faults) {
+        ida_fault_add(c, "date", "is required, or time: they say when the task is to be carried out");
+    }
+    warn_unknown(c, body, moment_texts, MOMENT_TEXTS, none, out->warnings);
+    return IDA_OK;
+}
+
+/* --- storage form --- */
 
 /* 0 when a member is there but no text. */
 static int load_texts(const json_t *stored, const text_member *members, size_t count, void *out)
@@ -322,5 +483,50 @@ ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out)
         return damaged(c);
     }
     out->warnings = ida_json_keep(c->pool, json_array());
+    return IDA_OK;
+}
+
+json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
+{
+    json_t *stored = ida_json_keep(pool, stored_texts(update, update_texts, UPDATE_TEXTS));
+    json_object_set(stored, "values", update->values);
+    if (update->enabled >= 0) {
+        json_object_set_new(stored, "accountEnabled", json_boolean(update->enabled));
+    }
+    if (update->manager_given) {
+        ida_json_put_or_null(stored, "manager", update->manager);
+    }
+    if (update->photo_given) {
+        ida_json_put_or_null(stored, "profilePhoto",
+                             update->photo ? ida_base64_encode(pool, update->photo, update->photo_len) : NULL);
+    }
+    if (update->memberships) {
+        json_object_set(stored, "memberships", (json_t *)update->memberships);
+    }
+    return stored;
+}
+
+ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out)
+{
+    memset(out, 0, sizeof *out);
+    const json_t *enabled = json_object_get(stored, "accountEnabled"), *manager = json_object_get(stored, "manager"),
+                 *photo = json_object_get(stored, "profilePhoto");
+    out->values = json_object_get(stored, "values");
+    if (!json_is_object(out->values) || !load_texts(stored, update_texts, UPDATE_TEXTS, out)) {
+        return damaged(c);
+    }
+    out->warnings = ida_json_keep(c->pool, json_array());
+    out->enabled = enabled ? json_is_true(enabled) : -1;
+    out->manager_given = manager != NULL;
+    out->manager = json_string_value(manager);
+    out->photo_given = photo != NULL;
+    out->memberships = json_object_get(stored, "memberships");
+    if (json_is_string(photo)) {
+        out->photo = ida_base64_decode(c->pool, json_string_value(photo), json_string_length(photo), &out->photo_len);
+        out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
+        if (!out->photo_type) {
+            return damaged(c);
+        }
+    }
     return IDA_OK;
 }

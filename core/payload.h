@@ -1,4 +1,4 @@
-/* The bodies of create and delete requests as checked values (specification 2.2, 2.3; design 4). */
+/* The bodies of create, update and delete requests as checked values (specification 2.2, 2.3; design 4). */
 #ifndef IDA_PAYLOAD_H
 #define IDA_PAYLOAD_H
 
@@ -28,16 +28,48 @@ typedef struct ida_delete {
     json_t *warnings;
 } ida_delete;
 
+/* New values of a person, and what a rehire gives back. */
+typedef struct ida_update {
+    const char *upn;                  /* who */
+    const char *date, *time;
+    /* the text members of a creation that were given, manager, date and time apart: name -> new value, or null: cleared */
+    json_t *values;
+    int enabled;                      /* 0, 1; -1: as it is */
+    int manager_given, photo_given;
+    const char *manager;              /* NULL when given: nobody */
+    const unsigned char *photo;       /* NULL when given: none */
+    size_t photo_len;
+    const char *photo_type;
+    const json_t *memberships;        /* of a rehire: array of {id, name} to be given back; NULL: no rehire */
+    json_t *warnings;
+} ida_update;
+
 /* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the caller raises. Returned kinds other
  * than IDA_OK are failures outside the payload. `body` is borrowed. */
 ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out);
 /* `empty_body`: the request had no body at all; the fault about userPrincipalName then says that a proxy may have dropped it. */
 ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
 
+/* At least one new value must be there. */
+ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
+/* The rule of its directory that a photo breaks, as a fault. */
+void ida_update_check_photo(ida_ctx *c, const ida_tenant *tenant, ida_directory_kind where, ida_update *update);
+/* What a creation that finds the person disabled means for the account that is there: every value that was given. */
+void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn, ida_update *out);
+
+/* The same for rescheduling a task: date and time, one of them at least. */
+typedef struct ida_moment {
+    const char *date, *time;
+    json_t *warnings;
+} ida_moment;
+ida_kind ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out);
+
 /* Storage form in task.payload: the create values (photo as base64 under "profilePhoto"), and back. */
 json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create);
 ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out);
 json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del);
 ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out);
+json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update);
+ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out);
 
 #endif

@@ -87,9 +87,10 @@ const char *ida_photo_type(const unsigned char *bytes, size_t len)
     return is_jpeg(bytes, len) ? "image/jpeg" : is_png(bytes, len) ? "image/png" : NULL;
 }
 
-const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len, const char **type)
+const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where, const unsigned char *bytes,
+                            size_t len, const char **type)
 {
-    int cloud = tenant->create_users_in == IDA_DIR_CLOUD;
+    int cloud = where == IDA_DIR_CLOUD;
     int openldap = !cloud && tenant->dialect && strcmp(tenant->dialect, "openLdap") == 0;
     size_t limit = cloud ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
     *type = NULL;

@@ -13,8 +13,8 @@
 /* "image/jpeg", "image/png" or NULL: judged by the whole frame of the file, not its first bytes alone. Pixels are not decoded. */
 const char *ida_photo_type(const unsigned char *bytes, size_t len);
 
-/* NULL and *type when the tenant's directory takes the photo, else the rule it breaks (in pool). */
-const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, const unsigned char *bytes, size_t len,
-                            const char **type);
+/* NULL and *type when that directory of the tenant takes the photo, else the rule it breaks (in pool). */
+const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where, const unsigned char *bytes,
+                            size_t len, const char **type);
 
 #endif

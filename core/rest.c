@@ -152,6 +152,8 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
     call->face = IDA_FACE_REST;
     call->operation = route->operation;
     call->base = route->base;
+    call->method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
+    call->path = route->path;
     call->endpoint = apr_pstrcat(call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
                                  ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
     ida_kind kind = admit(call, route, request);
@@ -212,21 +214,47 @@ static json_t *parse_query(ida_ctx *c, const char *query)
     return out;
 }
 
+/* A dry run keeps nothing, so a key says nothing of it; whether it is one is known only later. */
+static void read_idempotency(ida_call *call, const ida_rest_request *request)
+{
+    ida_ctx *c = call->c;
+    const char *key = request->idempotency_key;
+    size_t len = key ? strlen(key) : 0;
+    if (!key || call->operation->scope != IDA_SCOPE_WRITE) {
+        return;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (key[i] < 0x20 || key[i] > 0x7E) {
+            len = 0;
+        }
+    }
+    if (!len || len > IDA_IDEMPOTENCY_KEY_MAX) {
+        ida_fault_add(c, "Idempotency-Key", "must be 1 to %d printable ASCII characters", IDA_IDEMPOTENCY_KEY_MAX);
+        return;
+    }
+    call->idempotency_key = key;
+    const char *query = request->query ? request->query : "";
+    size_t query_len = strlen(query);
+    char *whole = apr_palloc(c->pool, query_len + 1 + request->body_len);
+    memcpy(whole, query, query_len);
+    whole[query_len] = '\n'; /* no query holds one */
+    if (request->body_len) {
+        memcpy(whole + query_len + 1, request->body, request->body_len);
+    }
+    call->request_hash = ida_sha256_hex(c->pool, whole, query_len + 1 + request->body_len);
+}
+
 static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
-    json_t *query = parse_query(c, request->query), *body = NULL;
-    const char *name;
-    json_t *value;
-    if (!call->operation->body) {
-        call->arguments = query;
-        return ida_faults_raise(c);
-    }
-    json_object_foreach(query, name, value) {
-        ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64),
-                      "is no query parameter of this operation; its fields go into the JSON body");
-    }
+    json_t *body = NULL;
+    call->query = parse_query(c, request->query);
+    read_idempotency(call, request);
     ida_kind kind = ida_faults_raise(c);
+    if (!call->operation->body) {
+        call->arguments = call->query;
+        return kind;
+    }
     call->empty_body = request->body_len == 0;
     if (!kind && call->empty_body) {
         body = ida_json_keep(c->pool, json_object());
@@ -261,5 +289,8 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     json_decref(body);
     if (call->location) {
         add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));
+    }
+    if (call->replayed) {
+        add_header(c->pool, answer, "Idempotent-Replayed", "true");
     }
 }

@@ -7,6 +7,7 @@
 #include "core/operation.h"
 
 #define IDA_REST_BODY_MAX 6291456 /* bytes, specification 8 */
+#define IDA_IDEMPOTENCY_KEY_MAX 255 /* printable ASCII characters */
 #define IDA_JSON_TYPE "application/json; charset=utf-8"
 
 typedef enum ida_route_kind {
@@ -31,6 +32,7 @@ typedef struct ida_rest_request {
     const char *method;       /* as sent */
     const char *query;        /* raw query string without '?', NULL when none */
     const char *content_type; /* NULL when none */
+    const char *idempotency_key; /* value of the header, NULL when none; reads ignore it */
     int has_body;             /* Content-Length > 0 or chunked */
     const char *body;         /* bytes read; NULL before they are */
     size_t body_len;

@@ -6,6 +6,8 @@
 
 #include "core/store_task.h"
 
+struct store_membership;
+
 /* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by store_queue_change) before its first
  * create call, and takes it out again only when it looked and saw that no account came of it. While it is there, or createAccount
  * is done, already or unknown, the account may exist: cancelling or failing the task gives back neither its seat nor its names.
@@ -70,12 +72,22 @@ typedef struct store_task_change {
 } store_task_change;
 ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const store_task_change *change);
 
+/* An update that is about to enable an account holds its seat from here on, if it did not before; its marker is on disk since it
+ * was queued. *full = 1: none is left, nothing was taken. Given back by store_queue_account_made. */
+ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, int *full);
+
+/* Memberships as an offboarding finds them, on disk before the first is taken away (store_task_rehire.h); those known already stay. */
+ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const struct store_membership *rows, int count);
+/* A rehire has given back what the offboardings of its account took away. */
+ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
+
 /* After the account is in the cache: step done, seat and reservations given back, in one transaction. */
 ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id,
                                   const struct ida_audit *audit);
 
 /* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock freed; for `failed` of a
- * creation whose account was not and cannot have been made, and for `done`: seat and reservations freed. */
+ * creation whose account was not and cannot have been made, or of an update that cannot have enabled one, and for `done`: seat and
+ * reservations freed. */
 ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
                             const char *warnings, const struct ida_audit *audit);
 

@@ -129,8 +129,46 @@ ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, co
     return store_transaction(s, c, account_made, &o);
 }
 
+typedef struct seat_taking {
+    const ida_task *task;
+    const ida_tenant *tenant;
+    int full;
+} seat_taking;
+
+static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
+{
+    seat_taking *t = baton;
+    ida_task *now;
+    int counted = 0;
+    t->full = 0;
+    ida_kind kind = store_tenant_lock(s, c, t->task->tenant);
+    kind = kind ? kind : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
+    kind = kind ? kind : store_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
+    if (kind || now->seat) {
+        return kind;
+    }
+    kind = store_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
+    if (!kind && !counted) {
+        kind = store_seat_free(s, c, t->tenant);
+    }
+    if (kind == IDA_FORBIDDEN) {
+        t->full = 1;
+        ida_ctx_clear(c);
+        return IDA_OK;
+    }
+    return kind ? kind : store_task_take_seat(s, c, now->tenant, now->id);
+}
+
+ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, int *full)
+{
+    seat_taking t = {.task = task, .tenant = tenant};
+    ida_kind kind = store_transaction(s, c, take_seat, &t);
+    *full = !kind && t.full;
+    return kind;
+}
+
 /* Under the fence, so the row and its steps are as the run left them. */
-static ida_kind settle_creation(store *s, ida_ctx *c, const outcome *o)
+static ida_kind settle(store *s, ida_ctx *c, const outcome *o)
 {
     ida_task *now;
     ida_kind kind = store_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
@@ -161,9 +199,9 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const ida_task *t = o->task;
-    int creation = t->type == IDA_USER_CREATE;
+    int holds = t->type == IDA_USER_CREATE || t->type == IDA_USER_UPDATE; /* perhaps seat and names */
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
-    ida_kind kind = creation ? lock_for_seat(s, c, t) : IDA_OK;
+    ida_kind kind = holds ? lock_for_seat(s, c, t) : IDA_OK;
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
@@ -172,8 +210,8 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = store_grant_leave(s, c, t);
     }
-    if (!kind && creation) {
-        kind = settle_creation(s, c, o);
+    if (!kind && holds) {
+        kind = settle(s, c, o);
     }
     return kind ? kind : audited(s, c, o);
 }

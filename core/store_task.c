@@ -13,6 +13,9 @@ int store_task_account_possible(ida_ctx *c, const ida_task *task)
             (outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_UNKNOWN)) {
             return 1;
         }
+        if (strcmp(task->steps[i].name, "updateAccount") == 0 && outcome == IDA_STEP_UNKNOWN) {
+            return 1;
+        }
     }
     return json_is_true(json_object_get(ida_json_load(c->pool, task->progress), "createSent"));
 }
@@ -120,16 +123,10 @@ static ida_kind reserve_again(store *s, ida_ctx *c, const ida_task *task, const 
 static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_tenant *tenant;
-    int64_t used;
     ida_kind kind = IDA_OK;
     if (!task->seat && store_task_wants_seat(c, task)) {
         kind = store_tenant_get(s, c, task->tenant, &tenant, NULL, NULL);
-        kind = kind ? kind : store_seats_used(s, c, task->tenant, &used);
-        if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
-            kind = ida_fail(c, IDA_FORBIDDEN,
-                            "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included.",
-                            (long long)used, (long long)tenant->seat_limit);
-        }
+        kind = kind ? kind : store_seat_free(s, c, tenant);
         kind = kind ? kind : store_task_take_seat(s, c, task->tenant, task->id);
     }
     kind = kind ? kind : reserve_again(s, c, task, task->upn);

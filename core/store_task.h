@@ -15,6 +15,12 @@
  * One statement, so that a write-through between two looks is not counted twice. */
 ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used);
 
+/* IDA_FORBIDDEN with used and limit when the tenant has no seat left. */
+ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant);
+/* 1 in *counted when an enabling of the person needs no further seat: the cache counts an enabled account, or another task than
+ * `task_id` (NULL: any) holds one for it. */
+ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted);
+
 /* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address or reservation of another
  * task; the address itself in *address. `task_id` may be NULL; its own reservations do not count. Asks for numbered candidates in
  * batches, not one statement each. */

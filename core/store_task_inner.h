@@ -15,7 +15,7 @@ ida_kind store_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 ida_kind store_task_missing(ida_ctx *c, const char *id);
 
 /* 1 when a creation has made its account or may have: a createAccount step with outcome done, already or unknown, or
- * progress.createSent (store_queue.h). Seat and names of such a task are given back by nobody but the one who knows better. */
+ * progress.createSent (store_queue.h); or when an update may have enabled one: updateAccount unknown. Seat and names of such a task are given back by nobody but the one who knows better. */
 int store_task_account_possible(ida_ctx *c, const ida_task *task);
 /* A creation that takes a seat as long as its account is not in the cache. Needs the payload. */
 int store_task_wants_seat(ida_ctx *c, const ida_task *task);

@@ -18,6 +18,27 @@ ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *use
     return kind;
 }
 
+ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
+{
+    int64_t used;
+    ida_kind kind = tenant->seat_limit < 0 ? IDA_OK : store_seats_used(s, c, tenant->id, &used);
+    if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
+        kind = ida_fail(c, IDA_FORBIDDEN,
+                        "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included. "
+                        "Offboard a user or raise seatLimit in the tenant document.",
+                        (long long)used, (long long)tenant->seat_limit);
+    }
+    return kind;
+}
+
+ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_seat_of_person, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
+    *counted = !kind && r.rows != 0;
+    return kind;
+}
+
 static ida_kind seat(store *s, ida_ctx *c, db_statement statement, const char *tenant, const char *task_id, int by)
 {
     db_result r;

@@ -109,12 +109,12 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
 }
 
 /* Built-in steps of each type, before and after the actions of the workflows. setManager and setPhoto are there even when none
- * was asked for: they end as `skipped` with the reason. */
+ * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued. */
 static const struct {
-    const char *before[4], *after;
+    const char *before[5], *after;
 } builtin_steps[] = {
     [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto"}, NULL},
-    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto"}, NULL},
+    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships"}, NULL},
     [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions", "revokeMemberships"}, "verify"},
     [IDA_ACCESS_GRANT] = {{"addToGroup"}, NULL},
     [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, NULL},

@@ -87,7 +87,7 @@ int rest_handler(request_rec *r)
     };
     ida_rest_request request = {
         .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"),
-        .has_body = body_announced(r),
+        .has_body = body_announced(r), .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
     };
     ida_rest_answer answer;
     int status = OK;

@@ -52,6 +52,7 @@ CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, direc
 CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory);
 CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX directory_user_anchor ON cache.directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
+CREATE INDEX directory_user_employee ON cache.directory_user (employee_id, tenant_id) WHERE employee_id IS NOT NULL; -- a rehire asks
 CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
 CREATE INDEX directory_user_list ON cache.directory_user (tenant_id, name_key, id) INCLUDE (directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;

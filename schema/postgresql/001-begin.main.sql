@@ -75,6 +75,8 @@ CREATE INDEX task_finished ON task (tenant_id, finished_at) WHERE finished_at > 
 CREATE INDEX task_list ON task (tenant_id, id, type);
 CREATE INDEX task_state ON task (tenant_id, state, id, type);
 CREATE INDEX task_person ON task (tenant_id, person, id, type, state);
+-- Offboardings of an account, by its ID: their memberships are offered when the person comes back.
+CREATE INDEX task_object ON task (tenant_id, object_id, started_at) WHERE type = 'userDelete';
 -- Seats of creations whose account may be in the cache already: the marker is on disk before the first create call.
 CREATE INDEX task_seat ON task (tenant_id, person) WHERE seat = 1 AND marker IS NOT NULL;
 
@@ -92,6 +94,16 @@ CREATE TABLE task_step (
     detail     TEXT COLLATE "C",
     at         BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (task_id, position)
+);
+
+-- Memberships that an offboarding found before it took the first one away: what a rehire is offered. restored_by: the task that gave it back.
+CREATE TABLE task_membership (
+    task_id     TEXT COLLATE "C" NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    group_id    TEXT COLLATE "C" NOT NULL,
+    group_name  TEXT COLLATE "C" NOT NULL,
+    retained    TEXT COLLATE "C",          -- why it could not be revoked; NULL: it could
+    restored_by TEXT COLLATE "C",
+    PRIMARY KEY (task_id, group_id)
 );
 
 -- One running task a person: the row exists exactly while a task of that person is running.
@@ -252,17 +264,18 @@ CREATE TABLE workflow_run_action (
     PRIMARY KEY (run_id, position)
 );
 
--- Idempotency-Key answers, kept in the write's own transaction.
+-- First answers of writes under an Idempotency-Key, kept in the write's own transaction; path and method are the door's.
 CREATE TABLE idempotency (
-    tenant_id  TEXT COLLATE "C"   NOT NULL,
-    username   TEXT COLLATE "C"   NOT NULL,
-    method     TEXT COLLATE "C"   NOT NULL,
-    path       TEXT COLLATE "C"   NOT NULL,
-    key        TEXT COLLATE "C"   NOT NULL,
-    body_hash  TEXT COLLATE "C"   NOT NULL,
-    status     BIGINT NOT NULL,
-    answer     TEXT COLLATE "C"   NOT NULL,
-    created_at BIGINT NOT NULL,
+    tenant_id    TEXT COLLATE "C"   NOT NULL,
+    username     TEXT COLLATE "C"   NOT NULL,
+    method       TEXT COLLATE "C"   NOT NULL,
+    path         TEXT COLLATE "C"   NOT NULL,
+    key          TEXT COLLATE "C"   NOT NULL,
+    request_hash TEXT COLLATE "C"   NOT NULL, -- SHA-256 of query and body, lower-case hex
+    answer       TEXT COLLATE "C"   NOT NULL, -- `data` as JSON
+    location     TEXT COLLATE "C",            -- header Location, below the base
+    task_id      TEXT COLLATE "C",
+    created_at   BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, username, method, path, key)
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);

@@ -77,6 +77,8 @@ CREATE INDEX task_finished ON task (tenant_id, finished_at) WHERE finished_at > 
 CREATE INDEX task_list ON task (tenant_id, id, type);
 CREATE INDEX task_state ON task (tenant_id, state, id, type);
 CREATE INDEX task_person ON task (tenant_id, person, id, type, state);
+-- Offboardings of an account, by its ID: their memberships are offered when the person comes back.
+CREATE INDEX task_object ON task (tenant_id, object_id, started_at) WHERE type = 'userDelete';
 -- Seats of creations whose account may be in the cache already: the marker is on disk before the first create call.
 CREATE INDEX task_seat ON task (tenant_id, person) WHERE seat = 1 AND marker IS NOT NULL;
 
@@ -94,6 +96,16 @@ CREATE TABLE task_step (
     detail     TEXT,
     at         BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (task_id, position)
+) WITHOUT ROWID;
+
+-- Memberships that an offboarding found before it took the first one away: what a rehire is offered. restored_by: the task that gave it back.
+CREATE TABLE task_membership (
+    task_id     TEXT NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    group_id    TEXT NOT NULL,
+    group_name  TEXT NOT NULL,
+    retained    TEXT,          -- why it could not be revoked; NULL: it could
+    restored_by TEXT,
+    PRIMARY KEY (task_id, group_id)
 ) WITHOUT ROWID;
 
 -- One running task a person: the row exists exactly while a task of that person is running.
@@ -254,17 +266,18 @@ CREATE TABLE workflow_run_action (
     PRIMARY KEY (run_id, position)
 ) WITHOUT ROWID;
 
--- Idempotency-Key answers, kept in the write's own transaction.
+-- First answers of writes under an Idempotency-Key, kept in the write's own transaction; path and method are the door's.
 CREATE TABLE idempotency (
-    tenant_id  TEXT   NOT NULL,
-    username   TEXT   NOT NULL,
-    method     TEXT   NOT NULL,
-    path       TEXT   NOT NULL,
-    key        TEXT   NOT NULL,
-    body_hash  TEXT   NOT NULL,
-    status     BIGINT NOT NULL,
-    answer     TEXT   NOT NULL,
-    created_at BIGINT NOT NULL,
+    tenant_id    TEXT   NOT NULL,
+    username     TEXT   NOT NULL,
+    method       TEXT   NOT NULL,
+    path         TEXT   NOT NULL,
+    key          TEXT   NOT NULL,
+    request_hash TEXT   NOT NULL, -- SHA-256 of query and body, lower-case hex
+    answer       TEXT   NOT NULL, -- `data` as JSON
+    location     TEXT,            -- header Location, below the base
+    task_id      TEXT,
+    created_at   BIGINT NOT NULL,
     PRIMARY KEY (tenant_id, username, method, path, key)
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);

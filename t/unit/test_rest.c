@@ -38,7 +38,7 @@ static void test_routes(void)
     route_is("GET", "/v1/api/user/offboard", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("OPTIONS", "/v1/api/user", IDA_ROUTE_OPTIONS, NULL, "");
     ida_rest_route(pool, "PUT", "/v1/api/user", &route);
-    is_str(route.allow, "GET, HEAD, POST, DELETE, OPTIONS", "Allow of a path with several operations");
+    is_str(route.allow, "GET, HEAD, POST, DELETE, PATCH, OPTIONS", "Allow of a path with several operations");
     ida_rest_route(pool, "GET", "/v1/api/user/offboard", &route);
     is_str(route.allow, "POST, OPTIONS", "Allow of an alias");
 }

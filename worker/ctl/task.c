@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "core/json.h"
-#include "core/schedule.h"
 #include "core/store_audit.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
+#include "core/task_change.h"
 #include "core/text.h"
 #include "worker/ctl/ctl.h"
 
@@ -132,83 +130,58 @@ static int show(ctl_call *ctl)
 
 typedef struct task_work {
     ctl_call *ctl;
-    const char *id, *action;
-    ida_kind (*change)(store *s, ida_ctx *c, const char *tenant, const char *id);
-    const char *date, *time; /* reschedule */
+    ida_task_change change;
 } task_work;
 
+/* The record says what the REST record of the same change says: the person, the task, what was asked. */
 static ida_kind change_in(store *s, ida_ctx *c, void *baton)
 {
-    const task_work *work = baton;
-    const char *tenant = work->ctl->arguments[0];
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    if (!kind) {
-        kind = work->change(s, c, tenant, work->id);
-    }
-    return kind ? kind : store_audit_add(s, c, ctl_audit(work->ctl, tenant, work->action, work->id));
-}
-
-static ida_kind move_in(store *s, ida_ctx *c, void *baton)
-{
-    const task_work *work = baton;
-    const char *tenant = work->ctl->arguments[0];
-    ida_task *task;
-    ida_due due;
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    if (!kind) {
-        kind = store_task_get(s, c, tenant, work->id, 0, &task);
-    }
-    if (!kind) {
-        kind = ida_schedule(c, task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_CREATE, task->zone, work->date,
-                            work->time, &due);
-    }
-    if (!kind) {
-        kind = ida_faults_raise(c);
-    }
-    if (!kind) {
-        kind = store_task_move(s, c, tenant, work->id, due.date, due.time, due.zone, due.at_ms, NULL);
-    }
+    task_work *work = baton;
+    ida_task_change *change = &work->change;
+    change->tenant = work->ctl->arguments[0];
+    ida_kind kind = ida_task_change_in(s, c, change);
     if (kind) {
         return kind;
     }
-    ida_audit *record = ctl_audit(work->ctl, tenant, "task.reschedule", work->id);
-    record->parameters =
-        ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "date", due.date, "time", due.time)));
+    ida_audit *record = ctl_audit(work->ctl, change->tenant, ida_task_change_name(change->verb), change->task->upn);
+    json_t *asked = ida_json_keep(c->pool, json_pack("{s:s}", "id", change->id));
+    ida_json_put(asked, "date", change->date);
+    ida_json_put(asked, "time", change->time);
+    record->parameters = ida_json_text(c->pool, asked);
+    record->detail = ida_printf(c->pool, "task %s", change->id);
     return store_audit_add(s, c, record);
 }
 
-static int change(ctl_call *ctl, store_work in, task_work work)
+static int change(ctl_call *ctl, ida_task_change wanted)
 {
-    work.ctl = ctl;
-    work.id = ctl->arguments[1];
+    task_work work = {.ctl = ctl, .change = wanted};
+    work.change.id = ctl->arguments[1];
     store *s = ctl_store(ctl, DB_REQUEST);
-    ida_task *task;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     if (!kind) {
-        kind = not_found(ctl, store_transaction(s, ctl->c, in, &work));
+        kind = not_found(ctl, store_transaction(s, ctl->c, change_in, &work));
     }
     if (!kind) {
-        kind = store_task_get(s, ctl->c, ctl->arguments[0], work.id, 0, &task);
-    }
-    if (!kind) {
-        print_task(ctl, task);
+        print_task(ctl, work.change.task);
+        ctl_say(ctl, "%s", "");
+        ctl_say(ctl, "%s", work.change.message);
     }
     return ctl_result(ctl, kind);
 }
 
 static int cancel(ctl_call *ctl)
 {
-    return change(ctl, change_in, (task_work){.action = "task.cancel", .change = store_task_cancel});
+    return change(ctl, (ida_task_change){.verb = IDA_TASK_CANCEL});
 }
 
 static int retry(ctl_call *ctl)
 {
-    return change(ctl, change_in, (task_work){.action = "task.retry", .change = store_task_retry});
+    return change(ctl, (ida_task_change){.verb = IDA_TASK_RETRY});
 }
 
 static int reschedule(ctl_call *ctl)
 {
-    return change(ctl, move_in, (task_work){.date = ctl->arguments[2], .time = ctl->arguments[3]});
+    return change(ctl, (ida_task_change){.verb = IDA_TASK_RESCHEDULE, .date = ctl->arguments[2], .time = ctl->arguments[3]});
 }
 
 /* Every task the brake holds, a transaction each; others in `attention` are refused by the store and stay. */
@@ -225,7 +198,7 @@ static int release_all(ctl_call *ctl)
         int64_t total;
         kind = store_task_list(s, ctl->c, ctl->arguments[0], &filter, &tasks, &count, &total);
         for (int i = 0; !kind && i < count; i++) {
-            task_work work = {.ctl = ctl, .id = tasks[i].id, .action = "task.release", .change = store_task_release};
+            task_work work = {.ctl = ctl, .change = {.verb = IDA_TASK_RELEASE, .id = tasks[i].id}};
             kind = store_transaction(s, ctl->c, change_in, &work);
             if (!kind) {
                 json_array_append_new(released, json_string(tasks[i].id));
@@ -251,7 +224,7 @@ static int release(ctl_call *ctl)
     if (all == (ctl->argument_count == 2)) {
         return ctl_usage(ctl, "either TASK or --all-braked is wanted");
     }
-    return all ? release_all(ctl) : change(ctl, change_in, (task_work){.action = "task.release", .change = store_task_release});
+    return all ? release_all(ctl) : change(ctl, (ida_task_change){.verb = IDA_TASK_RELEASE});
 }
 
 const ctl_command ctl_task_commands[] = {

@@ -1,0 +1,134 @@
+/* Owns what all writes share: one transaction, the answer kept under an idempotency key in it, dry runs that take everything back.
+ * Must not know what is written. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/op.h"
+#include "core/store_idempotency.h"
+
+typedef struct writing {
+    ida_call *call;
+    store_work work;
+    int planned; /* a dry run came through */
+} writing;
+
+static store_idempotency row_of(const ida_call *call)
+{
+    return (store_idempotency){.tenant = call->principal->company,
+                               .username = call->principal->username,
+                               .method = call->method,
+                               .path = call->path,
+                               .key = call->idempotency_key,
+                               .hash = call->request_hash};
+}
+
+static ida_kind replay(ida_call *call, ida_ctx *c, const store_idempotency *row)
+{
+    json_t *answer = row->answer ? ida_json_load(c->pool, row->answer) : NULL;
+    if (strcmp(row->hash, call->request_hash) != 0) {
+        return ida_fail(c, IDA_UNPROCESSABLE,
+                        "This Idempotency-Key was used for another request before%s%s. Use a new key for a new request.",
+                        row->task_id ? ": it made or changed task " : "", row->task_id ? row->task_id : "");
+    }
+    if (!answer) {
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The answer kept under an Idempotency-Key is damaged.");
+    }
+    call->result = answer;
+    call->location = row->location;
+    call->task_id = row->task_id;
+    call->replayed = 1;
+    return IDA_OK;
+}
+
+ida_kind ida_op_replay(ida_call *call)
+{
+    store_idempotency row = row_of(call);
+    int found;
+    ida_kind kind = store_idempotency_find(call->store, call->c, &row, &found);
+    return kind || !found ? kind : replay(call, call->c, &row);
+}
+
+static ida_kind keyed(store *s, ida_ctx *c, const writing *w)
+{
+    ida_call *call = w->call;
+    store_idempotency row = row_of(call);
+    int taken;
+    ida_kind kind = store_idempotency_take(s, c, &row, &taken);
+    if (kind || !taken) {
+        return kind ? kind : replay(call, c, &row);
+    }
+    kind = w->work(s, c, call);
+    if (kind) {
+        return kind;
+    }
+    row.answer = ida_json_text(c->pool, call->result);
+    row.location = call->location;
+    row.task_id = call->task_id;
+    return store_idempotency_keep(s, c, &row);
+}
+
+/* May be repeated as a whole. */
+static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
+{
+    writing *w = baton;
+    ida_call *call = w->call;
+    call->result = NULL;
+    call->planned = NULL;
+    call->location = call->task_id = NULL;
+    call->replayed = call->audit_written = w->planned = 0;
+    if (call->idempotency_key && !call->dry_run) {
+        return keyed(s, c, w);
+    }
+    ida_kind kind = w->work(s, c, call);
+    if (!kind && call->dry_run) {
+        w->planned = 1;
+        return ida_fail(c, IDA_CONFLICT, "A dry run is taken back."); /* the transaction ends as if it had never been */
+    }
+    return kind;
+}
+
+/* {message, plan, warnings} and what the operation says beside the task it would have queued. */
+static void plan(ida_call *call)
+{
+    ida_ctx *c = call->c;
+    const ida_task *task = call->planned;
+    json_t *out = ida_json_keep(c->pool, json_object()), *told = json_object(), *steps = json_array(), *value;
+    const char *name;
+    for (int i = 0; i < task->step_count; i++) {
+        json_array_append_new(steps, json_string(task->steps[i].name));
+    }
+    ida_json_put(told, "userPrincipalName", task->upn);
+    ida_json_put_or_null(told, "mail", task->mail);
+    ida_json_put(told, "scheduledAt", ida_schedule_local(c, task->zone, task->due_at));
+    ida_json_put_time(told, "scheduledAtUtc", task->due_at);
+    json_object_set_new(told, "steps", steps);
+    ida_json_put(out, "message", "This was a dry run: every check was made, nothing was reserved, queued or changed.");
+    json_object_set_new(out, "plan", told);
+    json_object_set_new(out, "warnings", json_array());
+    json_object_foreach(call->result, name, value) {
+        static const char *const of_the_task[] = {"message", "taskId", "userPrincipalName", "mail", "scheduledAt", "scheduledAtUtc"};
+        int theirs = 0;
+        for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
+            theirs |= strcmp(name, of_the_task[i]) == 0;
+        }
+        if (!theirs) {
+            json_object_set(out, name, value);
+        }
+    }
+    call->result = out;
+    call->task_id = call->location = NULL;
+}
+
+ida_kind ida_op_write(ida_call *call, store_work work)
+{
+    writing w = {.call = call, .work = work};
+    ida_kind kind = store_transaction(call->store, call->c, in_transaction, &w);
+    if (!w.planned) {
+        return kind;
+    }
+    ida_ctx_clear(call->c);
+    call->audit_written = 0; /* its record was taken back too */
+    plan(call);
+    return IDA_OK;
+}

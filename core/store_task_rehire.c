@@ -1,0 +1,108 @@
+/* Owns what the store knows of people who come back. Must not know what a rehire does with it. */
+#include "core/store_task_rehire.h"
+
+#include <apr_strings.h>
+
+#include "core/store_queue.h"
+
+static ida_kind former(store *s, ida_ctx *c, const char *tenant, const char *person, store_former *row)
+{
+    ida_kind kind = store_user_by_upn(s, c, tenant, person, &row->user);
+    if (!kind) {
+        kind = store_task_open(s, c, tenant, person, IDA_USER_DELETE, &row->offboarding);
+        if (kind == IDA_NOT_FOUND) {
+            row->offboarding = NULL;
+            ida_ctx_clear(c);
+            kind = IDA_OK;
+        }
+    }
+    return kind;
+}
+
+ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_former **rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_people_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+    *count = 0;
+    *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(kind ? 1 : r.rows + 1));
+    for (int i = 0; !kind && i < r.rows; i++) {
+        kind = former(s, c, tenant, db_text(&r, i, 0), &(*rows)[*count]);
+        /* Gone between the two looks: a sync is at work. */
+        *count += kind == IDA_OK;
+        kind = kind == IDA_NOT_FOUND ? IDA_OK : kind;
+    }
+    return kind;
+}
+
+ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+                                  store_membership **rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(
+        s, c, STMT_memberships_lost,
+        DB_ARGS(DB_T(tenant), DB_T(object_id), DB_T(ida_directory_name(directory)), DB_I(STORE_MEMBERSHIPS_MAX)), &r);
+    *count = kind ? 0 : r.rows;
+    *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
+    for (int i = 0; i < *count; i++) {
+        (*rows)[i] = (store_membership){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2)};
+    }
+    return kind;
+}
+
+ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_offboarded_since,
+                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at), DB_T(task->id)), &r);
+    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    return kind;
+}
+
+/* --- writes of a run --- */
+
+typedef struct snapshot {
+    const ida_task *task;
+    const store_membership *rows;
+    int count;
+} snapshot;
+
+/* Under the fence, which the change of nothing asks for. */
+static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
+{
+    static const store_task_change nothing;
+    return store_queue_change(s, c, task, &nothing);
+}
+
+static ida_kind put(store *s, ida_ctx *c, void *baton)
+{
+    const snapshot *w = baton;
+    ida_kind kind = fence(s, c, w->task);
+    for (int i = 0; !kind && i < w->count; i++) {
+        kind = store_write(s, c, STMT_membership_put,
+                           DB_ARGS(DB_T(w->task->id), DB_T(w->rows[i].group_id),
+                                   DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id), DB_T(w->rows[i].retained)),
+                           NULL);
+    }
+    return kind;
+}
+
+ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const store_membership *rows, int count)
+{
+    snapshot w = {task, rows, count};
+    return store_transaction(s, c, put, &w);
+}
+
+static ida_kind restored(store *s, ida_ctx *c, void *baton)
+{
+    const ida_task *task = baton;
+    ida_kind kind = fence(s, c, task);
+    return kind ? kind
+                : store_write(s, c, STMT_memberships_restored,
+                              DB_ARGS(DB_T(task->tenant), DB_T(task->object_id), DB_T(ida_directory_name(task->directory)), DB_T(task->id)),
+                              NULL);
+}
+
+ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)
+{
+    return store_transaction(s, c, restored, (void *)(uintptr_t)task);
+}

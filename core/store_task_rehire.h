@@ -1,0 +1,30 @@
+/* People who come back: whom an employeeId belongs to, what an offboarding took away. Main file and, reading, the cache. */
+#ifndef IDA_STORE_TASK_REHIRE_H
+#define IDA_STORE_TASK_REHIRE_H
+
+#include "core/store_task.h"
+#include "core/store_user.h"
+
+typedef struct store_former {
+    ida_user *user;
+    ida_task *offboarding; /* queued, running or held by the brake; NULL: none */
+} store_former;
+
+/* Everybody in the cache with this employeeId (compared as written), at most 20. */
+ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_former **rows, int *count);
+
+#define STORE_MEMBERSHIPS_MAX 10000
+
+typedef struct store_membership {
+    const char *group_id, *group_name;
+    const char *retained; /* why the offboarding could not revoke it; NULL: it was revoked */
+} store_membership;
+
+/* What the offboarding that disabled this account found, with those after it, and no rehire gave back yet. */
+ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+                                  store_membership **rows, int *count);
+
+/* ID of an offboarding of the task's person that was asked for after the task and has begun, else NULL: the last word holds. */
+ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
+
+#endif

@@ -1,0 +1,86 @@
+/* Owns what each change of a task does and says. The rules of states are the store's. */
+#include "core/task_change.h"
+
+#include <string.h>
+
+#include "core/store_tenant.h"
+#include "core/text.h"
+
+static ida_kind cancel(store *s, ida_ctx *c, ida_task_change *change)
+{
+    return store_task_cancel(s, c, change->tenant, change->id);
+}
+
+static ida_kind retry(store *s, ida_ctx *c, ida_task_change *change)
+{
+    return store_task_retry(s, c, change->tenant, change->id);
+}
+
+static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
+{
+    return store_task_release(s, c, change->tenant, change->id);
+}
+
+/* In the zone that the tenant has now: whoever writes a time means that one. */
+static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
+{
+    ida_tenant *tenant;
+    ida_due due;
+    ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
+    if (!kind) {
+        kind = ida_schedule(c, change->task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_UPDATE, tenant->time_zone, change->date,
+                            change->time, &due);
+    }
+    kind = kind ? kind : ida_faults_raise(c);
+    return kind ? kind
+                : store_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone, due.at_ms, NULL);
+}
+
+static const char *when(ida_ctx *c, const ida_task *task)
+{
+    int held = store_task_braked(task);
+    return task->due_at <= ida_now(c->env)
+               ? held ? "it is carried out as soon as it is released" : "it is carried out now"
+               : ida_printf(c->pool, "%sit is carried out at %s", held ? "once released " : "",
+                            ida_schedule_people(c, task->zone, task->due_at));
+}
+
+static const char *nothing_more(ida_ctx *c, const ida_task *task)
+{
+    (void)c;
+    (void)task;
+    return "nothing more will be carried out";
+}
+
+static const struct {
+    const char *name, *done;
+    ida_kind (*carry_out)(store *s, ida_ctx *c, ida_task_change *change);
+    const char *(*outlook)(ida_ctx *c, const ida_task *task);
+} verbs[] = {
+    [IDA_TASK_CANCEL] = {"task.cancel", "is cancelled", cancel, nothing_more},
+    [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", reschedule, when},
+    [IDA_TASK_RETRY] = {"task.retry", "is queued again", retry, when},
+    [IDA_TASK_RELEASE] = {"task.release", "is released", release, when},
+};
+
+const char *ida_task_change_name(ida_task_verb verb)
+{
+    return verbs[verb].name;
+}
+
+ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
+{
+    ida_kind kind = store_tenant_lock(s, c, change->tenant);
+    kind = kind ? kind : store_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    if (kind == IDA_NOT_FOUND) {
+        return ida_fail(c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
+                        ida_clean(c->pool, change->id, strlen(change->id), 64));
+    }
+    kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
+    kind = kind ? kind : store_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    if (!kind) {
+        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.", ida_task_type_text(change->task->type), change->task->upn,
+                                     verbs[change->verb].done, verbs[change->verb].outlook(c, change->task));
+    }
+    return kind;
+}

@@ -1,0 +1,26 @@
+/* The changes that people make to a task: cancelled, moved, tried again, released. One place for REST and idadminctl, so that both say
+ * and record the same. */
+#ifndef IDA_TASK_CHANGE_H
+#define IDA_TASK_CHANGE_H
+
+#include "core/schedule.h"
+#include "core/store_task.h"
+
+typedef enum ida_task_verb { IDA_TASK_CANCEL, IDA_TASK_RESCHEDULE, IDA_TASK_RETRY, IDA_TASK_RELEASE } ida_task_verb;
+
+typedef struct ida_task_change {
+    ida_task_verb verb;
+    const char *tenant, *id;
+    const char *date, *time; /* IDA_TASK_RESCHEDULE, as given: faults are named by these members */
+    /* out */
+    ida_task *task;      /* as it is afterwards */
+    const char *message; /* for people */
+} ida_task_change;
+
+/* "task.cancel": operation and action of its audit record. */
+const char *ida_task_change_name(ida_task_verb verb);
+
+/* Inside store_transaction. IDA_NOT_FOUND; IDA_CONFLICT with the state when it is too late; IDA_BAD_REQUEST for date and time. */
+ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change);
+
+#endif
