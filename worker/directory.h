@@ -107,6 +107,7 @@ typedef struct directory_ops {
     /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn,
                                    const char **manager_id, directory_error *e);
+    /* `photo` NULL: none. */
     directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
                                  const char *type, directory_error *e);
     /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms, confirmed the write; `after` is that. */

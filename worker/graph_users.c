@@ -291,18 +291,21 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id, 
                                 const char *type, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    const graph_request put = {.method = "PUT",
+    const graph_request put = {.method = photo ? "PUT" : "DELETE",
                                .url = graph_user_url(k.g, pool, id, "/photo/$value"),
                                .bytes = photo,
                                .bytes_len = len,
                                .bytes_type = type,
-                               .doing = "setting the photo"};
+                               .doing = photo ? "setting the photo" : "removing the photo"};
     graph_answer answer;
     if (len > PHOTO_MAX) {
         return graph_fail(&k, DIRECTORY_INVALID, "profilePhoto", "the photo has %zu bytes, the directory takes %d at most", len,
                           PHOTO_MAX);
     }
     directory_class class = graph_needs(&k, graph_write(&k, &put, &answer), "ProfilePhoto.ReadWrite.All", 0);
+    if (class == DIRECTORY_NOT_FOUND && !photo) {
+        return graph_end(&k, DIRECTORY_ALREADY); /* no photo, no mailbox or no user: nothing is shown */
+    }
     /* Photos lie with the mailbox, which comes after the account: the user, not the service, is what is missing. */
     if (class == DIRECTORY_NOT_FOUND || (class == DIRECTORY_INVALID && graph_answer_says(&answer, "mailbox"))) {
         e->class = class = DIRECTORY_LAG;

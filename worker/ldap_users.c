@@ -55,14 +55,14 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
     return class;
 }
 
-/* 1 when the entry shows exactly this photo. */
+/* 1 when the entry shows exactly this photo, or none where none is wanted. */
 static directory_class photo_shown(ld_call *k, const directory_user *user, const unsigned char *photo, size_t len, int *same)
 {
     const char *const attributes[] = {k->d->dialect->photo, NULL};
     const ld_entry *entry;
     directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
     const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
-    *same = a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
+    *same = !photo ? !a || !a->count : a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
     return class;
 }
 
@@ -73,7 +73,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     directory_user user;
     directory_class class;
     int sent = 0, same;
-    if (!type || strcmp(type, d->dialect->photo_type) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0) {
+    if (photo && (!type || strcmp(type, d->dialect->photo_type) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
     }
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
@@ -86,7 +86,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
         if (same) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        class = replace(&k, user.dn, d->dialect->photo, photo, len, "set the photo");
+        class = replace(&k, user.dn, d->dialect->photo, photo, photo ? len : 0, photo ? "set the photo" : "remove the photo");
         sent = 1;
         if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
             return class;

@@ -26,7 +26,8 @@ static const struct {
     {"createAccount", step_create_account},     {"setManager", step_set_manager},
     {"setPhoto", step_set_photo},               {"disableAccount", step_disable_account},
     {"revokeSessions", step_revoke_sessions},   {"revokeMemberships", step_revoke_memberships},
-    {"verify", step_verify},
+    {"verify", step_verify},                    {"updateAccount", step_update_account},
+    {"restoreMemberships", step_restore_memberships},
 };
 
 step_function step_find(const char *name)

@@ -87,6 +87,8 @@ ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome
 step_end step_create_account(run *r);
 step_end step_set_manager(run *r);
 step_end step_set_photo(run *r);
+step_end step_update_account(run *r);
+step_end step_restore_memberships(run *r);
 step_end step_disable_account(run *r);
 step_end step_revoke_sessions(run *r);
 step_end step_revoke_memberships(run *r);

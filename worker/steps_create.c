@@ -1,5 +1,5 @@
-/* Owns the steps of a creation: the account with the first name that is free, its manager, its photo. What is on disk before the
- * first call makes it happen exactly once. Knows no directory protocol. */
+/* Owns the creation of an account with the first name that is free. What is on disk before the first call makes it happen exactly
+ * once. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -15,7 +15,6 @@
 
 #define NAMES_TRIED_MAX 50    /* conflicts with the directory in one run */
 #define CANDIDATES_MAX 100000
-#define PHOTO_LAG_MS 60000    /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 
 typedef struct creation {
     ida_create person;
@@ -340,127 +339,4 @@ step_end step_create_account(run *r)
         }
     }
     return end;
-}
-
-/* --- setManager --- */
-
-typedef struct manager_call {
-    const char *upn, *manager_id;
-} manager_call;
-
-static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    manager_call *call = baton;
-    return ops->set_manager(dir, r->pool, r->task->object_id, call->upn, &call->manager_id, e);
-}
-
-static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const manager_call *call = baton;
-    return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
-}
-
-/* The manager may be a creation that is still on its way: then the step waits for it, as long as tries last. */
-static step_end manager_missing(run *r, const manager_call *call)
-{
-    int64_t made_at = run_made_lately(r, call->upn);
-    if (made_at) {
-        return run_lags(r, made_at, ida_printf(r->pool, "The manager %s was created a moment ago and is not visible yet.",
-                                               call->upn));
-    }
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    ida_task *queued;
-    ida_kind kind =
-        store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
-    if (kind == IDA_NOT_FOUND) {
-        step_says(
-            r, IDA_STEP_FAILED,
-            "The account exists, but its manager %s was not found in the directory. Retry the task once the manager exists.",
-            call->upn);
-        return STEP_FAILED;
-    }
-    if (kind) {
-        step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s",
-                  call->upn, c->message);
-    } else {
-        step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.", call->upn, queued->id);
-    }
-    return STEP_LATER;
-}
-
-static step_end account_gone(run *r)
-{
-    step_says(r, IDA_STEP_FAILED, "The account was made by this task, but the directory does not show it any more.");
-    return STEP_FAILED;
-}
-
-step_end step_set_manager(run *r)
-{
-    creation cr = {0};
-    directory_error e;
-    step_end end = read_payload(r, &cr);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (!cr.person.manager) {
-        return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
-    }
-    manager_call call = {.upn = cr.person.manager};
-    end = run_call(r, call_manager, &call, &e);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call) : account_gone(r);
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
-    }
-    end = call.manager_id ? run_cache(r, put_manager, &call) : STEP_ON;
-    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", call.upn) : end;
-}
-
-/* --- setPhoto --- */
-
-static directory_class call_photo(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    const ida_create *person = baton;
-    return ops->set_photo(dir, r->pool, r->task->object_id, person->photo, person->photo_len, person->photo_type, e);
-}
-
-/* Best effort: what is permanent, the last try, and what has lagged for long enough, become a warning. */
-static step_end photo_fails(run *r, const directory_error *e)
-{
-    step_end end = run_fails(r, e);
-    int last = r->task->attempts + 1 >= TRIES_MAX,
-        late = end == STEP_LAG && ida_now(&r->r->w->env) - r->lag_since >= PHOTO_LAG_MS;
-    if (late || end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
-        ida_outcome outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
-        run_warn(r, ida_printf(r->pool, "The photo was not set: %s", r->step.detail));
-        r->step.outcome = outcome;
-        return STEP_ON;
-    }
-    return end;
-}
-
-step_end step_set_photo(run *r)
-{
-    creation cr = {0};
-    directory_error e;
-    step_end end = read_payload(r, &cr);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (!cr.person.photo) {
-        return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
-    }
-    end = run_call(r, call_photo, &cr.person, &e);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return e.class == DIRECTORY_NOT_FOUND ? account_gone(r) : photo_fails(r, &e);
-    }
-    return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%zu bytes, %s", cr.person.photo_len,
-                     cr.person.photo_type);
 }

@@ -4,6 +4,7 @@
 #include <apr_tables.h>
 #include <string.h>
 
+#include "core/store_task_rehire.h"
 #include "core/store_user.h"
 #include "worker/holds.h"
 #include "worker/run.h"
@@ -209,8 +210,29 @@ static step_end leave(run *r, const directory_membership *row, sweep *s)
     return end;
 }
 
-/* Reads the memberships and removes what can be removed. */
-static step_end sweep_groups(run *r, sweep *s)
+typedef struct snapshot {
+    store_membership *rows;
+    int count;
+} snapshot;
+
+static ida_kind write_snapshot(run *r, ida_ctx *c, void *baton)
+{
+    const snapshot *s = baton;
+    return store_queue_memberships(r->r->main, c, r->task, s->rows, s->count);
+}
+
+/* On disk before the first membership goes: what a rehire is offered. */
+static step_end keep_snapshot(run *r, const groups_call *call)
+{
+    snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(call->count + 1)), call->count};
+    for (int i = 0; i < call->count; i++) {
+        s.rows[i] = (store_membership){call->rows[i].group_id, call->rows[i].group_name, call->rows[i].retained};
+    }
+    return call->count ? run_store(r, write_snapshot, &s) : STEP_ON;
+}
+
+/* Reads the memberships and removes what can be removed. `keep`: what is found is what the person had. */
+static step_end sweep_groups(run *r, sweep *s, int keep)
 {
     groups_call call = {0};
     directory_error e;
@@ -228,6 +250,7 @@ static step_end sweep_groups(run *r, sweep *s)
     if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
         return run_fails(r, &e);
     }
+    end = keep ? keep_snapshot(r, &call) : STEP_ON;
     for (int i = 0; i < call.count && end == STEP_ON; i++) {
         if (call.rows[i].retained) {
             note(s->kept, ida_printf(r->pool, "%s (%s)", call.rows[i].group_name, call.rows[i].retained));
@@ -274,7 +297,7 @@ step_end step_revoke_memberships(run *r)
     if (!r->task->object_id) {
         return step_absent(r);
     }
-    step_end end = sweep_groups(r, &s);
+    step_end end = sweep_groups(r, &s, 1);
     if (end != STEP_ON) {
         return end;
     }
@@ -318,7 +341,7 @@ step_end step_verify(run *r)
             end = enabled_still(r);
         }
         if (end == STEP_ON && !gone) {
-            end = sweep_groups(r, &s);
+            end = sweep_groups(r, &s, 0);
             gone = s.gone;
         }
         if (end != STEP_ON) {

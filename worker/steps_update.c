@@ -1,0 +1,312 @@
+/* Owns the steps of an update: new values, enabled or not, and the memberships that a rehire gives back. Knows no directory
+ * protocol. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/naming.h"
+#include "core/store_task_rehire.h"
+#include "core/store_user.h"
+#include "worker/access.h"
+#include "worker/run.h"
+
+#define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
+
+static step_end read_update(run *r, ida_update *update)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
+    ida_kind kind = stored ? ida_update_from_json(c, stored, update)
+                           : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
+    if (!kind && !r->task->object_id) {
+        kind = ida_fail(c, IDA_INTERNAL_ERROR, "the directory of this task has no such account");
+    }
+    if (kind) {
+        step_says(r, IDA_STEP_FAILED, "%s", c->message);
+        return STEP_FAILED;
+    }
+    return STEP_ON;
+}
+
+/* --- updateAccount --- */
+
+typedef struct changes {
+    directory_attribute *list;
+    int count, enabled;
+    directory_user after;
+    const char *dropped; /* texts about values that the directory has no place for, or NULL */
+} changes;
+
+static void add(changes *ch, const char *name, const char *value)
+{
+    ch->list[ch->count++] = (directory_attribute){name, value};
+}
+
+/* The display name by the tenant's format, from the new names and, where one is not new, the present one: earlier updates of the
+ * person have been carried out by now. */
+static step_end add_display_name(run *r, const ida_update *update, changes *ch)
+{
+    const char *first = ida_json_string(update->values, "firstname"), *last = ida_json_string(update->values, "surname");
+    if (!first && !last && !json_object_get(update->values, "middleName")) {
+        return STEP_ON;
+    }
+    ida_user *user = NULL;
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_kind kind = first && last ? IDA_OK : store_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, NULL);
+    if (kind) {
+        step_says(r, IDA_STEP_NONE, "The present names cannot be read: %s", c->message ? c->message : ida_kind_text(kind));
+        return STEP_LATER;
+    }
+    ida_name_parts parts = {first ? first : user->given_name ? user->given_name : "", ida_json_string(update->values, "middleName"),
+                            last ? last : user->surname ? user->surname : ""};
+    const char *shown = ida_naming_display(r->pool, r->session->tenant->display_name_format, &parts);
+    if (shown && *shown) {
+        add(ch, "displayName", shown);
+    }
+    return STEP_ON;
+}
+
+static step_end plan(run *r, const ida_update *update, changes *ch)
+{
+    const char *name;
+    json_t *value;
+    *ch = (changes){.enabled = update->enabled};
+    ch->list = apr_palloc(r->pool, sizeof *ch->list * (json_object_size(update->values) + 1));
+    json_object_foreach(update->values, name, value) {
+        add(ch, name, json_string_value(value));
+    }
+    return add_display_name(r, update, ch);
+}
+
+/* Who was offboarded after this was asked for stays out. */
+static step_end still_wanted(run *r)
+{
+    const char *offboarding;
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_kind kind = store_offboarded_since(r->r->main, c, r->task, &offboarding);
+    if (kind) {
+        step_says(r, IDA_STEP_NONE, "Whether the person was offboarded since cannot be read: %s",
+                  c->message ? c->message : ida_kind_text(kind));
+        return STEP_LATER;
+    }
+    if (offboarding) {
+        step_says(r, IDA_STEP_FAILED, "The person was offboarded by task %s, which was asked for after this one: the account was not enabled.",
+                  offboarding);
+        return STEP_FAILED;
+    }
+    return STEP_ON;
+}
+
+static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
+{
+    return store_queue_take_seat(r->r->main, c, r->task, r->session->tenant, baton);
+}
+
+static int is_guest(run *r)
+{
+    ida_user *user;
+    return !store_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL) && user->guest;
+}
+
+/* Before the call that enables: the seat is held on disk until the cache counts the account. */
+static step_end take_seat(run *r)
+{
+    int full = 0;
+    step_end end = still_wanted(r);
+    if (end == STEP_ON && !is_guest(r)) {
+        end = run_store(r, write_seat, &full);
+    }
+    if (full) {
+        step_says(r, IDA_STEP_FAILED, "The tenant's user seat limit is reached: the account was not enabled.");
+        return STEP_FAILED;
+    }
+    return end;
+}
+
+static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    changes *ch = baton;
+    return ops->update(dir, r->pool, r->task->object_id, ch->list, ch->count, ch->enabled, &ch->after, e);
+}
+
+/* A rehire goes on without a value that the directory has no place for, as a creation does; 0 when the field is none of them. */
+static int drop(run *r, changes *ch, const directory_error *e)
+{
+    int kept = 0, before = ch->count;
+    for (int i = 0; i < before; i++) {
+        if (!e->field || strcmp(ch->list[i].name, e->field) != 0) {
+            ch->list[kept++] = ch->list[i];
+        }
+    }
+    ch->count = kept;
+    if (kept == before) {
+        return 0;
+    }
+    run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, e->message ? e->message : directory_class_text(e->class)));
+    ch->dropped = ida_printf(r->pool, "%s%s%s", ch->dropped ? ch->dropped : "", ch->dropped ? ", " : "", e->field);
+    return 1;
+}
+
+static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const changes *ch = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &ch->after.cache);
+}
+
+static ida_kind write_changed(run *r, ida_ctx *c, void *baton)
+{
+    (void)baton;
+    r->step.at = ida_now(c->env);
+    return store_queue_account_made(r->r->main, c, r->task, &r->step, NULL, run_audit(r, c, "task.step", "ok", r->step.detail));
+}
+
+static const char *described(run *r, const changes *ch)
+{
+    const char *text = ch->enabled == 1 ? "enabled" : ch->enabled == 0 ? "disabled" : "";
+    for (int i = 0; i < ch->count; i++) {
+        text = apr_pstrcat(r->pool, text, *text ? ", " : "", ch->list[i].name, ch->list[i].value ? "" : " cleared", NULL);
+    }
+    return ch->dropped ? ida_printf(r->pool, "%s; not set: %s", text, ch->dropped) : text;
+}
+
+/* The directory shows the new values: cache first, then step and seat in one transaction. */
+static step_end changed(run *r, changes *ch, directory_class class)
+{
+    step_end end = run_cache(r, put_in_cache, ch);
+    if (end != STEP_ON) {
+        return end;
+    }
+    for (const char *const *w = ch->after.warnings; w && *w; w++) {
+        run_warn(r, *w);
+    }
+    step_says(r, class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", described(r, ch));
+    end = run_store(r, write_changed, NULL);
+    r->recorded = 1;
+    return end;
+}
+
+static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    (void)baton;
+    return store_cache_user_gone(cache, c, r->task->tenant, r->task->directory, r->task->object_id);
+}
+
+static step_end gone(run *r)
+{
+    step_end end = run_cache(r, write_gone, NULL);
+    if (end == STEP_ON) {
+        step_says(r, IDA_STEP_FAILED, "The directory has no such account any more.");
+        end = STEP_FAILED;
+    }
+    return end;
+}
+
+step_end step_update_account(run *r)
+{
+    ida_update update;
+    changes ch;
+    directory_error e;
+    step_end end = read_update(r, &update);
+    end = end == STEP_ON ? plan(r, &update, &ch) : end;
+    if (end == STEP_ON && !r->session->ops->update) {
+        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker cannot change accounts of this kind of directory.");
+        return STEP_FAILED;
+    }
+    if (end == STEP_ON && ch.enabled == 1) {
+        end = take_seat(r);
+    }
+    while (end == STEP_ON) {
+        end = run_call(r, call_update, &ch, &e);
+        if (end != STEP_ON) {
+            return end;
+        }
+        if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+            return changed(r, &ch, e.class);
+        }
+        if (e.class == DIRECTORY_NOT_FOUND) {
+            return gone(r);
+        }
+        if (e.class != DIRECTORY_INVALID || !update.memberships || !drop(r, &ch, &e)) {
+            end = run_fails(r, &e);
+        }
+    }
+    return end;
+}
+
+/* --- restoreMemberships --- */
+
+typedef struct given_back {
+    apr_array_header_t *added, *had, *refused; /* names, with the reason for the last */
+} given_back;
+
+static void note(apr_array_header_t *list, const char *text)
+{
+    *(const char **)apr_array_push(list) = text;
+}
+
+static step_end join(run *r, const char *id, const char *name, given_back *b)
+{
+    directory_error e;
+    step_end end = access_change_member(r, id, 1, NULL, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+        note(e.class == DIRECTORY_OK ? b->added : b->had, name);
+        return STEP_ON;
+    }
+    end = run_fails(r, &e);
+    if (e.class == DIRECTORY_NOT_FOUND || end == STEP_FAILED) {
+        const char *why = e.class == DIRECTORY_NOT_FOUND ? "the directory has no such group any more" : r->step.detail;
+        note(b->refused, ida_printf(r->pool, "%s (%s)", name, why));
+        run_warn(r, ida_printf(r->pool, "The membership of %s was not given back: %s", name, why));
+        return STEP_ON;
+    }
+    return end;
+}
+
+static ida_kind write_restored(run *r, ida_ctx *c, void *baton)
+{
+    (void)baton;
+    return store_queue_memberships_restored(r->r->main, c, r->task);
+}
+
+static const char *listed(run *r, const char *text, const char *before, const apr_array_header_t *names)
+{
+    if (names->nelts) {
+        text = apr_pstrcat(r->pool, text, *text ? "; " : "", before, NULL);
+    }
+    for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
+        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
+    }
+    return names->nelts > NAMES_LISTED_MAX ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
+}
+
+/* What could be given back is; what could not is told in step and warnings and is no reason to stop. */
+step_end step_restore_memberships(run *r)
+{
+    ida_update update;
+    given_back b = {apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+                    apr_array_make(r->pool, 4, sizeof(char *))};
+    step_end end = read_update(r, &update);
+    if (end == STEP_ON && !r->session->ops->add_members) {
+        run_warn(r, "Memberships were not given back: this version cannot add members in this kind of directory.");
+        return step_says(r, IDA_STEP_SKIPPED, "this version cannot add members in this kind of directory");
+    }
+    end = end == STEP_ON ? still_wanted(r) : end;
+    for (size_t i = 0; end == STEP_ON && i < json_array_size(update.memberships); i++) {
+        const json_t *one = json_array_get(update.memberships, i);
+        const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
+        end = id ? join(r, id, name ? name : id, &b) : STEP_ON;
+    }
+    end = end == STEP_ON ? run_store(r, write_restored, NULL) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    const char *text = listed(r, "", "given back: ", b.added);
+    text = listed(r, text, "had already: ", b.had);
+    text = listed(r, text, "not given back: ", b.refused);
+    ida_outcome outcome = b.added->nelts ? IDA_STEP_DONE : b.refused->nelts ? IDA_STEP_FAILED : IDA_STEP_ALREADY;
+    return step_says(r, outcome, "%s", *text ? text : "nothing to give back");
+}
