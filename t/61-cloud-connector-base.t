@@ -8,6 +8,7 @@ use Idadmin::Test::Cloud ();
 use Idadmin::Test::Httpd ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Tls ();
+use MIME::Base64 ();
 use Time::HiRes ();
 
 if (my $reason = Idadmin::Test::Cloud->skip_reason) {
@@ -114,51 +115,67 @@ subtest 'HTTP/2, and few connections' => sub {
     $front->stop;
 };
 
-subtest 'secrets and tokens are found nowhere' => sub {
-    apply();
-    my $worker = $stack->new_worker;
-    $stack->{company} = 'acme';
-    $stack->create_key(full => 'hr-full', 'full');
-    $stack->create_key(read => 'hr-read', 'read-only');
-    ok(wait_until(30, sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }), 'the worker synchronises the directory') or diag $worker->log_text;
-    $cloud->control(expireTokens => JSON::PP::true(), faults => { method => 'GET', path => '^/users/delta', do => 'html', status => 503, count => 2 });
-    $stack->ctl('sync', 'acme', '--wait');
-    ok(wait_until(20, sub { $cloud->counters->{tokens} >= 2 || @{ $cloud->secrets->{token} // [] } >= 2 }), 'the token was renewed');
-    my $task = $stack->post('/v1/api/user', { firstname => 'Secret', surname => 'Keeper' })->{json}{data}{taskId};
-    $stack->wait_task($task);
-    my $kept = $cloud->secrets;
-    cmp_ok(scalar @{ $kept->{password} // [] }, '>=', 1, 'a password was sent');
-    my @secrets = (Idadmin::Test::Cloud::client_secret(), map { @{ $kept->{$_} // [] } } qw(token password assertion));
-    cmp_ok(scalar @secrets, '>=', 3, 'there are secrets to look for');
-    my $pid = $worker->pid;
-    my $look = sub {
-        my ($what, $bytes) = @_;
-        cmp_ok(length $bytes, '>', 0, "$what holds something");
-        is(scalar(grep { index($bytes, $_) >= 0 } @secrets), 0, "$what: none of them");
-    };
-    $look->('the worker\'s log', $worker->log_text);
-    $look->('the command line', slurp("/proc/$pid/cmdline"));
-    $look->('the environment', slurp("/proc/$pid/environ"));
-    $look->("httpd's error log", slurp($stack->httpd->error_log));
-    $look->("the store's " . (m{([^/]+)$})[0], slurp($_)) for grep { -s } glob "$stack->{base}/lib/*";
-SKIP: {
-        skip('gcore (of gdb) is not installed', 1) if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
-        skip('the sanitizers keep freed memory', 1) if Idadmin::Test::build_config()->{sanitizers};
-        skip('only root may look into a process that is not dumpable', 1) if $> != 0;
-        my $core = tempdir() . '/core';
-        my $dumped = run_command(['gcore', '-o', $core, $pid], timeout => 120);
-        skip("gcore does not work here: $dumped->{err}", 1) if !-s "$core.$pid";
-        my $bytes = slurp("$core.$pid");
-        cmp_ok(index($bytes, $Idadmin::Test::Cloud::client_id), '>=', 0, 'the dump holds the heap');
-        $look->('a dump by root', $bytes);
-        unlink "$core.$pid";
-    }
-    ok($worker->running, 'the worker lives on');
-    $worker->expect_log(qr/IDA0[345]/);
-    is($worker->stop, 0, 'and ends well');
-    $stack->stop;
-    $look->('the log at the end', $worker->log_text);
-};
+# A private key as it may turn up: lines of its file, and the bytes of its secret numbers.
+sub key_material {
+    my $pem = slurp($cloud->certificate_key);
+    my @lines = grep { length > 60 && !/-----/ } split /\n/, $pem;
+    my $der = MIME::Base64::decode_base64(join '', @lines);
+    my $middle = int(length($der) * 0.4);    # within the private exponent and the primes of a key of 2,048 bits
+    my @numbers = map { substr $der, $_, 32 } $middle, $middle + 100, $middle + 300;
+    return (@lines[5 .. 8], @numbers, map { scalar reverse } @numbers);    # numbers in memory begin with their end
+}
 
+$stack->{company} = 'acme';
+$stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document } });
+$stack->create_key(full => 'hr-full', 'full');
+$stack->create_key(read => 'hr-read', 'read-only');
+
+for my $certificate (0, 1) {
+    subtest 'secrets and tokens are found nowhere: ' . ($certificate ? 'a certificate' : 'a secret') => sub {
+        apply(cloud => { certificate => $certificate });
+        my $tokens = $cloud->counters->{tokens};
+        my $worker = $stack->new_worker;
+        ok(wait_until(30, sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }), 'the worker synchronises the directory') or diag $worker->log_text;
+        $cloud->control(expireTokens => JSON::PP::true(), faults => { method => 'GET', path => '^/users/delta', do => 'html', status => 503, count => 2 });
+        $stack->ctl('sync', 'acme', '--wait');
+        ok(wait_until(20, sub { $cloud->counters->{tokens} >= $tokens + 2 }), 'the token was renewed');
+        my $task = $stack->post('/v1/api/user', { firstname => 'Secret', surname => $certificate ? 'Certificate' : 'Keeper' })->{json}{data}{taskId};
+        $stack->wait_task($task);
+        my $kept = $cloud->secrets;
+        cmp_ok(scalar @{ $kept->{password} // [] }, '>=', 1, 'a password was sent');
+        my @secrets = ($certificate ? key_material() : Idadmin::Test::Cloud::client_secret(), map { @{ $kept->{$_} // [] } } qw(token password assertion));
+        cmp_ok(scalar @secrets, '>=', $certificate ? 10 : 3, 'there are secrets to look for');
+        cmp_ok(scalar @{ $kept->{assertion} // [] }, '>=', 1, 'assertions too') if $certificate;
+        my $pid = $worker->pid;
+        my $look = sub {
+            my ($what, $bytes) = @_;
+            cmp_ok(length $bytes, '>', 0, "$what holds something");
+            is(scalar(grep { index($bytes, $_) >= 0 } @secrets), 0, "$what: none of them");
+        };
+        $look->('the worker\'s log', $worker->log_text);
+        $look->('the command line', slurp("/proc/$pid/cmdline"));
+        $look->('the environment', slurp("/proc/$pid/environ"));
+        $look->("httpd's error log", slurp($stack->httpd->error_log));
+        $look->("the store's " . (m{([^/]+)$})[0], slurp($_)) for grep { -s } glob "$stack->{base}/lib/*";
+    SKIP: {
+            skip('gcore (of gdb) is not installed', 1) if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
+            skip('the sanitizers keep freed memory', 1) if Idadmin::Test::build_config()->{sanitizers};
+            skip('only root may look into a process that is not dumpable', 1) if $> != 0;
+            my $core = tempdir() . '/core';
+            my $dumped = run_command(['gcore', '-o', $core, $pid], timeout => 120);
+            skip("gcore does not work here: $dumped->{err}", 1) if !-s "$core.$pid";
+            my $bytes = slurp("$core.$pid");
+            cmp_ok(index($bytes, $Idadmin::Test::Cloud::client_id), '>=', 0, 'the dump holds the heap');
+            $look->('a dump by root', $bytes);
+            unlink "$core.$pid";
+        }
+        ok($worker->running, 'the worker lives on');
+        $worker->expect_log(qr/IDA0[345]/);
+        is($worker->stop, 0, 'and ends well');
+        $look->('the log at the end', $worker->log_text);
+    };
+}
+
+$stack->stop;
 $cloud->stop;
 done_testing();

@@ -232,6 +232,7 @@ static int set_options(graph_http *h, const http_request *r, exchange *x, char *
     SET(PROXY, h->proxy_url && strncasecmp(r->url, "https:", 6) == 0 ? h->proxy_url : "");
     SET(NOPROXY, "");
     SET(SUPPRESS_CONNECT_HEADERS, 1L);
+    SET(HEADEROPT, (long)CURLHEADER_SEPARATE); /* the proxy gets no token */
     SET(TCP_KEEPALIVE, 1L);
     SET(MAXAGE_CONN, IDLE_S);
     SET(ACCEPT_ENCODING, "gzip");
@@ -288,12 +289,18 @@ http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request
     }
     curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, list);
     CURLcode code = curl_easy_perform(h->curl);
-    long status = 0;
+    long status = 0, proxy_status = 0;
     curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(h->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     curl_easy_reset(h->curl); /* forgets our pointers */
     answer->status = code == CURLE_OK ? (int)status : 0;
     answer->sent = x.sends > 0;
     http_outcome outcome = judge(&x, code);
+    if (outcome == HTTP_UNSENT && (proxy_status == 403 || proxy_status == 407)) {
+        answer->fault = proxy_status == 407 ? "the proxy asks for credentials (HTTP 407), which this service has not: let this machine through"
+                                            : "the proxy refuses to connect to this host (HTTP 403): allow it there";
+        return HTTP_REFUSED;
+    }
     if (outcome != HTTP_ANSWERED) {
         const char *text = x.resent ? "the kept connection was closed while the request was under way"
                            : x.too_big ? ida_printf(pool, "the answer is larger than %zu bytes", r->max_bytes)
