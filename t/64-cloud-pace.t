@@ -1,7 +1,7 @@
 # Below the cloud directory's published limits by our own pace: a crowd of joiners, the limits switched on in the emulator, one worker
 # and two. Not one request is refused, and the rate stays near what the limit allows.
 #
-# IDADMIN_PACE_CREATES (300), IDADMIN_PACE_WORKERS (1): 4500 go on for longer than the limit's window of 150 s.
+# IDADMIN_PACE_CREATES (200), IDADMIN_PACE_WORKERS (1): 4500 go on for longer than the limit's window of 150 s.
 use strict;
 use warnings;
 use Test::More;
@@ -14,7 +14,7 @@ use Time::HiRes ();
 my $skip = Idadmin::Test::Cloud->skip_reason;
 plan(skip_all => $skip) if $skip;
 
-my $creates = $ENV{IDADMIN_PACE_CREATES} // 300;
+my $creates = $ENV{IDADMIN_PACE_CREATES} // 200;
 my $workers = $ENV{IDADMIN_PACE_WORKERS} // 1;
 my $limit   = 20;                                                   # writes a second, sustained
 my $quiet   = !Idadmin::Test::build_config()->{sanitizers};
@@ -25,6 +25,7 @@ $stack->{worker} = $stack->new_worker(options => ['--threads', 8]);
 $stack->wait_synced;
 $_->stop for $stack->worker;
 
+$stack->httpd->expect_log(qr/IDA0105/);                             # no worker cleans the log while thousands are queued
 # All due when the workers begin.
 my $each = int($creates / 4);
 in_parallel(4, sub {
@@ -50,7 +51,8 @@ cmp_ok($counters->{limitsPeak}{writes}, '<=', 1, sprintf 'the fullest span of th
 my ($from) = grep { $_->[1] >= 0.5 * $sum } @seen;
 my $rate = ($seen[-1][1] - $from->[1]) / ($seen[-1][0] - $from->[0]);
 cmp_ok($rate, '<=', $limit, sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate, $limit);
-cmp_ok($rate, '>=', 0.9 * $limit, 'and within 10 % of it') if $quiet;
+my $least = $creates >= 2000 ? 0.9 : 0.7;                            # a short run measures the beginning and the neighbours too
+cmp_ok($rate, '>=', $least * $limit, sprintf 'and at least %d %% of it', 100 * $least) if $quiet;
 note(sprintf '%d made in %.1f s', $sum, $seen[-1][0]);
 $_->stop for @workers;
 $stack->stop;

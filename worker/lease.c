@@ -31,6 +31,13 @@ void lease_end(worker *w, lease *l)
     pthread_mutex_unlock(&w->lock);
 }
 
+void lease_closes(worker *w, lease *l)
+{
+    pthread_mutex_lock(&w->lock);
+    l->closing = 1;
+    pthread_mutex_unlock(&w->lock);
+}
+
 static int64_t left_locked(const worker *w, const lease *l)
 {
     int64_t left = l->renewed_at + LEASE_MS - ida_monotonic(&w->env);
@@ -63,7 +70,7 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
                strcmp(l->tenant, seen->tenant) == 0 && l->directory == seen->directory;
     if (same && kind == IDA_OK) {
         l->renewed_at = sent;
-    } else if (same && (kind == IDA_CONFLICT || kind == IDA_NOT_FOUND)) {
+    } else if (same && (kind == IDA_CONFLICT || kind == IDA_NOT_FOUND) && !l->closing) {
         l->lost = 1;
     } else {
         same = 0;

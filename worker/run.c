@@ -344,6 +344,7 @@ static void finish(run *r, ida_task_state state, const char *error)
 {
     ending end = {.state = state, .error = error};
     r->step.name = NULL; /* the record is the task's */
+    lease_closes(r->r->w, r->lease);
     if (run_store(r, write_finish, &end) != STEP_ON) {
         return;
     }
@@ -362,6 +363,7 @@ static void finish(run *r, ida_task_state state, const char *error)
 static void again(run *r, int64_t wait, const char *reason, int counts)
 {
     ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
+    lease_closes(r->r->w, r->lease);
     run_store(r, write_again, &end);
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait,
             reason ? reason : "the worker stops");

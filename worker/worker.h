@@ -25,7 +25,7 @@ typedef struct lease {
     char tenant[72], task[40];
     ida_directory_kind directory;
     int64_t fence, renewed_at; /* monotonic ms just before the last good renewal was sent */
-    int lost;
+    int lost, closing; /* closing: its end is being written, after which a renewal finds nothing */
 } lease;
 
 /* What a run thread is at, for the watch over directories that do not answer and for those that serve the others meanwhile. */
@@ -74,6 +74,8 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
                    int64_t claimed_at);
 void lease_end(worker *w, lease *l);
+/* The holder is about to write the end of what it holds: a renewal that then fails is no loss. */
+void lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t lease_left(worker *w, lease *l);
 /* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be
