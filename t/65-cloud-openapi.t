@@ -71,6 +71,10 @@ subtest 'the traffic' => sub {
     $cloud->control(expireTokens => JSON::PP::true());
     $cloud->control(member => { group => 'Finance', object => "rut.sandell\@$domain", in => 1 });
     $stack->ctl_ok('sync', 'acme', '--wait');
+    # Somebody who was away for long and is back: everything about him is asked for.
+    $cloud->control(create => [{ type => 'user', properties => { userPrincipalName => "back.again\@$domain", displayName => 'Back Again', mailNickname => 'back.again', accountEnabled => JSON::PP::true(), createdDateTime => '2020-01-01T00:00:00Z' },
+        memberOf => ['Finance'], manager => "eva.berg\@$domain" }, { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:con.tact\@$domain"] } }]);
+    $stack->ctl_ok('sync', 'acme', '--wait');
     $cloud->control(expireDeltaLinks => JSON::PP::true());
     $stack->worker->expect_log(qr/IDA05\d\d/);    # an expired link may be told
     $stack->ctl_ok('sync', 'acme', '--wait');
@@ -89,6 +93,9 @@ subtest 'the traffic' => sub {
     my %done = (
         createAgain => $call->(create => upn => "again.asa\@$domain", firstname => 'Asa', surname => 'Again', displayName => 'Asa Again', marker => '01jmarker' . '0' x 17, sentAt => (time - 5) * 1000),
         addMembers => $call->(addMembers => group => $cloud->group('CRM admins')->{id}, ids => [map { $cloud->user($_->{userPrincipalName})->{id} } @joiners]),
+        addMember => $call->(addMembers => group => $cloud->group('Finance')->{id}, ids => [$id]),
+        memberships => $call->(memberships => id => $id, candidates => [map { $cloud->group($_)->{id} } 'All staff', 'Engineering']),
+        takenName => $call->(create => upn => "con.tact\@$domain", firstname => 'Con', surname => 'Tact', displayName => 'Con Tact', marker => '01jmarker' . '1' x 17),
         setLicenses => $call->(setLicenses => id => $id, add => ['SPE_E3'], remove => []),
         removeLicenses => $call->(setLicenses => id => $id, remove => ['*']),
         inheritedLicenses => $call->(setLicenses => id => $cloud->user("lars.moberg\@$domain")->{id}, remove => ['*']),
@@ -99,7 +106,7 @@ subtest 'the traffic' => sub {
         clearedManager => $call->(setManager => id => $id),
         reports => $call->(reports => id => $cloud->user("anna.lind\@$domain")->{id}),
     );
-    my %was = (clearedManager => 'was so already');
+    my %was = (clearedManager => 'was so already', takenName => 'name or value taken');
     close $to;
     waitpid $pid, 0;
     $stack->worker->stop;
@@ -114,7 +121,8 @@ subtest 'the traffic' => sub {
     note join "\n", map {"$used->{$_} times $_"} sort keys %$used;
     for my $must ('POST /{tenant}/oauth2/v2.0/token', 'POST /users', 'PATCH /users/{user-id}', 'PUT /users/{user-id}/manager/$ref', 'PUT /users/{user-id}/photo/$value', 'POST /users/{user-id}/revokeSignInSessions',
         'GET /users/{user-id}/memberOf', 'DELETE /groups/{group-id}/members/{directoryObject-id}/$ref', 'PATCH /groups/{group-id}', 'POST /users/{user-id}/assignLicense', 'GET /users/delta', 'GET /groups/delta', 'GET /users', 'GET /subscribedSkus',
-        'DELETE /users/{user-id}/manager/$ref', 'GET /users/{user-id}/directReports', 'GET /groups/{group-id}') {
+        'DELETE /users/{user-id}/manager/$ref', 'GET /users/{user-id}/directReports', 'GET /groups/{group-id}',
+        'POST /groups/{group-id}/members/$ref', 'POST /users/{user-id}/checkMemberGroups') {
         ok($used->{$must}, "$must was among them");
     }
     ok((grep { ($_->{requestBody} // '') =~ /client_assertion=/ } @lines), 'a certificate too');
