@@ -95,8 +95,10 @@ ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task
 ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
                            const struct ida_audit *audit);
 
-/* Tasks with wall_fixed = 1 still queued whose instant may have to be resolved again (zone data changed): pages by id. */
-ida_kind store_queue_walls(store *s, ida_ctx *c, const char *after_id, int max, ida_task **tasks, int *count);
+/* For store_task_walls.h. The next zone after `after` ("" at first) that queued tasks with wall_fixed = 1 are in; NULL: no more. Those
+ * tasks: pages by id. */
+ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone);
+ida_kind store_queue_walls(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count);
 
 /* Gives due times that follow from the same wall time under new zone rules; next_at follows when the task was not tried yet.
  * IDA_CONFLICT when the task is not queued with old_due any more. */

@@ -3,11 +3,19 @@
 #include "core/store_task_inner.h"
 #include "core/store_tenant.h"
 
-ida_kind store_queue_walls(store *s, ida_ctx *c, const char *after_id, int max, ida_task **tasks, int *count)
+ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_queue_next_zone, DB_ARGS(DB_T(after)), &r);
+    *zone = kind || !r.rows ? NULL : db_text(&r, 0, 0);
+    return kind;
+}
+
+ida_kind store_queue_walls(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count)
 {
     db_result r;
     *count = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_walls, DB_ARGS(DB_T(after_id ? after_id : ""), DB_I(max)), &r);
+    ida_kind kind = store_read(s, c, STMT_queue_walls, DB_ARGS(DB_T(zone), DB_T(after_id ? after_id : ""), DB_I(max)), &r);
     if (kind) {
         return kind;
     }

@@ -4,17 +4,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/schedule.h"
 #include "core/store_audit.h"
 #include "core/store_directory.h"
+#include "core/store_idempotency.h"
 #include "core/store_queue.h"
+#include "core/store_task_walls.h"
 #include "core/store_tenant.h"
 #include "worker/graph_throttle.h"
 #include "worker/health.h"
 #include "worker/ingest.h"
 
 #define DAY_MS INT64_C(86400000)
-#define WALLS_PAGE 500
 #define RETAIN_BATCH 500
 #define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
 
@@ -23,6 +23,7 @@ typedef struct keeper {
     takeover *watch;
     sync_plan *plan;
     store *main, *cache, *audit;
+    store_walls *walls;
 } keeper;
 
 struct housekeeping {
@@ -184,26 +185,23 @@ static void checkpoint(keeper *k, apr_pool_t *pool)
     }
 }
 
-/* Wall times are promises to people: when zone rules change, the instant moves. */
 static void walls(keeper *k, apr_pool_t *pool)
 {
-    const char *after = "";
-    int count = WALLS_PAGE;
-    while (count == WALLS_PAGE && !worker_stopping(k->w)) {
-        ida_task *tasks;
-        if (store_queue_walls(k->main, worker_ctx(k->w, pool), after, WALLS_PAGE, &tasks, &count)) {
-            return;
-        }
-        for (int i = 0; i < count; i++) {
-            ida_ctx *c = worker_ctx(k->w, pool);
-            int64_t due = ida_schedule_again(c, tasks[i].zone, tasks[i].wall_date, tasks[i].wall_time);
-            after = tasks[i].id;
-            if (due && due != tasks[i].due_at && !store_queue_set_due(k->main, c, tasks[i].id, tasks[i].due_at, due)) {
-                ida_log(&k->w->env, IDA_LOG_INFO, NULL,
-                        "task %s: %s %s in %s is another instant since the zone's rules changed; it was moved by %lld s",
-                        tasks[i].id, tasks[i].wall_date, tasks[i].wall_time, tasks[i].zone,
-                        (long long)((due - tasks[i].due_at) / 1000));
-            }
+    int moved;
+    ida_ctx *c = worker_ctx(k->w, pool);
+    if (store_walls_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
+        ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "due times could not be looked at: %s", c->message ? c->message : "");
+    }
+}
+
+/* Keys of requests are promised for a day. */
+static void forget_keys(keeper *k, apr_pool_t *pool)
+{
+    int removed = RETAIN_BATCH;
+    while (removed == RETAIN_BATCH && !worker_stopping(k->w)) {
+        ida_ctx *c = worker_ctx(k->w, pool);
+        if (store_idempotency_retain(k->main, c, ida_now(&k->w->env) - STORE_IDEMPOTENCY_KEPT_MS, RETAIN_BATCH, &removed)) {
+            return; /* the next hour is as good */
         }
     }
 }
@@ -250,7 +248,8 @@ static const struct duty {
     void (*carry_out)(keeper *k, apr_pool_t *pool);
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
-    {watch, 1000, 0}, {checkpoint, 1000, 1000}, {alarms, 10000, 1000}, {walls, 600000, 2000}, {retain, 3600000, 10000},
+    {watch, 1000, 0}, {checkpoint, 1000, 1000}, {alarms, 10000, 1000}, {walls, 10000, 2000}, {retain, 3600000, 10000},
+    {forget_keys, 3600000, 15000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 
@@ -266,6 +265,7 @@ static void *keeper_main(void *baton)
     k->main = store_make(own, w->config.store, DB_REQUEST);
     k->cache = store_make(own, w->config.store, DB_SYNC);
     k->audit = store_make(own, w->config.store, DB_INGEST);
+    k->walls = store_walls_make(own);
     for (size_t i = 0; i < DUTIES; i++) {
         due[i] = ida_monotonic(&w->env) + duties[i].first;
     }

@@ -70,7 +70,7 @@ CREATE TABLE task (
 CREATE INDEX task_due ON task (next_at, id) WHERE state = 'queued';
 CREATE INDEX task_due_directory ON task (tenant_id, directory, next_at, id) WHERE state = 'queued';
 CREATE INDEX task_order ON task (tenant_id, person, due_at, id) WHERE state = 'queued';
-CREATE INDEX task_wall ON task (id) WHERE state = 'queued' AND wall_fixed = 1;
+CREATE INDEX task_wall ON task (zone, id) WHERE state = 'queued' AND wall_fixed = 1;
 CREATE INDEX task_running ON task (id) WHERE state = 'running';
 CREATE INDEX task_offboarding_start ON task (tenant_id, started_at) WHERE type = 'userDelete';
 CREATE INDEX task_finished ON task (tenant_id, finished_at) WHERE finished_at > 0;

@@ -462,9 +462,9 @@ static void test_care(void)
     store_task_insert(s, fresh(), b);
     test_now_ms += 5;
     ida_task *late = add_task(s, "fabrikam", IDA_USER_UPDATE, "wall3@corp.example", due + HOUR);
-    is_int(store_queue_walls(s, fresh(), NULL, 1, &list, &count), IDA_OK, "wall times");
+    is_int(store_queue_walls(s, fresh(), "Europe/Stockholm", NULL, 1, &list, &count), IDA_OK, "wall times");
     ok(count == 1 && !strcmp(list[0].id, a->id) && !strcmp(list[0].zone, "Europe/Stockholm"), "one at a time");
-    store_queue_walls(s, fresh(), list[0].id, 10, &list, &count);
+    store_queue_walls(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
     ok(count == 1 && !strcmp(list[0].id, late->id), "those meant as now are left out");
     is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 2 * HOUR), IDA_OK, "a zone's rules changed");
     ida_task *now = get_task(s, a);

@@ -1,0 +1,15 @@
+/* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks move. */
+#ifndef IDA_STORE_TASK_WALLS_H
+#define IDA_STORE_TASK_WALLS_H
+
+#include "core/store_queue.h"
+
+/* What one thread remembers of the zones it has looked at. */
+typedef struct store_walls store_walls;
+store_walls *store_walls_make(apr_pool_t *pool);
+
+/* Asks which zones queued tasks are in, and resolves again those tasks whose zone has other rules than at the last look: cheap as long
+ * as none has. Each task that moves is audited (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
+ida_kind store_walls_look(store_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved);
+
+#endif
