@@ -27,6 +27,7 @@ typedef struct ida_audit_row {
     int64_t seq;
     ida_audit record;
     int erased;
+    const char *hash; /* of the chain, over this record and all before it */
 } ida_audit_row;
 
 /* A record with rid and at set; the rest zero. */

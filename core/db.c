@@ -292,6 +292,11 @@ void db_wait(db *d, ida_ctx *c, const char *channel, int ms)
     }
 }
 
+ida_kind db_compact(db *d, ida_ctx *c)
+{
+    return d->broken ? unusable(c) : d->driver->compact(d, c);
+}
+
 ida_kind db_checkpoint(db *d, ida_ctx *c)
 {
     return d->broken ? unusable(c) : d->driver->checkpoint(d, c);

@@ -90,6 +90,10 @@ void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
  * (worker only); PostgreSQL: nothing. */
 ida_kind db_checkpoint(db *d, ida_ctx *c);
 
+/* SQLite: writes this connection's own file anew, so that nothing of deleted rows is left in it or its log; writers wait meanwhile.
+ * PostgreSQL: nothing, its own vacuum does that. IDA_SERVICE_UNAVAILABLE when readers stand in the way. */
+ida_kind db_compact(db *d, ida_ctx *c);
+
 /* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no
  * LISTEN, settings by SET LOCAL. */
 

@@ -26,6 +26,7 @@ typedef struct db_driver {
     ida_kind (*notify)(db *d, ida_ctx *c, const char *channel);
     void (*wait)(db *d, ida_ctx *c, const char *channel, int ms);
     ida_kind (*checkpoint)(db *d, ida_ctx *c);
+    ida_kind (*compact)(db *d, ida_ctx *c);
     ida_kind (*schema_begin)(db *d, ida_ctx *c);
     ida_kind (*schema_version)(db *d, ida_ctx *c, db_file file, int *version);
     ida_kind (*schema_set_version)(db *d, ida_ctx *c, db_file file, int version);

@@ -563,6 +563,7 @@ const db_driver db_postgresql = {
     .notify = notify,
     .wait = wait_for,
     .checkpoint = no_checkpoint,
+    .compact = no_checkpoint,
     .schema_begin = schema_begin,
     .schema_version = schema_version,
     .schema_set_version = schema_set_version,

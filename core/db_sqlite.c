@@ -159,6 +159,28 @@ static ida_kind checkpoint(db *d, ida_ctx *c)
     return rc == SQLITE_OK || is_busy(rc) ? IDA_OK : fault(s, c, "checkpoint", rc);
 }
 
+#define COMPACT_TRIES 100 /* of 50 ms: how long readers are waited for */
+
+static ida_kind compact(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    ida_kind kind = take_gate(s, c, "compact");
+    if (kind) {
+        return kind;
+    }
+    int rc = sqlite3_exec(s->handle, apr_pstrcat(c->pool, "VACUUM ", s->schema, NULL), NULL, NULL, NULL);
+    for (int i = 0; rc == SQLITE_OK && i < COMPACT_TRIES; i++) {
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        if (!is_busy(rc)) {
+            break;
+        }
+        db_sleep(50);
+        rc = i + 1 < COMPACT_TRIES ? SQLITE_OK : rc;
+    }
+    db_gate_leave(&s->gate);
+    return rc == SQLITE_OK ? IDA_OK : fault(s, c, "compact", rc);
+}
+
 /* -- statements ------------------------------------------------------------------------------------------------------------- */
 
 static int exec(sqlite_db *s, const char *sql)
@@ -670,6 +692,7 @@ const db_driver db_sqlite = {
     .notify = no_notify,
     .wait = only_sleep,
     .checkpoint = checkpoint,
+    .compact = compact,
     .schema_begin = begin,
     .schema_version = schema_version,
     .schema_set_version = schema_set_version,

@@ -36,6 +36,16 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
                           int *count,
                           int64_t *total);
 
+typedef struct store_audit_about_filter {
+    const char *target; /* ASCII letters small */
+    const char *tasks;  /* JSON array of task IDs */
+    int64_t from, after_seq;
+    int limit;
+} store_audit_about_filter;
+
+/* Records of what was done to a person, or in the course of tasks, in the order of the chain. Looks at every record since `from`. */
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *filter, const ida_audit_row **rows, int *count);
+
 /* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c->message says how (the
  * call still answers IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count);

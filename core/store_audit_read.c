@@ -17,6 +17,7 @@ static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
     return (ida_audit_row){
         .seq = db_int(r, i, SEQ),
         .erased = db_text(r, i, SALT) == NULL,
+        .hash = db_text(r, i, HASH),
         .record = {.rid = db_text(r, i, RID), .tenant = tenant, .at = db_int(r, i, AT), .category = db_text(r, i, CATEGORY),
                    .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION),
                    .target = db_text(r, i, TARGET), .endpoint = db_text(r, i, ENDPOINT),
@@ -87,6 +88,20 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
         *total = db_int(&w.total, 0, 0);
     }
     return IDA_OK;
+}
+
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *f, const ida_audit_row **rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_audit_about,
+                               DB_ARGS(DB_T(tenant), DB_I(f->after_seq), DB_I(f->from), DB_T(f->target), DB_T(f->tasks), DB_I(f->limit)), &r);
+    ida_audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(kind ? 1 : r.rows + 1));
+    for (int i = 0; !kind && i < r.rows; i++) {
+        all[i] = row_of(&r, i, tenant);
+    }
+    *rows = all;
+    *count = kind ? 0 : r.rows;
+    return kind;
 }
 
 /* -- proof ------------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,372 @@
+/* Owns whom an erasure means: the traces of a person, what must be over before, and how a text is told to speak of them. Overwrites
+ * nothing itself but the audit record and leftovers of the cache. */
+#include "core/store_erase.h"
+
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "core/access.h"
+#include "core/json.h"
+#include "core/store_audit.h"
+#include "core/store_sync.h"
+#include "core/store_tenant.h"
+#include "core/task.h"
+#include "core/text.h"
+
+#define MARK_MIN 6   /* bytes: a shorter UPN or ID would be found in everything */
+#define NAME_MIN 5   /* and a name has two words */
+#define PART_MIN 3   /* of a double name: shorter parts (de, af) mean nobody */
+#define AUDIT_PAGE 500
+
+/* --- gathering --- */
+
+static const char *small(apr_pool_t *pool, const char *text)
+{
+    char *copy = apr_pstrdup(pool, text);
+    for (char *p = copy; *p; p++) {
+        *p = (char)((unsigned char)*p < 0x80 ? tolower((unsigned char)*p) : *p);
+    }
+    return copy;
+}
+
+static void once(apr_array_header_t *list, const char *text)
+{
+    for (int i = 0; i < list->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(list, i, const char *), text) == 0) {
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(list, const char *) = text;
+}
+
+typedef struct gathering {
+    apr_pool_t *pool;
+    apr_array_header_t *marks, *names, *tasks, *ids, *people, *pairs; /* people: folded UPNs */
+} gathering;
+
+static void add_mark(gathering *g, const char *text)
+{
+    if (text && strlen(text) >= MARK_MIN) {
+        once(g->marks, small(g->pool, text));
+        once(g->marks, ida_fold_address(g->pool, text));
+    }
+}
+
+static void add_upn(gathering *g, const char *upn)
+{
+    add_mark(g, upn);
+    once(g->people, ida_fold_address(g->pool, upn));
+}
+
+static void add_id(gathering *g, const char *id)
+{
+    if (id) {
+        add_mark(g, id);
+        once(g->ids, id);
+    }
+}
+
+/* As written, and as a JSON text writes it. */
+static void add_name(gathering *g, const char *name)
+{
+    if (!name || strlen(ida_fold_search(g->pool, name)) < NAME_MIN || !strchr(name, ' ')) {
+        return;
+    }
+    const char *quoted = ida_json_text(g->pool, ida_json_keep(g->pool, json_string(name)));
+    once(g->names, name);
+    if (quoted && strlen(quoted) > 2) {
+        once(g->names, apr_pstrmemdup(g->pool, quoted + 1, strlen(quoted) - 2));
+    }
+}
+
+static void add_pair(gathering *g, const char *given, const char *family)
+{
+    const char *one = given ? ida_fold_search(g->pool, given) : "", *other = family ? ida_fold_search(g->pool, family) : "";
+    if (*one && *other) {
+        const char **pair = apr_array_push(g->pairs);
+        pair[0] = one;
+        pair[1] = other;
+        add_name(g, ida_printf(g->pool, "%s %s", given, family));
+        add_name(g, ida_printf(g->pool, "%s %s", family, given));
+    }
+}
+
+static ida_kind refuse_open(ida_ctx *c, const char *id, const char *state)
+{
+    return ida_fail(c, IDA_CONFLICT, "Task %s of this person is %s: let it end, or cancel it, and run the command again.", id, state);
+}
+
+/* Own tasks by what is known so far. */
+static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering *g)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_erase_own,
+                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
+                                       DB_T(access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const char *state = db_text(&r, i, 5);
+        const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6)) : NULL;
+        if (strcmp(state, "done") != 0 && strcmp(state, "failed") != 0 && strcmp(state, "cancelled") != 0) {
+            return refuse_open(c, db_text(&r, i, 0), state);
+        }
+        once(g->tasks, db_text(&r, i, 0));
+        add_upn(g, db_text(&r, i, 1));
+        add_mark(g, db_text(&r, i, 2));
+        add_name(g, db_text(&r, i, 3));
+        add_id(g, db_text(&r, i, 4));
+        add_pair(g, ida_json_string(payload, "firstname"), ida_json_string(payload, "surname"));
+    }
+    return kind;
+}
+
+static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gathering *g)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_erase_accounts,
+                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts))), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        add_id(g, db_text(&r, i, 0));
+    }
+    return kind;
+}
+
+static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const gathering *g)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_erase_cached,
+                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
+                                       DB_T(access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
+    return kind || !r.rows ? kind
+                           : ida_fail(c, IDA_CONFLICT,
+                                      "The directory %s still has %s: the next synchronisation would bring the data back. Delete the account in the "
+                                      "directory, run `idadminctl sync %s --wait`, then this command again.",
+                                      db_text(&r, 0, 0), db_text(&r, 0, 1), tenant);
+}
+
+ida_kind store_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, store_traces **traces)
+{
+    apr_pool_t *pool = c->pool;
+    gathering g = {pool, apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)),
+                   apr_array_make(pool, 4, sizeof(char *)), apr_array_make(pool, 4, sizeof(char *)), apr_array_make(pool, 4, 2 * sizeof(char *))};
+    ida_kind kind = IDA_OK;
+    if (strlen(upn) < MARK_MIN || !strchr(upn, '@')) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The person must be named by the whole userPrincipalName.");
+    }
+    add_upn(&g, upn);
+    /* A person may have been renamed: tasks lead to accounts, accounts to further tasks. */
+    for (int before = -1; !kind && before != g.people->nelts + g.ids->nelts;) {
+        before = g.people->nelts + g.ids->nelts;
+        kind = gather_accounts(s, c, tenant, &g);
+        kind = kind ? kind : gather_tasks(s, c, tenant, &g);
+    }
+    kind = kind ? kind : refuse_cached(s, c, tenant, &g);
+    if (kind) {
+        return kind;
+    }
+    store_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
+    *t = (store_traces){.tenant = tenant,
+                        .upn = upn,
+                        .marks = access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
+                        .names = access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
+                        .tasks = access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
+                        .ids = access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
+                        .mark_count = g.marks->nelts,
+                        .name_count = g.names->nelts,
+                        .task_count = g.tasks->nelts,
+                        .mark_list = (const char *const *)g.marks->elts,
+                        .name_list = (const char *const *)g.names->elts,
+                        .task_list = (const char *const *)g.tasks->elts,
+                        .pairs = (const char *const (*)[2])g.pairs->elts,
+                        .pair_count = g.pairs->nelts};
+    return IDA_OK;
+}
+
+/* --- does a record tell of the person? --- */
+
+static int part_of_word(char c)
+{
+    return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+static int has_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
+        if ((at == text || !part_of_word(at[-1])) && !part_of_word(at[len])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The whole name, or a part of a double one: people search for parts. */
+static int has_part(ida_ctx *c, const char *text, const char *name)
+{
+    char *rest = apr_pstrdup(c->pool, name), *state, *word;
+    if (has_word(text, name)) {
+        return 1;
+    }
+    for (word = apr_strtok(rest, " -'", &state); word; word = apr_strtok(NULL, " -'", &state)) {
+        if (strlen(word) >= PART_MIN && has_word(text, word)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int has_name(ida_ctx *c, const store_traces *t, const char *folded)
+{
+    for (int i = 0; i < t->name_count; i++) {
+        if (strstr(folded, ida_fold_search(c->pool, t->name_list[i]))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int has_pair(ida_ctx *c, const store_traces *t, const char *folded)
+{
+    for (int i = 0; i < t->pair_count; i++) {
+        if (has_part(c, folded, t->pairs[i][0]) && has_part(c, folded, t->pairs[i][1])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int store_erase_concerns(ida_ctx *c, const store_traces *t, const ida_audit *r)
+{
+    const char *const parts[] = {r->actor, r->label, r->target, r->endpoint, r->parameters, r->detail};
+    const char *all = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        all = parts[i] ? apr_pstrcat(c->pool, all, "\n", parts[i], NULL) : all;
+    }
+    const char *lower = small(c->pool, all), *folded = ida_fold_address(c->pool, all);
+    for (int i = 0; i < t->mark_count; i++) {
+        if (strstr(lower, t->mark_list[i]) || strstr(folded, t->mark_list[i])) {
+            return 1;
+        }
+    }
+    for (int i = 0; i < t->task_count; i++) {
+        if (strstr(all, t->task_list[i])) {
+            return 1;
+        }
+    }
+    /* Of a record about somebody else, who may have the same name, only what was written about a name counts. */
+    int of_another = r->target && strchr(r->target, '@');
+    const char *spoken = ida_fold_search(c->pool, of_another ? (r->detail ? r->detail : "") : all);
+    return has_name(c, t, spoken) || (!of_another && has_pair(c, t, spoken));
+}
+
+/* --- audit --- */
+
+typedef struct audit_work {
+    const store_traces *traces;
+    const db_result *page;
+    int64_t erased; /* by this page */
+} audit_work;
+
+static ida_audit record_of(const db_result *r, int i)
+{
+    return (ida_audit){.actor = db_text(r, i, 1), .label = db_text(r, i, 2), .action = db_text(r, i, 3), .target = db_text(r, i, 4),
+                       .endpoint = db_text(r, i, 5), .parameters = db_text(r, i, 6), .detail = db_text(r, i, 7)};
+}
+
+static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
+{
+    audit_work *w = baton;
+    ida_kind kind = IDA_OK;
+    w->erased = 0;
+    for (int i = 0; !kind && i < w->page->rows; i++) {
+        ida_audit record = record_of(w->page, i);
+        if (store_erase_concerns(c, w->traces, &record)) {
+            kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
+            w->erased++;
+        }
+    }
+    return kind;
+}
+
+static int any_concerns(ida_ctx *c, const store_traces *traces, const db_result *page)
+{
+    for (int i = 0; i < page->rows; i++) {
+        ida_audit record = record_of(page, i);
+        if (store_erase_concerns(c, traces, &record)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+ida_kind store_erase_audit(store *s, ida_ctx *c, const store_traces *traces, int64_t *count)
+{
+    ida_ctx page = *c; /* a log of years does not fit into memory */
+    int64_t after = 0;
+    int rows = AUDIT_PAGE;
+    ida_kind kind = IDA_OK;
+    *count = 0;
+    apr_pool_create(&page.pool, c->pool);
+    while (!kind && rows == AUDIT_PAGE) {
+        db_result r;
+        apr_pool_clear(page.pool);
+        kind = store_read(s, &page, STMT_erase_page, DB_ARGS(DB_T(traces->tenant), DB_I(after), DB_I(AUDIT_PAGE)), &r);
+        rows = kind ? 0 : r.rows;
+        /* The gate is taken only where there is something to write. */
+        if (!kind && any_concerns(&page, traces, &r)) {
+            audit_work w = {traces, &r, 0};
+            kind = store_transaction(s, &page, erase_page, &w);
+            *count += kind ? 0 : w.erased;
+        }
+        after = rows ? db_int(&r, rows - 1, 0) : after;
+    }
+    if (kind) {
+        c->kind = kind;
+        c->message = page.message ? apr_pstrdup(c->pool, page.message) : NULL;
+    }
+    apr_pool_destroy(page.pool);
+    return kind;
+}
+
+/* --- cache --- */
+
+/* How a DN of the person begins: named by the local part, or by the display name. Keys of DNs are folded. */
+static const char *dn_beginnings(ida_ctx *c, const store_traces *t)
+{
+    static const char *const attributes[] = {"uid=", "cn="};
+    apr_array_header_t *all = apr_array_make(c->pool, 8, sizeof(char *));
+    for (size_t a = 0; a < sizeof attributes / sizeof *attributes; a++) {
+        for (int i = 0; i < t->mark_count; i++) {
+            const char *at = strchr(t->mark_list[i], '@');
+            if (at && at - t->mark_list[i] >= NAME_MIN) {
+                once(all, apr_pstrcat(c->pool, attributes[a], apr_pstrmemdup(c->pool, t->mark_list[i], (apr_size_t)(at - t->mark_list[i])), ",", NULL));
+            }
+        }
+        for (int i = 0; i < t->name_count; i++) {
+            once(all, apr_pstrcat(c->pool, attributes[a], ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
+        }
+    }
+    return access_list(c->pool, (const char *const *)all->elts, all->nelts);
+}
+
+ida_kind store_erase_cache(store *s, ida_ctx *c, const store_traces *traces, int64_t *count)
+{
+    const json_t *ids = ida_json_load(c->pool, traces->ids), *id;
+    db_result r;
+    size_t i;
+    ida_kind kind = IDA_OK;
+    json_array_foreach((json_t *)ids, i, id) {
+        for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+            kind = store_cache_user_gone(s, c, traces->tenant, (ida_directory_kind)d, json_string_value(id));
+        }
+    }
+    kind = kind ? kind : store_write(s, c, STMT_erase_addresses, DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);
+    *count = kind ? 0 : r.changes;
+    const char *beginnings = dn_beginnings(c, traces);
+    kind = kind ? kind : store_write(s, c, STMT_erase_managers, DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
+    *count += kind ? 0 : r.changes;
+    kind = kind ? kind : store_write(s, c, STMT_erase_members, DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
+    *count += kind ? 0 : r.changes;
+    return kind;
+}

@@ -1,0 +1,44 @@
+/* Erasing one person's personal data from the store: who is meant, what must be over before, what is overwritten. The directories are
+ * not touched: of a person whom a directory still has, the next synchronisation would bring everything back. */
+#ifndef IDA_STORE_ERASE_H
+#define IDA_STORE_ERASE_H
+
+#include "core/audit.h"
+#include "core/store.h"
+
+/* What the store knows the person by. */
+typedef struct store_traces {
+    const char *tenant, *upn;
+    const char *marks;   /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means nobody else */
+    const char *names;   /* JSON array: display names as written, and as they stand in JSON texts */
+    const char *tasks;   /* JSON array: the person's own tasks */
+    const char *ids;     /* JSON array: object IDs */
+    int mark_count, name_count, task_count;
+    const char *const *mark_list, *const *name_list, *const *task_list;
+    const char *const (*pairs)[2]; /* given and family names, of the same person */
+    int pair_count;
+} store_traces;
+
+/* Collects the traces and refuses while they would come back: IDA_CONFLICT names the directory that still has the person, or the task
+ * that is not over. Role DB_REQUEST. */
+ida_kind store_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, store_traces **traces);
+
+typedef struct store_erased {
+    int64_t tasks, requests, assignments, runs, mentions, audit, cache;
+} store_erased;
+
+/* Audit: salt and personal part of every record that tells of the person; the chain stays whole. In short transactions. Role DB_INGEST. */
+ida_kind store_erase_audit(store *s, ida_ctx *c, const store_traces *traces, int64_t *count);
+/* What a deletion left in the cache: addresses, memberships, licences, links of others. Role DB_SYNC. */
+ida_kind store_erase_cache(store *s, ida_ctx *c, const store_traces *traces, int64_t *count);
+/* The main file, last because it is what the traces come from; with the audit record of the erasure. Looks again under the tenant's lock
+ * and refuses as store_erase_find does. Role DB_REQUEST. */
+ida_kind store_erase_main(store *s, ida_ctx *c, const store_traces *traces, store_erased *erased, ida_audit *record);
+
+/* 1 when a tenant's document names the person (approver, protected account): an administrator must take that out. */
+ida_kind store_erase_in_document(store *s, ida_ctx *c, const store_traces *traces, int *named);
+
+/* 1 when the record tells of the person. */
+int store_erase_concerns(ida_ctx *c, const store_traces *traces, const ida_audit *record);
+
+#endif

@@ -1,0 +1,142 @@
+# What is told about a leaver and how it is proven; and how a person's data goes out of the store without breaking what proves the rest.
+use strict;
+use warnings;
+use utf8;
+use Encode ();
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+
+my $d = $Idadmin::Test::Slapd::domain;
+my ($stack, $upn, $boss);
+
+sub api { my ($path, %arguments) = @_; return $stack->get("/v1/api$path?" . join '&', map { "$_=" . Idadmin::Test::Stack::_escape(Encode::encode_utf8($arguments{$_})) } sort keys %arguments) }
+sub evidence { my ($who) = @_; return $stack->ctl('evidence', 'nordic', $who // $upn, '--json') }
+
+# Once the last read is in the log, all before it are.
+sub settle {
+    my $mark = 'mark' . ++our $marks;
+    api('/users', query => $mark);
+    ok(wait_until(15, sub { grep { ($_->{parameters}{query} // '') eq $mark } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--limit', '200', '--json') } }), 'all is recorded');
+}
+
+sub life {
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Zsófia', surname => 'Quixote-Brandt', jobTitle => 'Quartermaster', date => undef, manager => "eva.berg\@$d" });
+    $upn = $answer->{json}{data}{userPrincipalName};
+    is($upn, "zsofia.quixote-brandt\@$d", 'somebody of whom there is but one');
+    $stack->wait_task($answer->{json}{data}{taskId});
+    $boss = $stack->post('/v1/api/user', { firstname => 'Under', surname => 'Ling', manager => $upn });
+    $stack->wait_task($boss->{json}{data}{taskId});
+    $stack->wait_task($_) for @{ $stack->ctl_ok('role', 'assign', 'nordic', 'Seller', $upn, '--json')->{tasks} };
+    my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', $upn, '--justification', 'Zsófia Quixote-Brandt counts', '--json');
+    $stack->wait_task($stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by', "eva.berg\@$d", '--json')->{taskId});
+    my $other = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', "sten.vik\@$d", '--justification', "as $upn has it", '--json');
+    api('/users', query => 'quixote zsofia');
+    api('/user/details', user => $upn);
+    is($stack->post('/v1/api/user', { firstname => 'Zsófia', surname => 'Quixote-Brandt', country => 'x' x 200 })->{status}, 400, 'a refused request with the name');
+    is(evidence()->{exit}, 1, 'who was never offboarded has no evidence');
+    $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' });
+    return $stack->wait_task($answer->{json}{data}{taskId});
+}
+
+sub proof {
+    my ($task) = @_;
+    settle();
+    my $told = evidence();
+    is($told->{exit}, 0, 'evidence') or diag $told->{err};
+    my $document = $told->{json};
+    ok($document->{complete}, 'complete') or diag explain $document->{notProven};
+    my ($leave) = @{ $document->{offboardings} };
+    is($leave->{id}, $task->{id}, 'by which task');
+    is_deeply([map {"$_->{name} $_->{outcome}"} @{ $leave->{steps} }], [map {"$_->{name} $_->{outcome}"} @{ $task->{steps} }], 'what was revoked');
+    like((grep { $_->{name} eq 'revokeMemberships' } @{ $leave->{steps} })[0]{detail}, qr/Sales team/, 'in words');
+    for my $step (@{ $leave->{steps} }) {
+        my ($row) = $stack->sql("SELECT hash FROM audit.record WHERE tenant_id = 'nordic' AND seq = $step->{proof}{seq}");
+        is($row->[0], $step->{proof}{hash}, "$step->{name}: its record");
+    }
+    is_deeply([sort map { $_->{action} } @{ $document->{grantsEnded} }], ['request.end', 'role.unassign'], 'granted access that ended');
+    ok($document->{chain}{whole}, 'the chain was walked');
+    ok(!$document->{now}{accountEnabled} && !@{ $document->{now}{memberships} }, 'as the directory is now');
+    like($stack->ctl('evidence', 'nordic', $upn)->{out}, qr/disableAccount\s+done.*whole.*nothing has come back/s, 'for people');
+
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn('CRM admins') . "\nchangetype: modify\nadd: member\nmember: " . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt') . "\n");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    $document = evidence()->{json};
+    ok(!$document->{complete}, 'somebody put the leaver back into a group');
+    like("@{ $document->{notProven} }", qr/still shows the membership of CRM admins \(direct\)/, 'and that is said');
+    my $seq = $leave->{steps}[0]{proof}{seq};
+    my $touch = sub { $stack->sql("UPDATE audit.record SET outcome = '$_[0]' WHERE tenant_id = 'nordic' AND seq = $seq") };
+    $touch->('OK');
+    $told = evidence();
+    is($told->{exit}, 1, 'a record that was tampered with');
+    is($told->{json}{chain}{brokenAt}, $seq, 'breaks the chain there');
+    $touch->('ok');
+}
+
+sub refused {
+    my ($why, $name) = @_;
+    my $answer = $stack->ctl('erase', 'nordic', $upn);
+    is($answer->{exit}, 1, "$name: refused");
+    like($answer->{err}, $why, "$name: what to do");
+}
+
+# Every byte of the store, as it is on disk; on PostgreSQL every row of every table.
+sub bytes_of_store {
+    if ($stack->engine eq 'sqlite') {
+        return join '', map { slurp($_) } glob "$stack->{base}/lib/idadmin*.db*";
+    }
+    my $all = '';
+    for my $table ($stack->sql("SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')")) {
+        $all .= join "\n", map { $_->[0] } $stack->sql("SELECT CAST(x AS TEXT) FROM $table->[0] x");
+    }
+    return $all;
+}
+
+sub found {
+    my $bytes = bytes_of_store();
+    $bytes = Encode::encode_utf8($bytes) if utf8::is_utf8($bytes);
+    return grep { index(lc $bytes, lc Encode::encode_utf8($_)) >= 0 } $upn, 'zsofia', 'Zsófia', 'quixote', 'Quartermaster';
+}
+
+sub erasure {
+    refused(qr/directory onPremises still has.*Delete the account.*sync nordic/, 'while the account is there');
+    my $later = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => '2031-01-01' })->{json}{data}{taskId};
+    refused(qr/Task \Q$later\E of this person is queued: let it end, or cancel it/, 'while a task is queued');
+    $stack->ctl_ok('task', 'cancel', 'nordic', $later);
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt') . "\nchangetype: delete\n");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    settle();
+    cmp_ok(scalar(my @before = found()), '>=', 4, 'before: found');
+    my $whole = $stack->ctl_ok('audit', 'verify', 'nordic', '--json');
+    my $outcomes = sub { [map { join ' ', map { $_ // '-' } @$_ } $stack->sql("SELECT seq, at, category, outcome, hash FROM audit.record WHERE tenant_id = 'nordic' AND seq <= $whole->{records} ORDER BY seq")] };
+    my $chain = $outcomes->();
+    my $erased = $stack->ctl('erase', 'nordic', $upn, '--compact', '--json');
+    is($erased->{exit}, 0, 'erased') or diag $erased->{err};
+    cmp_ok($erased->{json}{$_}, '>', 0, "$_: $erased->{json}{$_}") for qw(tasks requests mentions auditRecords);
+    like("@{ $erased->{json}{stays} }", qr/directories are not touched.*backups/s, 'what stays is said');
+    is_deeply([found()], [], 'after: nothing is found in any file or table') or diag explain [grep { @{ $_->[1] } } map { my $t = $_->[0]; [$t, [grep {/quixote/i} map { join ' ', map { $_ // '' } @$_ } $stack->sql("SELECT * FROM $t")]] }
+        map { [$_] } qw(task task_payload task_step access_request role_assignment access_grant workflow_run idempotency audit_outbox reservation cache.directory_user cache.address audit.record)];
+    is_deeply($outcomes->(), $chain, 'the records are in their places, with their times, categories and outcomes');
+    ok($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{whole}, 'the chain is whole');
+    settle();
+    my ($record) = grep { ($_->{action} // '') eq 'person.erase' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--json') };
+    ok($record && !defined $record->{target} && $record->{parameters}{tasks} > 0, 'the erasure is recorded without saying whose');
+    is($stack->task($boss->{json}{data}{taskId})->{steps}[0]{outcome}, 'done', 'others keep their tasks');
+    is($stack->get_user("under.ling\@$d")->{status}, 200, 'and their place in the cache');
+    my ($asked) = grep { $_->{requester} eq "sten.vik\@$d" } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') };
+    is($asked->{justification}, 'as erased has it', 'mentions are taken out of their texts');
+    is($stack->ctl_ok('erase', 'nordic', $upn, '--json')->{auditRecords}, 0, 'once more: nothing is left to erase');
+    is(evidence()->{exit}, 1, 'and there is no evidence any more');
+}
+
+for_each_stack {
+    ($stack) = @_;
+    my $task;
+    subtest 'a life' => sub { $task = life() };
+    subtest 'evidence' => sub { proof($task) };
+    subtest 'erasure' => \&erasure;
+} slapd => {}, tenant => {
+    roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
+    accessCatalog => [{ service => 'Finance reports', group => 'Finance', approvers => ["eva.berg\@$d"] }],
+};
+done_testing();
