@@ -110,6 +110,7 @@ static ida_kind own_rows(store *s, ida_ctx *c, const store_traces *t, store_eras
         {STMT_erase_runs, {DB_T(t->tenant), DB_T(t->tasks), DB_T(t->marks)}, 3, &e->runs},
         {STMT_erase_payloads, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
         {STMT_erase_steps, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
+        {STMT_erase_snapshots, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
         {STMT_erase_tasks, {DB_T(t->tenant), DB_T(t->tasks)}, 2, &e->tasks},
         {STMT_erase_assignments, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->assignments},
         {STMT_erase_requests, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->requests},
