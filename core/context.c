@@ -156,21 +156,23 @@ void ida_ctx_clear(ida_ctx *c)
     c->retry_after = 0;
     c->message_is_public = 0;
     c->faults = NULL;
+    c->fault_count = 0;
 }
 
 void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
 {
+    /* Callers decide how many there are: a body of one megabyte holds 100,000 unknown members. */
+    if (++c->fault_count > FAULTS_SHOWN) {
+        return;
+    }
     ida_fault *fault = apr_pcalloc(c->pool, sizeof *fault);
     va_list args;
     va_start(args, rule_format);
     fault->field = apr_pstrdup(c->pool, field);
     fault->rule = format_in(c->pool, rule_format, args);
     va_end(args);
-    ida_fault **tail = &c->faults;
-    while (*tail) {
-        tail = &(*tail)->next;
-    }
-    *tail = fault;
+    *(c->faults ? &c->last_fault->next : &c->faults) = fault;
+    c->last_fault = fault;
 }
 
 ida_kind ida_faults_raise(ida_ctx *c)
@@ -178,21 +180,18 @@ ida_kind ida_faults_raise(ida_ctx *c)
     if (!c->faults) {
         return IDA_OK;
     }
-    /* Callers decide how many there are: a query of 8,000 bytes holds 4,000 unknown parameters. */
     apr_array_header_t *parts = apr_array_make(c->pool, 4 * 16, sizeof(const char *));
-    size_t count = 0;
     for (const ida_fault *f = c->faults; f; f = f->next) {
-        if (++count <= FAULTS_SHOWN) {
-            APR_ARRAY_PUSH(parts, const char *) = count > 1 ? "; " : "";
-            APR_ARRAY_PUSH(parts, const char *) = f->field;
-            APR_ARRAY_PUSH(parts, const char *) = ": ";
-            APR_ARRAY_PUSH(parts, const char *) = f->rule;
-        }
+        APR_ARRAY_PUSH(parts, const char *) = f == c->faults ? "" : "; ";
+        APR_ARRAY_PUSH(parts, const char *) = f->field;
+        APR_ARRAY_PUSH(parts, const char *) = ": ";
+        APR_ARRAY_PUSH(parts, const char *) = f->rule;
     }
-    if (count > FAULTS_SHOWN) {
-        APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults", count - FAULTS_SHOWN);
+    if (c->fault_count > FAULTS_SHOWN) {
+        APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults", c->fault_count - FAULTS_SHOWN);
     }
     c->faults = NULL;
+    c->fault_count = 0;
     return ida_fail(c, IDA_BAD_REQUEST, "%s", apr_array_pstrcat(c->pool, parts, 0));
 }
 

@@ -41,7 +41,9 @@ typedef struct ida_ctx {
     int retry_after;
     int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files and hosts and is for the log
                               alone */
-    ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise */
+    ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise: the first ones, in order */
+    ida_fault *last_fault;
+    size_t fault_count; /* all of them */
 } ida_ctx;
 
 /* Real clock, OpenSSL randomness and standard error as log; programs replace `log`. */

@@ -17,6 +17,17 @@ static apr_status_t drop(void *value)
     return APR_SUCCESS;
 }
 
+int ida_json_type(const char *content_type)
+{
+    static const char type[] = "application/json";
+    if (!content_type || strncasecmp(content_type, type, sizeof type - 1) != 0) {
+        return 0;
+    }
+    const char *after = content_type + sizeof type - 1;
+    after += strspn(after, " \t");
+    return *after == '\0' || *after == ';';
+}
+
 json_t *ida_json_keep(apr_pool_t *pool, json_t *value)
 {
     if (value) {
@@ -100,6 +111,10 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
     }
     json_error_t error;
     json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
+    if (!value && json_error_code(&error) == json_error_null_character) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text holds \\u0000 at line %d, column %d, which is no character of a text here.", error.line,
+                        error.column);
+    }
     if (!value) {
         /* Jansson may quote the text around the fault: whoever sent it decides over those bytes. */
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is malformed at line %d, column %d: %s.", error.line, error.column,

@@ -14,6 +14,9 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
 /* For JSON of our own making (store columns): NULL on failure, belongs to the pool. */
 json_t *ida_json_load(apr_pool_t *pool, const char *text);
 
+/* 1 when a Content-Type header names application/json, with or without parameters, and nothing else. */
+int ida_json_type(const char *content_type);
+
 /* Gives the pool the caller's reference; returns `value`. Safe with NULL. */
 json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
 

@@ -141,7 +141,7 @@ ida_kind ida_mcp_admit(ida_call *call, const ida_mcp_request *request, ida_rest_
     call->endpoint = "mcp";
     if (!lists(pool, request->accept, "application/json") || !lists(pool, request->accept, "text/event-stream")) {
         kind = ida_fail(call->c, IDA_NOT_ACCEPTABLE, "%s", ida_kind_text(IDA_NOT_ACCEPTABLE));
-    } else if (!lists(pool, request->content_type, "application/json")) {
+    } else if (!ida_json_type(request->content_type)) {
         kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s", ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
     }
     if (kind) {

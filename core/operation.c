@@ -91,15 +91,16 @@ static ida_kind check_arguments(ida_call *call)
     const ida_operation *op = call->operation;
     json_t **arguments = op->body ? &call->query : &call->arguments;
     json_t *checked = ida_json_keep(call->c->pool, json_object());
-    const char *name;
+    const char *name, *known = NULL;
     json_t *given;
     json_object_foreach(*arguments, name, given) {
         const ida_param *p = find_param(op, name);
         if (!p || (op->body && !(p->flags & IDA_PARAM_QUERY))) {
+            known = known ? known : op->body ? "" : ida_param_names(call->c->pool, op->params);
             ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "%s%s",
                           op->body ? "is no query parameter of this operation; its fields go into the JSON body"
                                    : "is no parameter of this operation",
-                          op->body ? "" : ida_param_names(call->c->pool, op->params));
+                          known);
             continue;
         }
         json_t *value = ida_param_check(call->c, p, given, call->face == IDA_FACE_REST);

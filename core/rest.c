@@ -122,16 +122,6 @@ static void refuse(ida_call *call, ida_rest_answer *answer)
 
 /* --- admission --- */
 
-static int is_json(const char *content_type)
-{
-    static const char type[] = "application/json";
-    if (!content_type || strncasecmp(content_type, type, sizeof type - 1) != 0) {
-        return 0;
-    }
-    char after = content_type[sizeof type - 1];
-    return after == '\0' || after == ';' || after == ' ' || after == '\t';
-}
-
 static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_request *request)
 {
     if (!call->operation) {
@@ -140,7 +130,7 @@ static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_req
                         ida_clean(call->c->pool, path, strlen(path), 128));
     }
     ida_kind kind = ida_operation_admit(call);
-    if (!kind && call->operation->body && request->has_body && !is_json(request->content_type)) {
+    if (!kind && call->operation->body && request->has_body && !ida_json_type(request->content_type)) {
         kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s", ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
     }
     return kind;

@@ -8,6 +8,7 @@ use Idadmin::Test::Mcp;
 use Idadmin::Test::Stack;
 use MIME::Base64 ();
 use Test::More;
+use Time::HiRes ();
 
 binmode Test::More->builder->$_, ':encoding(UTF-8)' for qw(output failure_output todo_output);
 
@@ -98,7 +99,7 @@ for_each_stack {
         }
         my $lines = $modern->client->request(POST => '/mcp', body => json_text($message), headers => [@{ $modern->headers($message, Accept => undef) }, Accept => 'text/event-stream', Accept => 'application/json']);
         is($lines->{status}, 200, 'Accept in two lines');
-        refused($post->(headers => { 'Content-Type' => $_ }), 415, 415, qr/application\/json/, 'Content-Type ' . ($_ // 'absent')) for undef, 'text/plain', 'application/jsonx';
+        refused($post->(headers => { 'Content-Type' => $_ }), 415, 415, qr/application\/json/, 'Content-Type ' . ($_ // 'absent')) for undef, 'text/plain', 'application/jsonx', 'application/json, text/plain', 'application/json text/plain', 'text/plain;, application/json';
         is($post->(headers => { 'Content-Type' => 'Application/JSON;charset=UTF-8' })->{status}, 200, 'Content-Type with a parameter');
 
         my $big = json_text($message);
@@ -122,6 +123,7 @@ for_each_stack {
             like($answer->{json}{error}{code}, $bytes =~ /^\[/ ? qr/^-32600$/ : qr/^-32700$/, "$short: code");
             ok(!exists $answer->{json}{id}, "$short: no id");
         }
+        unlike($call->('{"jsonrpc":"2.0","id":"a\u0000b","method":"ping"}')->{json}{error}{message} // '', qr/JSON_/, 'a message of ours, not of a library');
         my @shape = ('[]', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', '"ping"', '1', 'null', '{}', '{"jsonrpc":"1.0","id":1,"method":"ping"}', '{"id":1,"method":"ping"}', '{"jsonrpc":2.0,"id":1,"method":"ping"}',
             '{"jsonrpc":"2.0","id":null,"method":"ping"}', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}', '{"jsonrpc":"2.0","id":true,"method":"ping"}', '{"jsonrpc":"2.0","id":[],"method":"ping"}',
             '{"jsonrpc":"2.0","id":1}', '{"jsonrpc":"2.0","id":1,"method":7}', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', '{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', '{"jsonrpc":"2.0","id":1,"result":{}}',
@@ -305,6 +307,9 @@ for_each_stack {
             my ($arguments, $words) = @$case;
             tool_error($modern->call('search_users', $arguments), $words, json_text($arguments));
         }
+        my $begun = Time::HiRes::time();
+        tool_error($modern->call('search_users', { map { (sprintf('%x', $_) => 1) } 1 .. 60_000 }), qr/: is no parameter/, '60,000 unknown ones');
+        cmp_ok(Time::HiRes::time() - $begun, '<', 5, 'in good time');
         tool_error($modern->call('get_user', {}), qr/user: is required/, 'none where one is needed');
         tool_error($modern->call('get_user', { user => 'nobody@nordic.example' }), qr/nobody\@nordic\.example/, 'nobody of that name');
         is($modern->ask('tools/call', { name => 'list_workflows' })->{status}, 200, 'arguments may be left out');
