@@ -4,6 +4,7 @@
 #include "core/json.h"
 #include "core/store_task_inner.h"
 #include "core/store_tenant.h"
+#include "core/store_workflow.h"
 
 int store_task_account_possible(ida_ctx *c, const ida_task *task)
 {
@@ -99,6 +100,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
         return too_late(c, task, "cancelled");
     }
     kind = store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))), NULL);
+    kind = kind ? kind : store_workflow_cancelled(s, c, t->id);
     if (!kind && !store_task_account_possible(c, task)) {
         kind = store_task_give_back_seat(s, c, t->tenant, t->id);
         kind = kind ? kind : store_task_free_names(s, c, t->id);
@@ -154,6 +156,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (task->type == IDA_USER_CREATE && !store_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
+    kind = kind ? kind : store_workflow_retry(s, c, task->id);
     return kind ? kind : requeue(s, c, task, 0);
 }
 

@@ -1,92 +1,78 @@
-/* Owns workflows as rows and their runs as history. Must not know how an action is carried out. */
+/* Owns the history of workflow runs. Must not know how an action is carried out. */
 #include "core/store_workflow.h"
 
-#include "core/json.h"
+#include <string.h>
+
 #include "core/text.h"
 
-#define WORKFLOWS_MAX 1000
-
-ida_kind store_workflow_active(store *s, ida_ctx *c, const char *tenant, const char *trigger, const ida_workflow **rows,
-                               int *count)
+static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const ida_task *task, const char *workflow)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_workflow_active, DB_ARGS(DB_T(tenant), DB_T(trigger), DB_I(WORKFLOWS_MAX)), &r);
-    *count = kind ? 0 : r.rows;
-    ida_workflow *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        list[i] = (ida_workflow){.name = db_text(&r, i, 0),
-                                 .trigger = db_text(&r, i, 1),
-                                 .active = (int)db_int(&r, i, 2),
-                                 .actions = db_text(&r, i, 3),
-                                 .position = (int)db_int(&r, i, 4)};
-    }
-    *rows = list;
-    return kind;
-}
-
-typedef struct beginning {
-    const ida_task *task;
-    const ida_workflow *workflow;
-    const char *run_id;
-} beginning;
-
-static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const char *actions)
-{
-    const json_t *list = ida_json_load(c->pool, actions), *action;
     ida_kind kind = IDA_OK;
-    size_t i;
-    json_array_foreach(list, i, action)
-    {
-        const char *type = ida_json_string(action, "type");
-        if (!kind) {
-            kind = store_write(s, c, STMT_workflow_action_add, DB_ARGS(DB_T(run_id), DB_I(i + 1), DB_T(type ? type : "")), NULL);
+    for (int i = 0; i < task->step_count && !kind; i++) {
+        ida_action_name name;
+        if (ida_task_action_name(c->pool, task->steps[i].name, &name) && strcmp(name.workflow, workflow) == 0) {
+            kind = store_write(s, c, STMT_workflow_action_add, DB_ARGS(DB_T(run_id), DB_I(name.position), DB_T(name.type)), NULL);
         }
     }
     return kind;
 }
 
-static ida_kind begin(store *s, ida_ctx *c, void *baton)
+static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *workflow, int64_t started_at, const char **run_id)
 {
-    beginning *b = baton;
-    const ida_task *t = b->task;
     db_result r;
-    b->run_id = ida_new_id(c->pool, c->env);
-    ida_kind kind =
-        store_write(s, c, STMT_workflow_run_begin,
-                    DB_ARGS(DB_T(b->run_id), DB_T(t->tenant), DB_T(b->workflow->name), DB_T(ida_task_type_text(t->type)),
-                            DB_T(t->id), DB_T(t->upn), DB_I(ida_now(c->env)), DB_T("running")),
-                    &r);
+    *run_id = ida_new_id(c->pool, c->env);
+    ida_kind kind = store_write(s, c, STMT_workflow_run_begin,
+                                DB_ARGS(DB_T(*run_id), DB_T(task->tenant), DB_T(workflow), DB_T(ida_task_type_text(task->type)),
+                                        DB_T(task->id), DB_T(task->upn), DB_I(started_at ? started_at : ida_now(c->env)), DB_T("running")),
+                                &r);
     if (kind || r.changes) {
-        return kind ? kind : add_actions(s, c, b->run_id, b->workflow->actions);
+        return kind ? kind : add_actions(s, c, *run_id, task, workflow);
     }
-    kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(t->id), DB_T(b->workflow->name)), &r);
-    b->run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
-    return kind || b->run_id
-               ? kind
-               : ida_fail(c, IDA_NOT_FOUND, "There is no run of the workflow %s for task %s.", b->workflow->name, t->id);
+    kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), &r);
+    *run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    return kind || *run_id ? kind
+                           : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.", workflow, task->id);
 }
 
-ida_kind store_workflow_run_begin(store *s, ida_ctx *c, const ida_task *task, const ida_workflow *workflow, const char **run_id)
+typedef struct telling {
+    const ida_task *task;
+    const store_workflow_news *news;
+} telling;
+
+static ida_kind tell(store *s, ida_ctx *c, void *baton)
 {
-    beginning b = {.task = task, .workflow = workflow};
-    ida_kind kind = store_transaction(s, c, begin, &b);
-    *run_id = kind ? NULL : b.run_id;
-    return kind;
+    const telling *t = baton;
+    const store_workflow_news *n = t->news;
+    const char *run_id;
+    ida_kind kind = begin(s, c, t->task, n->action.workflow, n->started_at, &run_id);
+    kind = kind ? kind
+                : store_write(s, c, STMT_workflow_action_set,
+                              DB_ARGS(DB_T(run_id), DB_I(n->action.position), DB_T(n->status), DB_I(n->started_at),
+                                      DB_I(n->finished_at), DB_T(n->error)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_workflow_run_set,
+                              DB_ARGS(DB_T(run_id), DB_T(n->run_status), DB_I(n->run_ended ? ida_now(c->env) : 0)), NULL);
 }
 
-ida_kind store_workflow_action(store *s, ida_ctx *c, const char *run_id, int position, const char *status, int64_t started_at,
-                               int64_t finished_at, const char *error)
+ida_kind store_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const store_workflow_news *news)
 {
-    db_result r;
-    ida_kind kind =
-        store_write(s, c, STMT_workflow_action_set,
-                    DB_ARGS(DB_T(run_id), DB_I(position), DB_T(status), DB_I(started_at), DB_I(finished_at), DB_T(error)), &r);
-    return kind || r.changes ? kind : ida_fail(c, IDA_NOT_FOUND, "The workflow run %s has no action %d.", run_id, position);
+    telling t = {.task = task, .news = news};
+    return store_transaction(s, c, tell, &t);
 }
 
-ida_kind store_workflow_run_end(store *s, ida_ctx *c, const char *run_id, const char *status)
+static ida_kind cancelled(store *s, ida_ctx *c, void *baton)
 {
-    db_result r;
-    ida_kind kind = store_write(s, c, STMT_workflow_run_end, DB_ARGS(DB_T(run_id), DB_T(status), DB_I(ida_now(c->env))), &r);
-    return kind || r.changes ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no workflow run %s.", run_id);
+    const char *task_id = baton;
+    ida_kind kind = store_write(s, c, STMT_workflow_actions_cancel, DB_ARGS(DB_T(task_id)), NULL);
+    return kind ? kind : store_write(s, c, STMT_workflow_runs_cancel, DB_ARGS(DB_T(task_id), DB_I(ida_now(c->env))), NULL);
+}
+
+ida_kind store_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
+{
+    return store_transaction(s, c, cancelled, (void *)(uintptr_t)task_id);
+}
+
+ida_kind store_workflow_retry(store *s, ida_ctx *c, const char *task_id)
+{
+    return store_write(s, c, STMT_workflow_steps_again, DB_ARGS(DB_T(task_id)), NULL);
 }

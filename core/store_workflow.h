@@ -1,26 +1,28 @@
-/* Workflow runs as history (design 6 "Runs"). Main file. */
+/* Workflow runs as history (design 6 "Runs"): one row a workflow and task, by the workflow's name, with its actions. Main file. */
 #ifndef IDA_STORE_WORKFLOW_H
 #define IDA_STORE_WORKFLOW_H
 
 #include "core/store.h"
 #include "core/task.h"
 
-typedef struct ida_workflow {
-    const char *name;
-    const char *trigger;
-    int active;
-    const char *actions; /* JSON array text */
-    int position;
-} ida_workflow;
+/* How an action stands, and its run with it. */
+typedef struct store_workflow_news {
+    ida_action_name action;
+    const char *status;     /* pending waiting done already skipped failed unknown */
+    int64_t started_at, finished_at; /* 0: as it was; not yet */
+    const char *error;      /* why it failed, waits or was skipped; else NULL */
+    const char *run_status; /* running done doneWithWarnings failed */
+    int run_ended;
+} store_workflow_news;
 
-/* Active workflows of a tenant with this trigger in document order. */
-ida_kind store_workflow_active(store *s, ida_ctx *c, const char *tenant, const char *trigger, const ida_workflow **rows,
-                               int *count);
+/* Begins the run at the first news of it: its actions are those of the task's steps, `pending`. Not fenced: belongs into the
+ * transaction of a fenced write of core/store_queue.h. */
+ida_kind store_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const store_workflow_news *news);
 
-/* Begins (or finds) the run of a workflow for a task; *run_id. Actions of `workflow` are inserted as "pending". */
-ida_kind store_workflow_run_begin(store *s, ida_ctx *c, const ida_task *task, const ida_workflow *workflow, const char **run_id);
-ida_kind store_workflow_action(store *s, ida_ctx *c, const char *run_id, int position, const char *status, int64_t started_at,
-                               int64_t finished_at, const char *error);
-ida_kind store_workflow_run_end(store *s, ida_ctx *c, const char *run_id, const char *status);
+/* The task was cancelled between two tries: what has not ended never will. */
+ida_kind store_workflow_cancelled(store *s, ida_ctx *c, const char *task_id);
+
+/* Before a failed task is tried again: actions that failed or were skipped are to be carried out, not those that are done. */
+ida_kind store_workflow_retry(store *s, ida_ctx *c, const char *task_id);
 
 #endif

@@ -1,7 +1,9 @@
 /* Owns the words of tasks and their public form. Must not know where tasks are kept. */
 #include "core/task.h"
 
+#include <apr_strings.h>
 #include <apr_tables.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -152,4 +154,19 @@ const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida
     }
     *(const char **)apr_array_push(names) = NULL;
     return (const char **)names->elts;
+}
+
+int ida_task_action_name(apr_pool_t *pool, const char *step, ida_action_name *name)
+{
+    const char *blank = strrchr(step, ' '), *slash = blank;
+    while (slash && slash > step && slash[-1] >= '0' && slash[-1] <= '9') {
+        slash--;
+    }
+    if (!slash || slash == blank || blank - slash > 9 || slash < step + 2 || slash[-1] != '/') {
+        return 0;
+    }
+    name->workflow = apr_pstrmemdup(pool, step, (apr_size_t)(slash - 1 - step));
+    name->position = atoi(slash);
+    name->type = blank + 1;
+    return 1;
 }

@@ -71,4 +71,13 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task);
  * matching trigger as "<workflow>/<position> <type>", and `verify` last for an offboarding. NULL-terminated, in pool. */
 const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type);
 
+/* The parts of an action's step name. */
+typedef struct ida_action_name {
+    const char *workflow, *type;
+    int position; /* in the workflow, from 1 */
+} ida_action_name;
+
+/* 0 when the step is no action. Names of workflows may hold blanks and slashes, types cannot. */
+int ida_task_action_name(apr_pool_t *pool, const char *step, ida_action_name *name);
+
 #endif

@@ -44,7 +44,7 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
 /* Opens every secret file the document names: absolute path, readable, not readable by others. Refusal names member and file. */
 ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
 
-/* HMAC-SHA256 in hex over company ID, `directories` and every webhook action. */
+/* HMAC-SHA256 in hex over company ID, `directories` and `workflows`. */
 char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant);
 /* 1 when the seal is right (constant time). */
 int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, const char *seal);

@@ -1,4 +1,4 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and webhooks, the seal's key, and
+/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and workflows, the seal's key, and
  * the files that hold secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
@@ -17,25 +17,14 @@
 
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
 
-/* What the seal covers, in one order: whoever changes where the directory's secrets or the webhooks go breaks it. */
+/* What the seal covers, in one order: whoever changes where the directory's secrets, initial passwords or webhooks go, or what the
+ * worker does by itself, breaks it. */
 static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant)
 {
-    json_t *hooks = json_array();
-    const json_t *workflow, *action;
-    size_t w, a;
-    json_array_foreach(json_object_get(tenant->document, "workflows"), w, workflow) {
-        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
-            const char *type = ida_json_string(action, "type");
-            if (type && strcmp(type, "callWebhook") == 0) {
-                json_array_append_new(hooks,
-                                      json_pack("{s:O?,s:O}", "workflow", json_object_get(workflow, "name"), "action", action));
-            }
-        }
-    }
     json_t *all = json_object();
     ida_json_put(all, "companyId", tenant->id);
     json_object_set(all, "directories", json_object_get(tenant->document, "directories"));
-    json_object_set_new(all, "webhooks", hooks);
+    json_object_set(all, "workflows", json_object_get(tenant->document, "workflows"));
     char *text = ida_json_sorted(pool, all);
     json_decref(all);
     return text;

