@@ -150,6 +150,7 @@ static const member webhook_action[] = {
     ACTION_COMMON,
     {"url", STRING, REQUIRED, NULL, ida_rule_webhook_url, 0, 2048, NULL},
     {"secretFile", STRING, REQUIRED | SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
+    {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"allowPrivate", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL},
 };
 

@@ -11,6 +11,7 @@
 
 #include "core/store.h"
 #include "core/text.h"
+#include "worker/mail.h"
 
 #define LINE_MAX_BYTES 4096
 
@@ -66,8 +67,23 @@ static const char *set_level(worker_config *config, size_t offset, const char *v
 
 static const char *set_smtp(worker_config *config, size_t offset, const char *value)
 {
-    return strncmp(value, "smtp://", 7) == 0 || strncmp(value, "smtps://", 8) == 0 ? set_text(config, offset, value)
-                                                                                   : "must begin with smtp:// or smtps://";
+    const char *host = strncmp(value, "smtp://", 7) == 0 ? value + 7 : strncmp(value, "smtps://", 8) == 0 ? value + 8 : NULL;
+    if (!host) {
+        return "must begin with smtp:// or smtps://";
+    }
+    if (strchr(host, '@')) {
+        return "must not hold a user name or password: smtp_user and smtp_password_file are for them";
+    }
+    return host[0] && host[0] != '/' && !strpbrk(host, " ?#") ? set_text(config, offset, value) : "must name a host";
+}
+
+static const char *set_sender(worker_config *config, size_t offset, const char *value)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    const char *fault = mail_sender_fault(scratch, value);
+    apr_pool_destroy(scratch);
+    return fault ? fault : set_text(config, offset, value);
 }
 
 static const struct member {
@@ -81,7 +97,10 @@ static const struct member {
     {"threads", set_threads, offsetof(worker_config, threads)},
     {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout)},
     {"smtp_url", set_smtp, offsetof(worker_config, smtp_url)},
-    {"smtp_from", set_text, offsetof(worker_config, smtp_from)},
+    {"smtp_from", set_sender, offsetof(worker_config, smtp_from)},
+    {"smtp_user", set_text, offsetof(worker_config, smtp_user)},
+    {"smtp_password_file", set_path, offsetof(worker_config, smtp_password_file)},
+    {"smtp_ca_file", set_path, offsetof(worker_config, smtp_ca_file)},
     {"log_level", set_level, offsetof(worker_config, log_level)},
 };
 

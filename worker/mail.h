@@ -1,0 +1,35 @@
+/* One mail by SMTP: composed, encrypted on its way, judged by what the server said. */
+#ifndef WORKER_MAIL_H
+#define WORKER_MAIL_H
+
+#include "worker/config.h"
+
+typedef struct mail_message {
+    const char *to;            /* one address, mail_address_fault */
+    const char *subject, *body; /* UTF-8; control characters are blanks in the subject, all but line ends in the body */
+    const char *secret;        /* appended as a paragraph of its own; NULL: none. Nothing keeps it */
+    const char *id;            /* left part of the Message-ID: the same for every try, so that a mail sent twice can be told */
+    int64_t at_ms;             /* Date */
+} mail_message;
+
+typedef enum mail_outcome {
+    MAIL_SENT,    /* the server has taken it over */
+    MAIL_REFUSED, /* for good: recipient, sender, credentials, settings */
+    MAIL_LATER,   /* not taken: unreachable, busy, encryption failed */
+    MAIL_LOST     /* sent, but whether it was taken is not known */
+} mail_outcome;
+
+/* Within MAIL_MS in all. *detail is for people, in `pool`. */
+#define MAIL_MS 18000
+mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail);
+
+/* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
+const char *mail_address_fault(const char *address);
+
+/* The same for smtp_from, which may be "Name <address>". */
+const char *mail_sender_fault(apr_pool_t *pool, const char *from);
+
+/* The message as it is sent, in memory of secret_map (`*room` bytes, `*len` used); NULL: no memory. For mail_send and tests. */
+char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len, size_t *room);
+
+#endif
