@@ -156,7 +156,9 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (task->type == IDA_USER_CREATE && !store_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
-    kind = kind ? kind : store_workflow_retry(s, c, task->id);
+    if (!kind && task->type != IDA_ACCESS_GRANT && task->type != IDA_ACCESS_REVOKE) {
+        kind = store_workflow_retry(s, c, task->id);
+    }
     return kind ? kind : requeue(s, c, task, 0);
 }
 

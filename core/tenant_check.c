@@ -471,7 +471,8 @@ static int has_template(const json_t *document, const char *name)
     return 0;
 }
 
-static void check_template_names(check *k, const json_t *document)
+/* What names something else of the document, or goes against what the trigger is about. */
+static void check_actions(check *k, const json_t *document)
 {
     const json_t *workflow, *action;
     size_t w, a;
@@ -481,6 +482,9 @@ static void check_template_names(check *k, const json_t *document)
             if (name && !has_template(document, name)) {
                 fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
                       "is not the name of a role template");
+            } else if (name && strcmp(text_of(workflow, "trigger", ""), "userDelete") == 0) {
+                fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                      "cannot be used with the trigger userDelete, which ends what role templates grant");
             }
         }
     }
@@ -518,7 +522,7 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int look_outside)
     } else if (create_in && ida_directory_parse(create_in) >= 0 && !json_object_get(directories, create_in)) {
         fault(&k, "createUsersIn", "names a directory that is not configured");
     }
-    check_template_names(&k, document);
+    check_actions(&k, document);
 }
 
 static void fill(json_t *object, const shape *s)

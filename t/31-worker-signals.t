@@ -21,7 +21,7 @@ sub options {
     like($worker->run('--version')->{out}, qr/^idadmin-worker \d+\.\d+/, '--version');
     my $help = $worker->run('--help');
     is($help->{exit}, 0, '--help');
-    like($help->{out}, qr/--$_\b/, "--help tells of --$_") for qw(config once check store spool seal-key threads stop-timeout smtp-url smtp-from log-level version);
+    like($help->{out}, qr/--$_\b/, "--help tells of --$_") for qw(config once check store spool seal-key threads stop-timeout smtp-url smtp-from smtp-user smtp-password-file smtp-ca-file log-level version);
     for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/], ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],
         ['--stop-timeout=9h', 1, qr/stop_timeout: must be/], ['--store=mysql:x', 1, qr/store/], ['--config=/nonexistent', 1, qr/No such file/]) {
         my $result = $worker->run($case->[0]);
@@ -185,30 +185,6 @@ sub seal {
     $worker->stop;
 }
 
-# Actions of workflows are recorded, each as what it is: not carried out.
-sub workflow_actions {
-    $stack->apply_tenant($stack->tenant_document(workflows => [
-        { name => 'Joiner', trigger => 'userCreate', active => JSON::PP::true(), actions => [{ type => 'addToGroup', group => 'All staff' }, { type => 'removeLicenses' }] },
-        { name => 'Leaver', trigger => 'userDelete', active => JSON::PP::true(), actions => [{ type => 'removeLicenses' }] }]));
-    my $worker = $stack->new_worker;
-    ok(wait_until(5, sub {
-        my $id = queue('Probe', date => '2031-01-01');
-        my $steps = $stack->task($id)->{steps};
-        $stack->ctl_ok('task', 'cancel', 'nordic', $id);
-        return @$steps == 5;
-    }), 'a changed document holds within 5 s');
-    my $task = $stack->wait_task(queue("Flow"));
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped', 'Joiner/1 addToGroup' => 'skipped', 'Joiner/2 removeLicenses' => 'skipped' }, 'joiner');
-    like($task->{steps}[3]{detail}, qr/not carried out by this version/, 'with the reason');
-    is(scalar(grep { /flow\.signal/ } $stack->slapd->members('All staff')), 0, 'and the directory is as it was');
-    my $left = $stack->delete('/v1/api/user', { userPrincipalName => "flow.signal\@$domain", time => '00:00' })->{json}{data}{taskId};
-    $task = $stack->wait_task($left);
-    is_deeply(outcomes($task), { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'already', 'Leaver/1 removeLicenses' => 'skipped', verify => 'done' }, 'leaver');
-    $left = $stack->delete('/v1/api/user', { userPrincipalName => "flow.signal\@$domain", time => '00:00' })->{json}{data}{taskId};
-    is_deeply([@{ outcomes($stack->wait_task($left)) }{qw(disableAccount revokeMemberships)}], ['already', 'already'], 'a second offboarding says already');
-    $worker->stop;
-}
-
 # A manager who is still to be created: the step waits for the task that makes them.
 sub manager_to_come {
     my $worker = $stack->new_worker;
@@ -234,7 +210,6 @@ for_each_engine {
     check();
     reads_its_configuration_again();
     seal();
-    workflow_actions();
     manager_to_come();
     ends_between_steps();
     zone_rules_change();

@@ -216,7 +216,7 @@ static size_t hear(char *bytes, size_t size, size_t count, void *baton)
     if (code && code != 221 && s->code < 400) {
         s->code = code;
         s->data |= code == 354;
-        s->reply = ida_clean(s->pool, bytes, len, 300);
+        s->reply = ida_present(s->pool, ida_clean(s->pool, bytes, len, 300));
     }
     return len;
 }

@@ -12,6 +12,7 @@
 #include "core/store_task.h"
 #include "core/text.h"
 #include "worker/access.h"
+#include "worker/actions.h"
 #include "worker/health.h"
 #include "worker/holds.h"
 
@@ -151,7 +152,7 @@ step_end run_cache(run *r, cache_write write, void *baton)
 
 /* --- directory calls --- */
 
-static step_end may_call(run *r)
+step_end run_may_call(run *r)
 {
     worker *w = r->r->w;
     /* A step in hand goes on while a whole call still fits into the time the process has left. */
@@ -236,7 +237,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
     int anew = 0; /* the repetition is on a new connection */
     r->lag_since = 0;
     for (int try = 1;; try++) {
-        step_end end = may_call(r);
+        step_end end = run_may_call(r);
         if (end != STEP_ON) {
             return end;
         }
@@ -307,13 +308,27 @@ static ida_kind write_step(run *r, ida_ctx *c, void *baton)
                             run_audit(r, c, "task.step", outcome, r->step.detail));
 }
 
+/* A step and, when it is an action, what its workflow's run says of it: one word in one transaction. */
+static ida_kind write_told(store *s, ida_ctx *c, void *baton)
+{
+    run *r = baton;
+    ida_kind kind = write_step(r, c, NULL);
+    return kind || !r->action ? kind : action_told(r, s, c);
+}
+
+static ida_kind write_record(run *r, ida_ctx *c, void *baton)
+{
+    (void)baton;
+    return store_transaction(r->r->main, c, write_told, r);
+}
+
 static step_end record_step(run *r)
 {
     r->step.at = ida_now(&r->r->w->env);
     if (!r->step.position) {
         return STEP_ON; /* before the first step there is no row to write to */
     }
-    return r->recorded ? STEP_ON : run_store(r, write_step, NULL);
+    return r->recorded ? STEP_ON : run_store(r, write_record, NULL);
 }
 
 typedef struct ending {
@@ -333,15 +348,30 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
         run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
 }
 
+typedef struct waiting {
+    run *r;
+    const ending *end;
+} waiting;
+
+static ida_kind wait_in(store *s, ida_ctx *c, void *baton)
+{
+    const waiting *w = baton;
+    run *r = w->r;
+    const ending *end = w->end;
+    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
+    ida_kind kind = store_queue_again(s, c, r->task, end->next_at, end->error, end->counts, record);
+    return kind || !r->action ? kind : action_waits(r, s, c, end->error);
+}
+
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
 {
-    const ending *end = baton;
-    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
-    return store_queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
+    waiting w = {r, baton};
+    return store_transaction(r->r->main, c, wait_in, &w);
 }
 
 static void finish(run *r, ida_task_state state, const char *error)
 {
+    actions_sum_up(r);
     ending end = {.state = state, .error = error};
     r->step.name = NULL; /* the record is the task's */
     lease_closes(r->r->w, r->lease);
@@ -369,16 +399,22 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
             reason ? reason : "the worker stops");
 }
 
+int run_last_try(const run *r)
+{
+    return r->task->attempts - r->tries_before + 1 >= TRIES_MAX;
+}
+
 /* A try that counted. The last one ends the task: `attention` when the step may have happened. */
 static void try_again(run *r, step_end why)
 {
-    int64_t tries = r->task->attempts + 1;
+    int64_t tries = r->task->attempts - r->tries_before + 1;
     const char *reason = r->step.detail ? r->step.detail : "The step could not be carried out.";
     if (why == STEP_UNSURE && record_step(r) != STEP_ON) {
         return;
     }
-    if (tries < TRIES_MAX) {
-        again(r, backoff_ms(r->task->attempts, random_number(r->r->w)), reason, 1);
+    if (!run_last_try(r)) {
+        int64_t wait = backoff_ms(tries - 1, random_number(r->r->w));
+        again(r, wait > r->retry_after ? wait : r->retry_after, reason, 1);
         return;
     }
     reason = ida_printf(r->pool, "%s: given up after %lld tries: %s", r->step.name, (long long)tries, reason);
@@ -421,9 +457,9 @@ static void stop(run *r, step_end end)
     }
 }
 
-static int settled(const ida_step *step)
+static int settled(const run *r, const ida_step *step)
 {
-    return step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY || step->outcome == IDA_STEP_SKIPPED;
+    return (step->outcome != IDA_STEP_NONE && action_ended(r, step->name)) || step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY || step->outcome == IDA_STEP_SKIPPED;
 }
 
 static step_end run_step(run *r, ida_step *step)
@@ -431,6 +467,9 @@ static step_end run_step(run *r, ida_step *step)
     step_function function = function_of(r->task, step);
     r->step = (ida_step){.position = step->position, .name = step->name};
     r->recorded = 0;
+    r->retry_after = 0;
+    r->action = NULL;
+    r->begun_at = ida_now(&r->r->w->env);
     if (!function) {
         step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.", step->name);
         return STEP_FAILED;
@@ -448,7 +487,7 @@ static void run_steps(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
         ida_step *step = &r->task->steps[i];
-        if (settled(step)) {
+        if (settled(r, step)) {
             continue;
         }
         step_end end = worker_stopping(r->r->w) ? STEP_YIELD : run_step(r, step);
@@ -457,7 +496,8 @@ static void run_steps(run *r)
             return;
         }
     }
-    finish(r, r->failure ? IDA_FAILED : IDA_DONE, r->failure);
+    actions_sum_up(r);
+    finish(r, !r->failure ? IDA_DONE : r->failure_unknown ? IDA_ATTENTION : IDA_FAILED, r->failure);
 }
 
 static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void))
@@ -485,6 +525,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
     r.known = known_now(&r);
+    actions_begin(&r);
     r.step.name = "start";
     if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
         stop(&r, run_fails(&r, &e));

@@ -29,6 +29,8 @@ typedef enum step_end {
     STEP_LOST     /* lease or store lost: nothing more may be done or written */
 } step_end;
 
+struct workflow_action;
+
 typedef struct run {
     runner *r;
     ida_ctx *c;
@@ -41,9 +43,14 @@ typedef struct run {
     health_known known;          /* of the directory when the run began, or since it answered; if it was held, or the watch held it,
                                     the first answer clears it */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
+    int failure_unknown;         /* nobody knows whether that step took effect: the task ends `attention` */
+    int64_t tries_before;        /* tries used up before the workflow's action in hand: it counts from there */
     /* of the step in hand */
     ida_step step;
     int recorded;                /* the step wrote its own record, together with what had to be in the same transaction */
+    int64_t retry_after;         /* ms: a step that ends with STEP_LATER is not to be tried sooner */
+    const struct workflow_action *action; /* the workflow's action that it is; NULL: none */
+    int64_t begun_at;            /* ms UTC */
 } run;
 
 /* Runs `task` (claimed or taken over just after `claimed_at`, monotonic ms) to its next state. */
@@ -57,6 +64,10 @@ step_function step_find(const char *name);
 
 /* Sets outcome and detail of the step in hand; returns STEP_ON. */
 step_end step_says(run *r, ida_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Before anything leaves for the outside: STEP_ON while more of the lease is left than a call may take, and the worker is not to
+ * stop; else how the step must end. */
+step_end run_may_call(run *r);
 
 /* One directory call: lease checked, time watched, repeated once on a new connection where that is worth its time. `call` gets
  * the open session's parts. STEP_ON: e->class tells the answer, be it good or bad; else how the step must end. */
@@ -72,6 +83,9 @@ int64_t run_made_lately(run *r, const char *upn);
 int64_t run_last_write(const run *r);
 /* Ends a step whose object, written at `since`, is not visible yet: STEP_LAG, after the directory's lag_ms STEP_LATER. */
 step_end run_lags(run *r, int64_t since, const char *message);
+
+/* 1 when the try in hand is the last one that counts. */
+int run_last_try(const run *r);
 
 /* Ends of a store write of the run: STEP_ON, or STEP_LOST. Repeated while the store is away and the lease lasts. */
 typedef ida_kind (*run_write)(run *r, ida_ctx *c, void *baton);
@@ -95,7 +109,6 @@ step_end step_revoke_memberships(run *r);
 step_end step_verify(run *r);
 
 /* steps_common.c */
-step_end step_workflow_action(run *r);
 /* Directory and cache say that the person is gone: write-through and `already`. */
 step_end step_absent(run *r);
 /* Write-through into the cache after the directory answered. */

@@ -2,12 +2,6 @@
 #include "core/store_sync.h"
 #include "worker/run.h"
 
-step_end step_workflow_action(run *r)
-{
-    return step_says(r, IDA_STEP_SKIPPED,
-                     "Workflow actions are not carried out by this version; the action was recorded and nothing was changed.");
-}
-
 static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
 {
     (void)baton;

@@ -6,6 +6,7 @@
 
 #include "core/store_task_rehire.h"
 #include "core/store_user.h"
+#include "worker/actions.h"
 #include "worker/holds.h"
 #include "worker/run.h"
 
@@ -143,7 +144,7 @@ typedef struct groups_call {
 } groups_call;
 
 typedef struct sweep {
-    apr_array_header_t *removed, *kept, *refused; /* names, with the reason for the last two */
+    apr_array_header_t *removed, *granted, *kept, *refused; /* names, with the reason for the last two */
     int gone;
 } sweep;
 
@@ -231,12 +232,22 @@ static step_end keep_snapshot(run *r, const groups_call *call)
     return call->count ? run_store(r, write_snapshot, &s) : STEP_ON;
 }
 
+/* Groups that an action of this offboarding put the person into are meant to stay. */
+static int granted_by_action(run *r, sweep *s, const directory_membership *row)
+{
+    if (!action_granted(r, row->group_id)) {
+        return 0;
+    }
+    note(s->granted, row->group_name);
+    return 1;
+}
+
 /* Reads the memberships and removes what can be removed. `keep`: what is found is what the person had. */
 static step_end sweep_groups(run *r, sweep *s, int keep)
 {
     groups_call call = {0};
     directory_error e;
-    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)), 0};
     cached_groups(r, &call);
     step_end end = run_call(r, call_groups, &call, &e);
@@ -252,6 +263,9 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
     }
     end = keep ? keep_snapshot(r, &call) : STEP_ON;
     for (int i = 0; i < call.count && end == STEP_ON; i++) {
+        if (granted_by_action(r, s, &call.rows[i])) {
+            continue;
+        }
         if (call.rows[i].retained) {
             note(s->kept, ida_printf(r->pool, "%s (%s)", call.rows[i].group_name, call.rows[i].retained));
         } else {
@@ -360,8 +374,11 @@ step_end step_verify(run *r)
             const char *kept =
                 s.kept->nelts
                     ? apr_pstrcat(r->pool, "disabled; memberships that cannot be revoked: ", listed(r->pool, s.kept), NULL)
-                    : "disabled, member of no group";
-            return step_says(r, IDA_STEP_DONE, "%s%s", kept, restored ? restored : "");
+                    : s.granted->nelts ? "disabled"
+                                       : "disabled, member of no group";
+            const char *granted =
+                s.granted->nelts ? apr_pstrcat(r->pool, "; member of what a workflow added it to: ", listed(r->pool, s.granted), NULL) : "";
+            return step_says(r, IDA_STEP_DONE, "%s%s%s", kept, granted, restored ? restored : "");
         }
         restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s", restored ? restored : "",
                               enabled ? "enabled" : "", enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));

@@ -6,6 +6,7 @@
 
 #include "worker/holds.h"
 #include "worker/password.h"
+#include "worker/actions.h"
 #include "worker/run.h"
 
 static int within(int64_t value, int64_t low, int64_t high)

@@ -1,0 +1,108 @@
+package Idadmin::Test::Webhook;
+# A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call: /ok, /status/N, /busy/K/N (status N the
+# first K times, with Retry-After 1), /redirect (302 to /ok), /drop (no answer, the first time), /big (an endless answer), /hang.
+use strict;
+use warnings;
+use Digest::SHA ();
+use Idadmin::Test ();
+use Idadmin::Test::Tls ();
+use IO::Select ();
+use IO::Socket::INET ();
+use JSON::PP ();
+use MIME::Base64 ();
+use POSIX ();
+
+sub new {
+    my ($class) = @_;
+    my $base = Idadmin::Test::tempdir() . '/webhook' . ++our $count;
+    mkdir $base or die "$base: $!\n";
+    my $key  = join '', map { chr rand 256 } 1 .. 32;
+    my $self = bless { base => $base, key => $key, port => Idadmin::Test::free_port(), tls_port => Idadmin::Test::free_port() }, $class;
+    $self->{secret} = Idadmin::Test::secret_file("$base/secret", 'whsec_' . MIME::Base64::encode_base64($key, '') . "\n");
+    for my $port ('port', 'tls_port') {
+        my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $self->{$port}, Proto => 'tcp', Listen => 64, ReuseAddr => 1) or die "webhook: $!\n";
+        my $pid = fork // die "fork: $!\n";
+        if (!$pid) {
+            $SIG{TERM} = 'DEFAULT';
+            $SIG{PIPE} = 'IGNORE';
+            eval { _serve($listen, $port eq 'tls_port', "$base/journal") };
+            print STDERR "webhook: $@" if $@;
+            POSIX::_exit(0);
+        }
+        $Idadmin::Test::daemons{$pid} = { name => 'webhook', signal => 'KILL' };
+    }
+    return $self;
+}
+
+sub secret { return $_[0]{secret} }
+sub url     { my ($self, $path) = @_; return "http://127.0.0.1:$self->{port}$path" }
+sub tls_url { my ($self, $path) = @_; return "https://127.0.0.1:$self->{tls_port}$path" }
+
+# Calls of a path (or all), oldest first: path, headers { lower-case }, body, json, signed: 1 when the signature is right by this side's reckoning.
+sub calls {
+    my ($self, $path) = @_;
+    return () if !-e "$self->{base}/journal";
+    return map { { %$_, json => Idadmin::Test::json_data($_->{body}), signed => $self->_signed($_) } }
+        grep { !defined $path || $_->{path} eq $path } map { JSON::PP::decode_json($_) } split /\n/, Idadmin::Test::slurp("$self->{base}/journal");
+}
+
+# As the specification of Standard Webhooks tells receivers to.
+sub _signed {
+    my ($self, $call) = @_;
+    my ($id, $at, $signatures) = @{ $call->{headers} }{qw(webhook-id webhook-timestamp webhook-signature)};
+    return 0 if abs(time - $at) > 300;
+    my $expected = MIME::Base64::encode_base64(Digest::SHA::hmac_sha256("$id.$at.$call->{body}", $self->{key}), '');
+    return scalar grep { $_ eq "v1,$expected" } split / /, $signatures;
+}
+
+# -- the server ------------------------------------------------------------------------------------------------------
+
+sub _serve {
+    my ($listen, $tls, $journal) = @_;
+    my %seen;
+    while (my $socket = $listen->accept) {
+        if ($tls) {
+            require IO::Socket::SSL;
+            my $files = Idadmin::Test::Tls::files();
+            $socket = IO::Socket::SSL->start_SSL($socket, SSL_server => 1, SSL_cert_file => $files->{cert}, SSL_key_file => $files->{key}) or next;
+        }
+        my $text = '';
+        while ($text !~ /\r\n\r\n/) {
+            sysread $socket, $text, 65536, length $text or last;
+        }
+        my ($head, $body) = split /\r\n\r\n/, $text, 2;
+        next if !defined $body;
+        my %headers = map { /^([^:]+):\s*(.*)$/ ? (lc $1 => $2) : () } split /\r\n/, $head;
+        while (length $body < $headers{'content-length'}) {
+            sysread $socket, $body, 65536, length $body or last;
+        }
+        my ($path) = $head =~ /^POST (\S+)/ or next;
+        open my $out, '>>', $journal or die "$journal: $!\n";
+        $out->autoflush(1);
+        print {$out} JSON::PP->new->ascii->encode({ path => $path, headers => \%headers, body => $body }), "\n";
+        close $out;
+        _answer($socket, $path, $seen{$path}++);
+        close $socket;
+    }
+}
+
+sub _answer {
+    my ($socket, $path, $before) = @_;
+    my ($status, $more) = (200, '');
+    $status = $1 if $path =~ m{^/status/(\d+)};
+    ($status, $more) = ($2, "Retry-After: 1\r\n") if $path =~ m{^/busy/(\d+)/(\d+)} && $before < $1;
+    ($status, $more) = (302, "Location: /ok\r\n") if $path eq '/redirect';
+    return if $path =~ m{^/drop} && !$before;
+    if ($path eq '/hang') {
+        sysread $socket, my $byte, 1;
+        return;
+    }
+    if ($path eq '/big') {
+        syswrite $socket, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n";
+        1 while syswrite $socket, 'x' x 65536;
+        return;
+    }
+    syswrite $socket, "HTTP/1.1 $status Status\r\n${more}Content-Length: 2\r\nConnection: close\r\n\r\nok";
+}
+
+1;

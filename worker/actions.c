@@ -1,0 +1,292 @@
+/* Owns what all actions of workflows share: which action a step is, what its failure means for the rest, what its workflow's run
+ * says. Knows no single action's meaning. */
+#include "worker/actions.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_workflow.h"
+#include "core/text.h"
+#include "worker/holds.h"
+
+/* Members of the task's progress: actions that ended badly, by step, with the text of the task's failure or `true` when the run
+ * goes on; groups that actions made the person a member of, by ID; tries used up before the present action. */
+#define ENDED "actionsEnded"
+#define GRANTED "actionsGranted"
+#define TRIES_BEFORE "triesBefore"
+
+static const struct {
+    const char *type;
+    action_function function;
+} actions[] = {
+    {"addToGroup", action_add_to_group},
+    {"removeFromGroup", action_remove_from_group},
+    {"assignRoleTemplate", action_assign_template},
+    {"unassignRoleTemplates", action_unassign_templates},
+    {"removeLicenses", action_remove_licenses},
+    {"setAttribute", action_set_attribute},
+    {"moveTo", action_move},
+    {"transferReports", action_transfer_reports},
+    {"sendEmail", action_mail},
+    {"sendInitialPassword", action_password},
+    {"callWebhook", action_webhook},
+};
+
+static action_function function_of(const char *type)
+{
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(actions[i].type, type) == 0) {
+            return actions[i].function;
+        }
+    }
+    return NULL;
+}
+
+/* --- which one it is --- */
+
+static const json_t *workflow_named(const run *r, const char *name)
+{
+    const json_t *workflow;
+    size_t i;
+    json_array_foreach(json_object_get(r->session->tenant->document, "workflows"), i, workflow) {
+        const char *is = ida_json_string(workflow, "name");
+        if (is && strcmp(is, name) == 0) {
+            return workflow;
+        }
+    }
+    return NULL;
+}
+
+/* The document may have changed since the task was queued: an action that is not what the step names is not carried out. */
+static const char *find(const run *r, workflow_action *a)
+{
+    const json_t *workflow = workflow_named(r, a->name.workflow);
+    const json_t *settings = json_array_get(json_object_get(workflow, "actions"), (size_t)a->name.position - 1);
+    const char *type = ida_json_string(settings, "type"), *trigger = ida_json_string(workflow, "trigger");
+    if (!workflow) {
+        return "the tenant has no workflow of this name any more";
+    }
+    if (json_is_false(json_object_get(workflow, "active"))) {
+        return "the workflow is not active any more";
+    }
+    if (!type || strcmp(type, a->name.type) != 0 || !trigger || strcmp(trigger, ida_task_type_text(r->task->type)) != 0) {
+        return "the workflow was changed since the task was queued";
+    }
+    a->settings = settings;
+    a->go_on = json_is_true(json_object_get(settings, "continueOnError"));
+    return NULL;
+}
+
+static const json_t *ended(const run *r, const char *step)
+{
+    return json_object_get(json_object_get(r->progress, ENDED), step);
+}
+
+int action_ended(const run *r, const char *step)
+{
+    return ended(r, step) != NULL;
+}
+
+static int is_bad(const ida_step *step)
+{
+    return step->outcome == IDA_STEP_FAILED || step->outcome == IDA_STEP_UNKNOWN;
+}
+
+/* The action of the same workflow whose failure ended it, or NULL. */
+static const char *blocker(run *r, const ida_action_name *name)
+{
+    for (int i = 0; i < r->task->step_count; i++) {
+        const ida_step *step = &r->task->steps[i];
+        ida_action_name other;
+        if (step->position < r->step.position && is_bad(step) && json_is_string(ended(r, step->name)) &&
+            ida_task_action_name(r->pool, step->name, &other) && strcmp(other.workflow, name->workflow) == 0) {
+            return step->name;
+        }
+    }
+    return NULL;
+}
+
+/* --- how it ends --- */
+
+static json_t *member(json_t *object, const char *name)
+{
+    if (!json_object_get(object, name)) {
+        json_object_set_new(object, name, json_object());
+    }
+    return json_object_get(object, name);
+}
+
+static step_end give_up(run *r, const workflow_action *a, ida_outcome outcome)
+{
+    const char *detail = r->step.detail ? r->step.detail : "it could not be carried out";
+    r->step.outcome = outcome;
+    r->step.detail = detail;
+    json_object_set_new(member(r->progress, ENDED), r->step.name,
+                        a->go_on ? json_true() : json_string(ida_printf(r->pool, "%s: %s", r->step.name, detail)));
+    return STEP_ON;
+}
+
+/* Tries count for one action at a time: a slow receiver does not use up those of the next. */
+static void count_anew(run *r)
+{
+    if (r->tries_before != r->task->attempts) {
+        r->tries_before = r->task->attempts;
+        json_object_set_new(r->progress, TRIES_BEFORE, json_integer(r->tries_before));
+    }
+}
+
+static step_end conclude(run *r, const workflow_action *a, step_end end)
+{
+    if (end == STEP_FAILED || (end == STEP_ON && r->step.outcome == IDA_STEP_FAILED)) {
+        return give_up(r, a, IDA_STEP_FAILED);
+    }
+    if ((end == STEP_LATER || end == STEP_UNSURE) && run_last_try(r)) {
+        r->step.detail = ida_printf(r->pool, "given up after %d tries: %s", TRIES_MAX,
+                                    r->step.detail ? r->step.detail : "it could not be carried out");
+        count_anew(r);
+        return give_up(r, a, end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED);
+    }
+    if (end == STEP_ON) {
+        count_anew(r);
+    }
+    return end;
+}
+
+step_end step_workflow_action(run *r)
+{
+    workflow_action *a = apr_pcalloc(r->pool, sizeof *a);
+    if (!ida_task_action_name(r->pool, r->step.name, &a->name)) {
+        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.", r->step.name);
+        return STEP_FAILED;
+    }
+    r->action = a;
+    const char *failed = blocker(r, &a->name), *changed = failed ? NULL : find(r, a);
+    if (failed) {
+        return step_says(r, IDA_STEP_SKIPPED, "not carried out, because %s failed", failed);
+    }
+    if (changed) {
+        return step_says(r, IDA_STEP_SKIPPED, "not carried out: %s", changed);
+    }
+    action_function function = function_of(a->name.type);
+    if (!function) {
+        return conclude(r, a, action_fails(r, "This version of idadmin-worker does not know actions of the type %s.", a->name.type));
+    }
+    return conclude(r, a, function(r, a));
+}
+
+/* A retry that people asked for begins these anew: what was said of their failure holds no more. */
+static void forget_warnings(run *r, const char *step)
+{
+    const char *prefix = apr_pstrcat(r->pool, step, ": ", NULL);
+    for (size_t i = json_array_size(r->warnings); i-- > 0;) {
+        const char *text = json_string_value(json_array_get(r->warnings, i));
+        if (text && strncmp(text, prefix, strlen(prefix)) == 0) {
+            json_array_remove(r->warnings, i);
+        }
+    }
+}
+
+void actions_begin(run *r)
+{
+    int64_t before = json_integer_value(json_object_get(r->progress, TRIES_BEFORE));
+    r->tries_before = before <= r->task->attempts ? before : 0; /* a retry counts from the beginning */
+    for (int i = 0; i < r->task->step_count; i++) {
+        const ida_step *step = &r->task->steps[i];
+        if (step->outcome == IDA_STEP_NONE && strchr(step->name, '/')) {
+            forget_warnings(r, step->name);
+            json_object_del(json_object_get(r->progress, ENDED), step->name);
+        }
+    }
+}
+
+void actions_sum_up(run *r)
+{
+    for (int i = 0; i < r->task->step_count; i++) {
+        const ida_step *step = &r->task->steps[i];
+        const json_t *text = is_bad(step) ? ended(r, step->name) : NULL;
+        if (json_is_string(text)) {
+            r->failure_unknown |= step->outcome == IDA_STEP_UNKNOWN;
+            r->failure = r->failure ? r->failure : json_string_value(text);
+        } else if (text) {
+            run_warn(r, ida_printf(r->pool, "%s: %s", step->name, step->detail ? step->detail : "failed"));
+        }
+    }
+}
+
+/* --- what its workflow's run says --- */
+
+static void judge_run(run *r, const ida_step *present, store_workflow_news *news)
+{
+    int open = 0, failed = 0, warned = 0;
+    for (int i = 0; i < r->task->step_count; i++) {
+        const ida_step *step = r->task->steps[i].position == present->position ? present : &r->task->steps[i];
+        ida_action_name name;
+        if (!ida_task_action_name(r->pool, step->name, &name) || strcmp(name.workflow, news->action.workflow) != 0) {
+            continue;
+        }
+        const json_t *text = is_bad(step) ? ended(r, step->name) : NULL;
+        open += step->outcome == IDA_STEP_NONE || (is_bad(step) && !text);
+        failed += json_is_string(text);
+        warned += json_is_true(text);
+    }
+    news->run_status = open ? "running" : failed ? "failed" : warned ? "doneWithWarnings" : "done";
+    news->run_ended = !open;
+}
+
+ida_kind action_told(run *r, store *s, ida_ctx *c)
+{
+    int said = r->step.outcome == IDA_STEP_SKIPPED || is_bad(&r->step);
+    store_workflow_news news = {.action = r->action->name,
+                                .status = ida_outcome_text(r->step.outcome),
+                                .started_at = r->begun_at,
+                                .finished_at = r->step.at,
+                                .error = said ? r->step.detail : NULL};
+    judge_run(r, &r->step, &news);
+    return store_workflow_tell(s, c, r->task, &news);
+}
+
+ida_kind action_waits(run *r, store *s, ida_ctx *c, const char *reason)
+{
+    store_workflow_news news = {.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
+                                .run_status = "running"};
+    return store_workflow_tell(s, c, r->task, &news);
+}
+
+/* --- for the actions --- */
+
+step_end action_fails(run *r, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    step_says(r, IDA_STEP_FAILED, "%s", text);
+    return STEP_FAILED;
+}
+
+step_end action_account(run *r, int *ends)
+{
+    *ends = !r->task->object_id;
+    return *ends ? step_says(r, IDA_STEP_SKIPPED, "the directory has no such account") : STEP_ON;
+}
+
+void action_grants(run *r, const ida_group *group)
+{
+    json_t *granted = member(r->progress, GRANTED);
+    ida_json_put(granted, group->id, group->name ? group->name : group->id);
+}
+
+const char *action_granted(const run *r, const char *group_id)
+{
+    return json_string_value(json_object_get(json_object_get(r->progress, GRANTED), group_id));
+}
+
+const char *action_text(const workflow_action *a, const char *name)
+{
+    const char *text = ida_json_string(a->settings, name);
+    return text ? text : "";
+}

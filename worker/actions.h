@@ -1,0 +1,79 @@
+/* Actions of workflows: steps named "<workflow>/<position> <type>", carried out after the account's own. What an action is to do is
+ * read from the tenant's sealed document when it runs. */
+#ifndef WORKER_ACTIONS_H
+#define WORKER_ACTIONS_H
+
+#include "core/store_user.h"
+#include "core/task.h"
+#include "worker/run.h"
+
+typedef struct workflow_action {
+    ida_action_name name;
+    const json_t *settings; /* of the sealed document, which the session keeps */
+    int go_on;              /* continueOnError */
+} workflow_action;
+
+/* --- for run.c --- */
+
+/* The step of an action. An action that failed for good, or was tried for the last time, ends the step, never the run. */
+step_end step_workflow_action(run *r);
+/* First of all calls: what earlier tries left. */
+void actions_begin(run *r);
+/* 1 when the step is an action that failed for good in an earlier try. */
+int action_ended(const run *r, const char *step);
+/* In the transaction of the step's record: the workflow's run says the same. */
+ida_kind action_told(run *r, store *s, ida_ctx *c);
+/* In the transaction in which the task goes back to the queue because of it. */
+ida_kind action_waits(run *r, store *s, ida_ctx *c, const char *reason);
+/* Failed actions as warnings and as the failure of the task. Repeatable. */
+void actions_sum_up(run *r);
+
+/* --- for steps_delete.c --- */
+
+/* Name of the group when an action of this task made the person a member of it: not to be revoked by `verify`; else NULL. */
+const char *action_granted(const run *r, const char *group_id);
+
+/* --- for actions_*.c --- */
+
+/* Ends as a step does; STEP_FAILED with the reason in the step's detail. */
+typedef step_end (*action_function)(run *r, const workflow_action *a);
+
+step_end action_fails(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The account is known and exists; else how the action ends (*ends 1). */
+step_end action_account(run *r, int *ends);
+/* Notes that the person is in this group by an action's doing. */
+void action_grants(run *r, const ida_group *group);
+/* A text of the settings; "" when absent. */
+const char *action_text(const workflow_action *a, const char *member);
+
+step_end action_add_to_group(run *r, const workflow_action *a);
+step_end action_remove_from_group(run *r, const workflow_action *a);
+step_end action_remove_licenses(run *r, const workflow_action *a);
+step_end action_assign_template(run *r, const workflow_action *a);
+step_end action_unassign_templates(run *r, const workflow_action *a);
+step_end action_set_attribute(run *r, const workflow_action *a);
+step_end action_move(run *r, const workflow_action *a);
+step_end action_transfer_reports(run *r, const workflow_action *a);
+step_end action_mail(run *r, const workflow_action *a);
+step_end action_password(run *r, const workflow_action *a);
+step_end action_webhook(run *r, const workflow_action *a);
+
+/* --- actions_text.c --- */
+
+/* The person of the task, for texts: values of the request, else of the cache; all cleaned, "" when absent. */
+typedef struct person {
+    const char *firstname, *middle_name, *surname, *display_name, *upn, *mail, *department, *job_title, *company;
+    const char *manager_upn, *manager_name, *manager_mail, *manager_id;
+    const char *date, *time; /* of the task, local */
+} person;
+
+/* STEP_ON, or STEP_LATER when the cache cannot be read. */
+step_end person_read(run *r, person *p);
+/* `text` with its placeholders filled in. */
+const char *person_fill(apr_pool_t *pool, const person *p, const char *text);
+/* The person as JSON, for receivers. New reference. */
+json_t *person_json(const run *r, const person *p);
+/* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); else NULL and the action's end in *end. */
+const char *person_address(run *r, const person *p, const char *recipient, step_end *end);
+
+#endif

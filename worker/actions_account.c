@@ -1,0 +1,220 @@
+/* Owns the actions that change the account: an attribute, its place, who its reports report to. Knows no directory protocol. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "worker/actions.h"
+
+static ida_kind put_account(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *after = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &after->cache);
+}
+
+/* After an answer to a change of the account: the cache first, then what is said of it. */
+static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
+{
+    if (e->class == DIRECTORY_NOT_FOUND && !e->field) {
+        return action_fails(r, "The directory does not show the account any more.");
+    }
+    if (e->class != DIRECTORY_OK && e->class != DIRECTORY_ALREADY) {
+        return e->class == DIRECTORY_NOT_FOUND ? action_fails(r, "%s", e->message ? e->message : directory_class_text(e->class))
+                                               : run_fails(r, e);
+    }
+    step_end end = after->cache.id ? run_cache(r, put_account, after) : STEP_ON;
+    return end == STEP_ON ? step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text) : end;
+}
+
+/* --- managers --- */
+
+typedef struct manager_call {
+    const char *user_id, *upn, *manager_id;
+} manager_call;
+
+static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    manager_call *call = baton;
+    return ops->set_manager(dir, r->pool, call->user_id, call->upn, &call->manager_id, e);
+}
+
+static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const manager_call *call = baton;
+    return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, call->user_id, call->manager_id);
+}
+
+static step_end set_manager(run *r, manager_call *call, directory_error *e)
+{
+    step_end end = run_call(r, call_manager, call, e);
+    int good = end == STEP_ON && (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY);
+    return good && (call->manager_id || !call->upn) ? run_cache(r, put_manager, call) : end;
+}
+
+static step_end manager_missing(run *r, const directory_error *e, const char *upn)
+{
+    return e->field && strcmp(e->field, "manager") == 0 ? action_fails(r, "The manager %s was not found in the directory.", upn)
+                                                        : action_fails(r, "The directory does not show the account any more.");
+}
+
+/* --- setAttribute --- */
+
+typedef struct update_call {
+    directory_attribute attribute;
+    directory_user after;
+} update_call;
+
+static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    update_call *call = baton;
+    return ops->update(dir, r->pool, r->task->object_id, &call->attribute, 1, -1, &call->after, e);
+}
+
+static step_end set_own_manager(run *r, const char *upn)
+{
+    manager_call call = {.user_id = r->task->object_id, .upn = *upn ? upn : NULL};
+    directory_error e;
+    step_end end = set_manager(r, &call, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return manager_missing(r, &e, upn);
+    }
+    return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY
+               ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "manager: %s", *upn ? upn : "nobody")
+               : run_fails(r, &e);
+}
+
+step_end action_set_attribute(run *r, const workflow_action *a)
+{
+    const char *name = action_text(a, "attribute");
+    person p;
+    directory_error e;
+    int ends;
+    step_end end = action_account(r, &ends);
+    end = ends ? end : person_read(r, &p);
+    if (ends || end != STEP_ON) {
+        return end;
+    }
+    const char *value = person_fill(r->pool, &p, action_text(a, "value"));
+    if (strcmp(name, "manager") == 0) {
+        return set_own_manager(r, strcmp(action_text(a, "value"), "{manager}") == 0 ? p.manager_upn : value);
+    }
+    if (!r->session->ops->update) {
+        return action_fails(r, "This version cannot change attributes in this kind of directory.");
+    }
+    update_call call = {.attribute = {name, *value ? value : NULL}};
+    end = run_call(r, call_update, &call, &e);
+    return end == STEP_ON ? changed(r, &e, &call.after, ida_printf(r->pool, "%s: %s", name, *value ? value : "empty")) : end;
+}
+
+/* --- moveTo --- */
+
+typedef struct move_call {
+    const char *container;
+    directory_user after;
+} move_call;
+
+static directory_class call_move(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    move_call *call = baton;
+    return ops->move(dir, r->pool, r->task->object_id, call->container, &call->after, e);
+}
+
+step_end action_move(run *r, const workflow_action *a)
+{
+    directory_error e;
+    int ends;
+    step_end end = action_account(r, &ends);
+    if (ends) {
+        return end;
+    }
+    if (!r->session->ops->move) {
+        return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no containers");
+    }
+    move_call call = {.container = action_text(a, "container")};
+    end = run_call(r, call_move, &call, &e);
+    return end == STEP_ON ? changed(r, &e, &call.after, ida_printf(r->pool, "to %s", call.container)) : end;
+}
+
+/* --- transferReports --- */
+
+typedef struct reports_call {
+    const char *const *ids;
+    int count;
+} reports_call;
+
+static directory_class call_reports(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    reports_call *call = baton;
+    return ops->reports(dir, r->pool, r->task->object_id, &call->ids, &call->count, e);
+}
+
+/* Each report in turn; one that the directory refuses for good does not keep the others from being moved. */
+static step_end transfer(run *r, const reports_call *reports, const person *p, const char *to)
+{
+    int moved = 0, refused = 0;
+    const char *why = "";
+    for (int i = 0; i < reports->count; i++) {
+        manager_call call = {.user_id = reports->ids[i], .upn = to};
+        directory_error e = {.class = DIRECTORY_INVALID, .message = "the new manager would be their own"};
+        int self = p->manager_id && strcmp(p->manager_id, call.user_id) == 0;
+        step_end end = self ? STEP_ON : set_manager(r, &call, &e);
+        if (end != STEP_ON) {
+            return end;
+        }
+        if (e.class == DIRECTORY_NOT_FOUND && e.field && strcmp(e.field, "manager") == 0) {
+            return manager_missing(r, &e, to);
+        }
+        if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+            moved++;
+        } else if (e.class != DIRECTORY_NOT_FOUND) { /* a report that is gone reports to nobody */
+            end = self ? STEP_FAILED : run_fails(r, &e);
+            if (end != STEP_FAILED) {
+                return end;
+            }
+            refused++;
+            why = e.message ? e.message : directory_class_text(e.class);
+        }
+    }
+    return refused ? action_fails(r, "%d of %d reports now report to %s; %d refused, the last because: %s", moved, reports->count, to,
+                                  refused, why)
+                   : step_says(r, IDA_STEP_DONE, "%d report%s now report%s to %s", moved, moved == 1 ? "" : "s", moved == 1 ? "s" : "", to);
+}
+
+step_end action_transfer_reports(run *r, const workflow_action *a)
+{
+    const char *given = action_text(a, "to"), *to;
+    reports_call reports = {0};
+    person p;
+    directory_error e;
+    int ends;
+    step_end end = action_account(r, &ends);
+    if (ends) {
+        return end;
+    }
+    if (!r->session->ops->reports) {
+        return action_fails(r, "This version cannot tell who reports to somebody in this kind of directory.");
+    }
+    end = person_read(r, &p);
+    end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return action_fails(r, "The directory does not show the account any more.");
+    }
+    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        return run_fails(r, &e);
+    }
+    if (!reports.count) {
+        return step_says(r, IDA_STEP_ALREADY, "nobody reports to %s", p.upn);
+    }
+    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn : person_fill(r->pool, &p, given);
+    if (!*to) {
+        return action_fails(r, "%d people report to %s, who has no manager to take them over.", reports.count, p.upn);
+    }
+    if (strcmp(to, p.manager_upn) != 0) {
+        p.manager_id = NULL; /* of somebody else; the directory refuses a person as their own manager */
+    }
+    return transfer(r, &reports, &p, to);
+}

@@ -1,0 +1,153 @@
+/* Owns the actions that tell somebody: mail, initial password, webhook. At least once each, with an ID that stays the same. */
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/schedule.h"
+#include "core/text.h"
+#include "worker/actions.h"
+#include "worker/mail.h"
+#include "worker/password.h"
+#include "worker/webhook.h"
+
+#define RETRY_AFTER_MOST_MS (3600 * 1000)
+
+/* --- mail --- */
+
+static step_end deliver(run *r, mail_message *m)
+{
+    worker_config config;
+    const char *detail;
+    step_end end = run_may_call(r);
+    if (end != STEP_ON) {
+        return end;
+    }
+    worker_settings(r->r->w, r->pool, &config);
+    m->id = ida_printf(r->pool, "idadmin.%s.%d", r->task->id, r->step.position);
+    m->at_ms = ida_now(&r->r->w->env);
+    switch (mail_send(r->pool, &config, m, &detail)) {
+    case MAIL_SENT:
+        return step_says(r, IDA_STEP_DONE, "to %s: %s", m->to, detail);
+    case MAIL_REFUSED:
+        return action_fails(r, "to %s: %s", m->to, detail);
+    case MAIL_LATER:
+        step_says(r, IDA_STEP_NONE, "to %s: %s", m->to, detail);
+        return STEP_LATER;
+    default:
+        step_says(r, IDA_STEP_UNKNOWN, "to %s: %s", m->to, detail);
+        return STEP_UNSURE;
+    }
+}
+
+step_end action_mail(run *r, const workflow_action *a)
+{
+    person p;
+    step_end end = person_read(r, &p);
+    const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
+    if (!to) {
+        return end;
+    }
+    mail_message m = {.to = to, .subject = person_fill(r->pool, &p, action_text(a, "subject")),
+                      .body = person_fill(r->pool, &p, action_text(a, "body"))};
+    return deliver(r, &m);
+}
+
+/* --- initial password --- */
+
+static directory_class call_password(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->set_password(dir, r->pool, r->task->object_id, baton, e);
+}
+
+/* First whoever is to read it is known, then the password is set, then it is sent: a failure between leaves a password that nobody
+ * knows, and the next try makes another one. */
+step_end action_password(run *r, const workflow_action *a)
+{
+    person p;
+    directory_error e;
+    int ends;
+    step_end end = action_account(r, &ends);
+    if (ends) {
+        return end;
+    }
+    if (!r->session->ops->set_password) {
+        return action_fails(r, "This version cannot set passwords in this kind of directory.");
+    }
+    end = person_read(r, &p);
+    const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
+    if (!to) {
+        return end;
+    }
+    const char *subject = action_text(a, "subject"), *body = action_text(a, "body");
+    char password[PASSWORD_SIZE], secret[PASSWORD_SIZE + 512];
+    const char *local = apr_pstrmemdup(r->pool, p.upn, strcspn(p.upn, "@"));
+    const char *names[] = {p.firstname, p.surname, local, p.middle_name, NULL};
+    password_make(&r->r->w->env, names, password);
+    end = run_call(r, call_password, password, &e);
+    if (end == STEP_ON && e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
+        end = e.class == DIRECTORY_NOT_FOUND ? action_fails(r, "The directory does not show the account any more.") : run_fails(r, &e);
+    } else if (end == STEP_ON) {
+        mail_message m = {.to = to,
+                          .subject = person_fill(r->pool, &p, *subject ? subject : "Account of {displayName}"),
+                          .body = person_fill(r->pool, &p, *body ? body : "The account of {displayName} is ready. Its password is for the first "
+                                                                          "sign-in alone, where a new one must be chosen."),
+                          .secret = secret};
+        apr_snprintf(secret, sizeof secret, "%.300s\n%s\n", p.upn, password);
+        end = deliver(r, &m);
+    }
+    OPENSSL_cleanse(password, sizeof password);
+    OPENSSL_cleanse(secret, sizeof secret);
+    return end;
+}
+
+/* --- webhook --- */
+
+static const char *payload(run *r, const workflow_action *a, const person *p)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    const ida_task *t = r->task;
+    json_t *body = ida_json_keep(r->pool, json_object()), *data = json_object();
+    ida_json_put(body, "type", ida_task_type_text(t->type));
+    ida_json_put_time(body, "timestamp", t->started_at);
+    ida_json_put(data, "companyId", t->tenant);
+    ida_json_put(data, "taskId", t->id);
+    ida_json_put(data, "workflow", a->name.workflow);
+    json_object_set_new(data, "action", json_integer(a->name.position));
+    ida_json_put(data, "directory", ida_directory_name(t->directory));
+    ida_json_put(data, "scheduledAt", ida_schedule_local(c, t->zone, t->due_at));
+    json_object_set_new(data, "user", person_json(r, p));
+    json_object_set_new(body, "data", data);
+    return ida_json_text(r->pool, body);
+}
+
+step_end action_webhook(run *r, const workflow_action *a)
+{
+    person p;
+    int retry_after;
+    const char *detail;
+    step_end end = person_read(r, &p);
+    end = end == STEP_ON ? run_may_call(r) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    const webhook_call call = {.url = action_text(a, "url"),
+                               .secret_file = action_text(a, "secretFile"),
+                               .ca_file = ida_json_string(a->settings, "caFile"),
+                               .id = ida_printf(r->pool, "msg_%s_%d", r->task->id, r->step.position),
+                               .body = payload(r, a, &p),
+                               .allow_private = json_is_true(json_object_get(a->settings, "allowPrivate"))};
+    switch (webhook_send(&r->r->w->env, r->pool, &call, &retry_after, &detail)) {
+    case WEBHOOK_TAKEN:
+        return step_says(r, IDA_STEP_DONE, "%s", detail);
+    case WEBHOOK_REFUSED:
+        return action_fails(r, "%s", detail);
+    case WEBHOOK_LATER:
+        r->retry_after = retry_after < RETRY_AFTER_MOST_MS ? retry_after : RETRY_AFTER_MOST_MS;
+        step_says(r, IDA_STEP_NONE, "%s", detail);
+        return STEP_LATER;
+    default:
+        step_says(r, IDA_STEP_UNKNOWN, "%s", detail);
+        return STEP_UNSURE;
+    }
+}

@@ -1,0 +1,182 @@
+/* Owns the texts of actions: who the person is and what stands for a placeholder (design 3.5). Must not know where texts go. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/naming.h"
+#include "core/schedule.h"
+#include "core/store_user.h"
+#include "core/text.h"
+#include "worker/actions.h"
+#include "worker/mail.h"
+
+#define VALUE_MAX 2048 /* bytes of one value */
+
+static const struct {
+    const char *name;
+    size_t at;
+} placeholders[] = {
+    {"firstname", offsetof(person, firstname)},   {"middleName", offsetof(person, middle_name)},
+    {"surname", offsetof(person, surname)},       {"displayName", offsetof(person, display_name)},
+    {"userPrincipalName", offsetof(person, upn)}, {"mail", offsetof(person, mail)},
+    {"manager", offsetof(person, manager_name)},  {"department", offsetof(person, department)},
+    {"jobTitle", offsetof(person, job_title)},    {"companyName", offsetof(person, company)},
+    {"date", offsetof(person, date)},             {"time", offsetof(person, time)},
+};
+enum { NAME_PARTS = 3, PLACEHOLDERS = sizeof placeholders / sizeof *placeholders }; /* the first three can be cut */
+
+static const char *value_at(const person *p, size_t at)
+{
+    return *(const char *const *)((const char *)p + at);
+}
+
+/* First of the texts that says something, as one line without anything that is not to be seen. */
+static const char *first(apr_pool_t *pool, const char *a, const char *b)
+{
+    const char *text = a && *a ? a : b && *b ? b : "";
+    return ida_clean(pool, text, strlen(text), VALUE_MAX);
+}
+
+static step_end unreadable(run *r, const ida_ctx *c)
+{
+    step_says(r, IDA_STEP_NONE, "The person cannot be read from the store: %s", c->message ? c->message : "away");
+    return STEP_LATER;
+}
+
+/* *user NULL when the cache does not know it. */
+static step_end cached(run *r, const char *key, ida_user **user)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    *user = NULL;
+    ida_kind kind = key ? store_user_details(r->r->main, c, r->task->tenant, key, user, NULL) : IDA_NOT_FOUND;
+    *user = kind ? NULL : *user;
+    return !kind || kind == IDA_NOT_FOUND ? STEP_ON : unreadable(r, c);
+}
+
+static step_end read_manager(run *r, person *p, const char *upn)
+{
+    ida_user *manager;
+    step_end end = cached(r, upn, &manager);
+    if (manager) {
+        p->manager_upn = first(r->pool, manager->upn, upn);
+        p->manager_name = first(r->pool, manager->display_name, manager->upn);
+        p->manager_mail = first(r->pool, manager->mail, NULL);
+        p->manager_id = manager->in[r->task->directory] && manager->directory != r->task->directory ? manager->other_id : manager->id;
+    } else {
+        p->manager_upn = p->manager_name = first(r->pool, upn, NULL);
+        p->manager_mail = "";
+    }
+    return end;
+}
+
+step_end person_read(run *r, person *p)
+{
+    static const ida_user nobody;
+    apr_pool_t *pool = r->pool;
+    const json_t *request = r->task->payload ? ida_json_load(pool, r->task->payload) : NULL;
+    ida_user *user;
+    step_end end = cached(r, r->task->object_id, &user);
+    end = end == STEP_ON && !user ? cached(r, r->task->upn, &user) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    const ida_user *u = user ? user : &nobody;
+    const char *local = ida_schedule_local(worker_ctx(r->r->w, pool), r->task->zone, r->task->due_at);
+    *p = (person){
+        .firstname = first(pool, ida_json_string(request, "firstname"), u->given_name),
+        .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),
+        .surname = first(pool, ida_json_string(request, "surname"), u->surname),
+        .display_name = first(pool, u->display_name, r->task->display_name),
+        .upn = first(pool, r->task->upn, NULL),
+        .mail = first(pool, u->mail, r->task->mail),
+        .department = first(pool, ida_json_string(request, "department"), u->department),
+        .job_title = first(pool, ida_json_string(request, "jobTitle"), u->job_title),
+        .company = first(pool, first(pool, ida_json_string(request, "company"), u->company), r->session->tenant->name),
+        .date = apr_pstrmemdup(pool, local, 10),
+        .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
+    };
+    return read_manager(r, p, ida_present(pool, first(pool, ida_json_string(request, "manager"), u->manager_upn)));
+}
+
+/* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text itself. */
+static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, const char **value)
+{
+    size_t len = strcspn(open, "}") + 1, name = strcspn(open + 1, ":{}");
+    if (!open[len - 1]) {
+        return 0;
+    }
+    for (int i = 0; i < PLACEHOLDERS; i++) {
+        if (strlen(placeholders[i].name) != name || strncmp(placeholders[i].name, open + 1, name) != 0) {
+            continue;
+        }
+        *value = value_at(p, placeholders[i].at);
+        if (open[1 + name] == ':' && i < NAME_PARTS) {
+            const ida_name_parts parts = {p->firstname, p->middle_name, p->surname};
+            *value = ida_naming_display(pool, apr_pstrmemdup(pool, open, len), &parts);
+        }
+        return open[1 + name] == '}' || open[1 + name] == ':' ? len : 0;
+    }
+    return 0;
+}
+
+const char *person_fill(apr_pool_t *pool, const person *p, const char *text)
+{
+    const char *filled = "";
+    while (*text) {
+        size_t plain = strcspn(text, "{"), len = 0;
+        const char *value = "";
+        filled = apr_pstrcat(pool, filled, apr_pstrmemdup(pool, text, plain), NULL);
+        text += plain;
+        if (*text) {
+            len = placeholder(pool, p, text, &value);
+            filled = apr_pstrcat(pool, filled, len ? value : "{", NULL);
+            text += len ? len : 1;
+        }
+    }
+    return filled;
+}
+
+json_t *person_json(const run *r, const person *p)
+{
+    json_t *out = json_object();
+    ida_json_put_or_null(out, "id", r->task->object_id);
+    for (int i = 0; i < PLACEHOLDERS; i++) {
+        if (placeholders[i].at == offsetof(person, manager_name) || placeholders[i].at >= offsetof(person, date)) {
+            continue;
+        }
+        const char *value = value_at(p, placeholders[i].at);
+        ida_json_put_or_null(out, placeholders[i].name, *value ? value : NULL);
+    }
+    json_t *manager = *p->manager_upn ? json_object() : json_null();
+    if (*p->manager_upn) {
+        ida_json_put(manager, "userPrincipalName", p->manager_upn);
+        ida_json_put(manager, "displayName", p->manager_name);
+        ida_json_put_or_null(manager, "mail", *p->manager_mail ? p->manager_mail : NULL);
+    }
+    json_object_set_new(out, "manager", manager);
+    return out;
+}
+
+const char *person_address(run *r, const person *p, const char *recipient, step_end *end)
+{
+    const char *address = recipient;
+    *end = STEP_ON;
+    if (strcmp(recipient, "{manager}") == 0) {
+        address = p->manager_mail;
+        if (!*address) {
+            *end = *p->manager_upn
+                       ? action_fails(r, "The mail would go to the manager, but %s has no mail address in the directory.", p->manager_upn)
+                       : action_fails(r, "The mail would go to the manager, but %s has none.", p->upn);
+            return NULL;
+        }
+    } else if (recipient[0] == '{') {
+        address = strcmp(recipient, "{mail}") == 0 ? p->mail : p->upn;
+    }
+    const char *fault = mail_address_fault(address);
+    if (fault) {
+        *end = *address ? action_fails(r, "The mail cannot go to %s: the address %s.", address, fault)
+                        : action_fails(r, "The mail would go to the person, who has no mail address in the directory.");
+        return NULL;
+    }
+    return address;
+}
