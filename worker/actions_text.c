@@ -73,7 +73,8 @@ step_end person_read(run *r, person *p)
 {
     static const ida_user nobody;
     apr_pool_t *pool = r->pool;
-    const json_t *request = r->task->payload ? ida_json_load(pool, r->task->payload) : NULL;
+    const json_t *stored = r->task->payload ? ida_json_load(pool, r->task->payload) : NULL;
+    const json_t *values = json_object_get(stored, "values"), *request = values ? values : stored; /* of an update: its new values */
     ida_user *user;
     step_end end = cached(r, r->task->object_id, &user);
     end = end == STEP_ON && !user ? cached(r, r->task->upn, &user) : end;
