@@ -50,7 +50,8 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store
  * call still answers IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count);
 
-/* Removes records older than `before` (ms) as a prefix, keeping the last hash. *removed tells how many. */
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int64_t *removed);
+/* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping the last hash. *removed tells how many;
+ * less than `max`: no more of them. */
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int64_t *removed);
 
 #endif

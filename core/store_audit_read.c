@@ -6,7 +6,6 @@
 #include "core/text.h"
 
 #define WALK_PAGE 1000
-#define RETAIN_PAGE 10000
 
 /* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
 enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, SALT, PERSONAL, HASH,
@@ -229,10 +228,11 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
 typedef struct retain_work {
     const char *tenant;
     int64_t before;
-    int64_t removed; /* by this round */
+    int max;
+    int64_t removed;
 } retain_work;
 
-/* One round: at most RETAIN_PAGE records from the foot of the chain. The prefix ends before the first record that is young
+/* From the foot of the chain. The prefix ends before the first record that is young
  * enough, also when older ones stand behind it. */
 static ida_kind retain(store *s, ida_ctx *c, void *baton)
 {
@@ -244,7 +244,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     int64_t head = db_int(&r, 0, 0), first = db_int(&r, 0, 2);
-    int64_t end = head - first > RETAIN_PAGE ? first + RETAIN_PAGE : head;
+    int64_t end = head - first > w->max ? first + w->max : head;
     kind = store_read(s, c, STMT_audit_first_young, DB_ARGS(DB_T(w->tenant), DB_I(w->before), DB_I(end)), &young);
     if (kind) {
         return kind;
@@ -270,14 +270,10 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int64_t *removed)
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int64_t *removed)
 {
-    retain_work w = {.tenant = tenant, .before = before};
-    ida_kind kind;
-    *removed = 0;
-    do {
-        kind = store_transaction(s, c, retain, &w);
-        *removed += kind ? 0 : w.removed;
-    } while (!kind && w.removed);
+    retain_work w = {.tenant = tenant, .before = before, .max = max};
+    ida_kind kind = store_transaction(s, c, retain, &w);
+    *removed = kind ? 0 : w.removed;
     return kind;
 }

@@ -107,3 +107,11 @@ ida_kind store_request_end(store *s, ida_ctx *c, const char *tenant, const char 
     ida_kind kind = store_write(s, c, STMT_request_end, DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
     return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is neither open nor approved.", id);
 }
+
+ida_kind store_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_request_retain, DB_ARGS(DB_T(tenant), DB_I(before), DB_I(max)), &r);
+    *removed = kind ? 0 : (int)r.changes;
+    return kind;
+}

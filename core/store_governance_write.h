@@ -32,5 +32,7 @@ ida_kind store_request_decide(store *s, ida_ctx *c, const char *tenant, const ch
 ida_kind store_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id);
 /* An approved request ends, an open one is withdrawn. IDA_CONFLICT when it is neither. */
 ida_kind store_request_end(store *s, ida_ctx *c, const char *tenant, const char *id);
+/* Removes requests that were denied, withdrawn or ended before `before`; one that grants stays as long as it does. */
+ida_kind store_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
 
 #endif

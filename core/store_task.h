@@ -78,5 +78,7 @@ ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_t
 
 /* Number of offboardings of the tenant first started within the hour before `now` and not released (brake). */
 ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count);
+/* The same for an instant to come: with those queued that are due in the hour before it. `but`: a person (folded UPN) left out. */
+ida_kind store_task_offboardings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count);
 
 #endif

@@ -258,3 +258,11 @@ ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenan
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
+
+ida_kind store_task_offboardings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_offboardings_expected, DB_ARGS(DB_T(tenant), DB_I(at - INT64_C(3600000)), DB_I(at), DB_T(but)), &r);
+    *count = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}

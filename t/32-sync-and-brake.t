@@ -60,6 +60,15 @@ sub brake {
     is_deeply([$stack->slapd->members('CRM admins')], [$Idadmin::Test::Slapd::filler], 'only the placeholder is left in their group');
 }
 
+# Who asks is told beforehand, also of an hour that is still to come.
+sub brake_foreseen {
+    my @answers = map { $stack->delete('/v1/api/user', { userPrincipalName => "$_\@$domain", date => '2031-05-02', time => '17:00' }) } qw(elin.strand filip.nyman greta.dahl);
+    my @warned = map { scalar grep {/brake.*likely/} @{ $_->{json}{data}{warnings} } } @answers;
+    is_deeply(\@warned, [0, 0, 1], 'the third of an hour with two');
+    my $later = $stack->delete('/v1/api/user', { userPrincipalName => "henrik.falk\@$domain", date => '2031-05-02', time => '18:01' });
+    is_deeply($later->{json}{data}{warnings}, [], 'not one of the next hour');
+}
+
 for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 40 }, tenant => {});
@@ -71,6 +80,7 @@ for_each_engine {
     subtest deletion_guard => \&deletion_guard;
     $stack->worker->stop;
     subtest brake => \&brake;
+    subtest 'brake foreseen' => \&brake_foreseen;
     $stack->stop;
 };
 

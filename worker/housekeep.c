@@ -6,16 +6,15 @@
 
 #include "core/store_audit.h"
 #include "core/store_directory.h"
-#include "core/store_idempotency.h"
 #include "core/store_queue.h"
 #include "core/store_task_walls.h"
 #include "core/store_tenant.h"
 #include "worker/graph_throttle.h"
 #include "worker/health.h"
 #include "worker/ingest.h"
+#include "worker/retention.h"
 
-#define DAY_MS INT64_C(86400000)
-#define RETAIN_BATCH 500
+#define SOON_MS 200
 #define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
 
 typedef struct keeper {
@@ -23,6 +22,8 @@ typedef struct keeper {
     takeover *watch;
     sync_plan *plan;
     store *main, *cache, *audit;
+    retention *retention;
+    int soon; /* set by a duty that has more to do: it is called again after the others had their turn */
     store_walls *walls;
 } keeper;
 
@@ -194,54 +195,9 @@ static void walls(keeper *k, apr_pool_t *pool)
     }
 }
 
-/* Keys of requests are promised for a day. */
-static void forget_keys(keeper *k, apr_pool_t *pool)
-{
-    int removed = RETAIN_BATCH;
-    while (removed == RETAIN_BATCH && !worker_stopping(k->w)) {
-        ida_ctx *c = worker_ctx(k->w, pool);
-        if (store_idempotency_retain(k->main, c, ida_now(&k->w->env) - STORE_IDEMPOTENCY_KEPT_MS, RETAIN_BATCH, &removed)) {
-            return; /* the next hour is as good */
-        }
-    }
-}
-
-static void retain_tenant(keeper *k, apr_pool_t *pool, const char *id)
-{
-    ida_tenant *tenant;
-    ida_ctx *c = worker_ctx(k->w, pool);
-    int64_t now = ida_now(&k->w->env), records = 0;
-    if (store_tenant_get(k->main, c, id, &tenant, NULL, NULL)) {
-        return;
-    }
-    int removed = RETAIN_BATCH;
-    ida_kind kind = IDA_OK;
-    while (!kind && removed == RETAIN_BATCH && tenant->task_history_days > 0 && !worker_stopping(k->w)) {
-        kind = store_queue_retain(k->main, c, id, now - tenant->task_history_days * DAY_MS, RETAIN_BATCH, &removed);
-    }
-    if (!kind && tenant->audit_days > 0) {
-        kind = store_audit_retain(k->audit, c, id, now - tenant->audit_days * DAY_MS, &records);
-    }
-    if (kind) {
-        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0603",
-                "what is past its retention in tenant %s could not be removed; tried again in an hour: %s", id,
-                c->message ? c->message : ida_kind_text(kind));
-    }
-}
-
 static void retain(keeper *k, apr_pool_t *pool)
 {
-    const store_tenant_id *ids;
-    int count = 0;
-    apr_pool_t *each;
-    if (store_tenant_ids(k->main, worker_ctx(k->w, pool), &ids, &count)) {
-        return;
-    }
-    apr_pool_create(&each, pool);
-    for (int i = 0; i < count && !worker_stopping(k->w); i++) {
-        retain_tenant(k, each, ids[i].id);
-        apr_pool_clear(each);
-    }
+    k->soon = retention_step(k->retention, k->main, k->audit, pool);
 }
 
 static const struct duty {
@@ -249,7 +205,6 @@ static const struct duty {
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
     {watch, 1000, 0}, {checkpoint, 1000, 1000}, {alarms, 10000, 1000}, {walls, 10000, 2000}, {retain, 3600000, 10000},
-    {forget_keys, 3600000, 15000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 
@@ -266,14 +221,17 @@ static void *keeper_main(void *baton)
     k->cache = store_make(own, w->config.store, DB_SYNC);
     k->audit = store_make(own, w->config.store, DB_INGEST);
     k->walls = store_walls_make(own);
+    k->retention = retention_make(w, own);
     for (size_t i = 0; i < DUTIES; i++) {
         due[i] = ida_monotonic(&w->env) + duties[i].first;
     }
     while (!worker_stopping(w)) {
         for (size_t i = 0; i < DUTIES && !worker_stopping(w); i++) {
             if (ida_monotonic(&w->env) >= due[i]) {
+                k->soon = 0;
                 due[i] = ida_monotonic(&w->env) + duties[i].every;
                 duties[i].carry_out(k, pool);
+                due[i] = k->soon ? ida_monotonic(&w->env) + SOON_MS : due[i];
                 apr_pool_clear(pool);
             }
         }

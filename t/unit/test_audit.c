@@ -338,20 +338,20 @@ static void test_retention(store *main, store *ingest)
     const ida_audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 11}, &rows);
     int64_t tenth = rows[0].record.at;
-    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, &removed), IDA_OK, "retention");
+    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK, "retention");
     is_int(removed, 9, "removes what is older");
     is_int(broken(main, "contoso", &count, NULL), 0, "the rest is a whole chain");
     is_int(count, 15, "of 15 records");
-    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, &removed), IDA_OK, "again");
+    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK, "again");
     is_int(removed, 0, "nothing");
-    is_int(store_audit_retain(ingest, fresh(), "contoso", INT64_MAX, &removed), IDA_OK, "all of it");
+    is_int(store_audit_retain(ingest, fresh(), "contoso", INT64_MAX, 1000, &removed), IDA_OK, "all of it");
     is_int(removed, 15, "goes");
     ida_audit *one = record("contoso", "after");
     is_int(store_audit_spool_batch(ingest, fresh(), "node", "s2", 1, 0, &one, 1), IDA_OK, "the chain goes on");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole");
     total(main, "contoso", (store_audit_filter){0}, &rows);
     is_int(rows[0].seq, 25, "with the next number");
-    is_int(store_audit_retain(ingest, fresh(), "nobody", INT64_MAX, &removed), IDA_OK, "of nobody");
+    is_int(store_audit_retain(ingest, fresh(), "nobody", INT64_MAX, 1000, &removed), IDA_OK, "of nobody");
 }
 
 static void test_speed(store *ingest, const char *engine)
