@@ -117,6 +117,7 @@ static ida_task *make_task(ida_call *call, ida_ctx *c)
     task->type = IDA_USER_CREATE;
     task->state = IDA_QUEUED;
     task->directory = t->create_users_in;
+    task->both = t->create_users_in == IDA_DIR_ON_PREMISES && t->has_directory[IDA_DIR_CLOUD];
     task->display_name = in->display_name;
     task->payload = ida_json_text(c->pool, stored);
     task->seat = in->person.account_enabled;

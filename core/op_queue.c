@@ -20,7 +20,7 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *
     task->progress = "{}";
     task->username = call->principal->username;
     task->label = call->principal->label;
-    const char **names = ida_task_step_names(c->pool, call->tenant, task->type);
+    const char **names = ida_task_step_names(c->pool, call->tenant, task->type, task->both);
     while (names[task->step_count]) {
         task->step_count++;
     }
@@ -53,6 +53,7 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
     task->state = IDA_QUEUED;
     task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
     task->object_id = user->directory == task->directory ? user->id : user->other_id;
+    task->both = user->in[IDA_DIR_CLOUD] && user->in[IDA_DIR_ON_PREMISES];
     task->upn = user->upn;
     task->person = ida_fold_address(c->pool, user->upn);
     task->mail = user->mail;

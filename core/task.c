@@ -112,15 +112,30 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
 
 /* Built-in steps of each type, before and after the actions of the workflows. setManager and setPhoto are there even when none
  * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued. */
-static const struct {
-    const char *before[5], *after;
-} builtin_steps[] = {
-    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto"}, NULL},
-    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships"}, NULL},
-    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions", "revokeMemberships"}, "verify"},
-    [IDA_ACCESS_GRANT] = {{"addToGroup"}, NULL},
-    [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, NULL},
+typedef struct step_frame {
+    const char *before[5], *after[4];
+} step_frame;
+
+static const step_frame builtin_steps[] = {
+    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto"}, {NULL}},
+    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships"}, {NULL}},
+    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions", "revokeMemberships"}, {"verify"}},
+    [IDA_ACCESS_GRANT] = {{"addToGroup"}, {NULL}},
+    [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, {NULL}},
 };
+
+/* Where both directories know the person. Of a creation only in front of actions that may concern the cloud account. */
+static const step_frame steps_in_both[] = {
+    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto", "awaitSynchronisation"}, {NULL}},
+    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions@cloud", "revokeMemberships", "revokeMemberships@cloud"},
+                         {"awaitSynchronisation", "verify", "verify@cloud"}},
+};
+
+static const step_frame *frame_of(ida_task_type type, int both)
+{
+    int known = both && type < sizeof steps_in_both / sizeof *steps_in_both && steps_in_both[type].before[0];
+    return known ? &steps_in_both[type] : &builtin_steps[type];
+}
 
 static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow, const char *trigger)
 {
@@ -137,11 +152,35 @@ static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_
     }
 }
 
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type)
+/* Actions that act on an account, in whichever directory the group or licence is. */
+static int may_need_cloud(const json_t *workflows)
+{
+    static const char *const types[] = {"addToGroup", "removeFromGroup", "assignRoleTemplate"};
+    json_t *workflow, *action;
+    size_t w, a;
+    json_array_foreach(workflows, w, workflow) {
+        const char *trigger = ida_json_string(workflow, "trigger");
+        if (!trigger || strcmp(trigger, ida_task_type_text(IDA_USER_CREATE)) != 0 || json_is_false(json_object_get(workflow, "active"))) {
+            continue;
+        }
+        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
+            const char *type = ida_json_string(action, "type");
+            for (size_t i = 0; type && i < sizeof types / sizeof *types; i++) {
+                if (strcmp(type, types[i]) == 0) {
+                    return 1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both)
 {
     apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
-    for (int i = 0; builtin_steps[type].before[i]; i++) {
-        *(const char **)apr_array_push(names) = builtin_steps[type].before[i];
+    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE || may_need_cloud(json_object_get(tenant->document, "workflows"))));
+    for (const char *const *name = frame->before; *name; name++) {
+        *(const char **)apr_array_push(names) = *name;
     }
     const json_t *workflows = json_object_get(tenant->document, "workflows"), *workflow;
     size_t i;
@@ -149,8 +188,8 @@ const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida
     {
         add_actions(pool, names, workflow, ida_task_type_text(type));
     }
-    if (builtin_steps[type].after) {
-        *(const char **)apr_array_push(names) = builtin_steps[type].after;
+    for (const char *const *name = frame->after; *name; name++) {
+        *(const char **)apr_array_push(names) = *name;
     }
     *(const char **)apr_array_push(names) = NULL;
     return (const char **)names->elts;

@@ -53,6 +53,7 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
+    int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
     const char *progress; /* JSON text */
@@ -68,8 +69,10 @@ typedef struct ida_task {
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
 /* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows with the
- * matching trigger as "<workflow>/<position> <type>", and `verify` last for an offboarding. NULL-terminated, in pool. */
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type);
+ * matching trigger as "<workflow>/<position> <type>", and `verify` last for an offboarding. `both`: the person is mastered
+ * on-premises and known in the cloud as well, or will be when the tenant's directories synchronise: "<step>@cloud" is that step of
+ * the cloud account, awaitSynchronisation lets the cloud follow. NULL-terminated, in pool. */
+const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both);
 
 /* The parts of an action's step name. */
 typedef struct ida_action_name {

@@ -23,6 +23,7 @@ static const struct {
     [DIRECTORY_FORBIDDEN] = {"not allowed to the service account", 0},
     [DIRECTORY_CONFIG] = {"configuration", 1},
     [DIRECTORY_PROTECTED] = {"protected account", 0},
+    [DIRECTORY_ELSEWHERE] = {"mastered in another directory", 0},
     [DIRECTORY_TOKEN_LOST] = {"sync token refused", 0},
     [DIRECTORY_LOCAL] = {"local fault", 0},
 };

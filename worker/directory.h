@@ -28,6 +28,7 @@ typedef enum directory_class {
     DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
     DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, needs a human */
     DIRECTORY_PROTECTED,   /* guarded account (service account, protectedAccounts): permanent */
+    DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows what is changed there: permanent here */
     DIRECTORY_TOKEN_LOST,  /* sync token refused: full sync */
     DIRECTORY_LOCAL        /* fault of ours or lack of resources */
 } directory_class;
@@ -110,7 +111,8 @@ typedef struct directory_ops {
     /* `photo` NULL: none. */
     directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
                                  const char *type, directory_error *e);
-    /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms, confirmed the write; `after` is that. */
+    /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms, confirmed the write; `after` is that.
+     * DIRECTORY_ELSEWHERE: it is enabled here, and only the directory it is synchronised from can change that. */
     directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
     /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
     directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);

@@ -318,7 +318,7 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id, 
 
 directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user, const char *to_do)
 {
-    return graph_fail(k, DIRECTORY_INVALID, NULL,
+    return graph_fail(k, DIRECTORY_ELSEWHERE, NULL,
                       "%s is synchronised from an on-premises directory and this cannot be done here: %s it on-premises; the "
                       "synchronisation then brings that here",
                       user->upn ? user->upn : user->id, to_do);

@@ -18,6 +18,7 @@
 
 #define STORE_NAP_MS 500
 #define LAG_NAP_MS 300        /* most of what lags is there after this: then the step goes on without waiting its turn */
+#define HELD_NAP_MS 5000      /* the other directory is held, and until when cannot be read */
 #define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
 
 static const struct {
@@ -28,23 +29,44 @@ static const struct {
     {"setPhoto", step_set_photo},               {"disableAccount", step_disable_account},
     {"revokeSessions", step_revoke_sessions},   {"revokeMemberships", step_revoke_memberships},
     {"verify", step_verify},                    {"updateAccount", step_update_account},
-    {"restoreMemberships", step_restore_memberships},
+    {"restoreMemberships", step_restore_memberships}, {"awaitSynchronisation", step_await_synchronisation},
 };
+
+/* "<step>@cloud": the other account's; workflows and groups may be called what they like. */
+static size_t twin_mark(const char *name)
+{
+    size_t len = strcspn(name, "@");
+    return strcmp(name + len, "@cloud") == 0 ? len : 0;
+}
 
 step_function step_find(const char *name)
 {
+    size_t marked = twin_mark(name), len = marked ? marked : strlen(name);
+    if (strchr(name, '/')) {
+        return step_workflow_action;
+    }
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        if (strcmp(steps[i].name, name) == 0) {
+        if (strncmp(steps[i].name, name, len) == 0 && !steps[i].name[len]) {
             return steps[i].function;
         }
     }
-    return strchr(name, '/') ? step_workflow_action : NULL;
+    return NULL;
+}
+
+static int is_access(const ida_task *task)
+{
+    return task->type == IDA_ACCESS_GRANT || task->type == IDA_ACCESS_REVOKE;
 }
 
 /* Steps of access tasks are named after what they give, so that any name may come. */
 static step_function function_of(const ida_task *task, const ida_step *step)
 {
-    return task->type == IDA_ACCESS_GRANT || task->type == IDA_ACCESS_REVOKE ? step_access : step_find(step->name);
+    return is_access(task) ? step_access : step_find(step->name);
+}
+
+static int is_twin_step(const ida_task *task, const ida_step *step)
+{
+    return !is_access(task) && !strchr(step->name, '/') && twin_mark(step->name);
 }
 
 step_end step_says(run *r, ida_outcome outcome, const char *format, ...)
@@ -220,10 +242,11 @@ step_end run_lags(run *r, int64_t since, const char *message)
     return ida_now(&r->r->w->env) - since < r->session->ops->lag_ms ? STEP_LAG : STEP_LATER;
 }
 
-/* An account that this service made a moment ago is not gone because one replica does not know it yet. */
+/* An account that this service made a moment ago is not gone because one replica does not know it yet. (The other directory's account
+ * is not made by us.) */
 static void not_found_yet(run *r, directory_error *e)
 {
-    int64_t made_at = e->field ? 0 : run_made_lately(r, r->task->upn);
+    int64_t made_at = e->field || r->in_twin ? 0 : run_made_lately(r, r->task->upn);
     if (made_at) {
         e->class = DIRECTORY_LAG;
         e->message = ida_printf(r->pool, "The account was made a moment ago and is not visible everywhere yet: %s",
@@ -271,12 +294,22 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
     return STEP_ON;
 }
 
+static int64_t held_until(run *r)
+{
+    store_directory state;
+    int64_t now = ida_now(&r->r->w->env);
+    return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) || state.hold_until <= now
+               ? now + HELD_NAP_MS
+               : state.hold_until;
+}
+
 step_end run_fails(run *r, const directory_error *e)
 {
     const char *message = e->message ? e->message : directory_class_text(e->class);
     switch (verdict_of(e->class)) {
     case VERDICT_HOLD:
         r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known, e);
+        r->held_until = r->in_twin ? held_until(r) : 0;
         return STEP_HELD;
     case VERDICT_LAG:
         return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);
@@ -439,7 +472,7 @@ static void stop(run *r, step_end end)
         again(r, lag_wait_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)), r->step.detail, 0);
         break;
     case STEP_HELD:
-        again(r, 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */
+        again(r, r->held_until ? r->held_until - ida_now(&r->r->w->env) : 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */
         break;
     case STEP_FAILED: {
         const char *error = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail ? r->step.detail : "failed");
@@ -475,7 +508,7 @@ static step_end run_step(run *r, ida_step *step)
         return STEP_FAILED;
     }
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, step->name);
-    step_end end = function(r);
+    step_end end = is_twin_step(r->task, step) ? run_twin_step(r, function) : function(r);
     if (end == STEP_ON) {
         end = record_step(r);
         *step = r->step;
@@ -506,7 +539,7 @@ static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void)
     return value ? value : ida_json_keep(pool, empty());
 }
 
-static health_known known_now(run *r)
+health_known run_known(run *r)
 {
     store_directory state;
     return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state)
@@ -524,7 +557,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     }
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
-    r.known = known_now(&r);
+    r.known = run_known(&r);
     actions_begin(&r);
     r.step.name = "start";
     if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {

@@ -42,6 +42,15 @@ typedef struct run {
     int64_t lag_since;           /* of a step that ends with STEP_LAG: when what it waits for was written (ms UTC) */
     health_known known;          /* of the directory when the run began, or since it answered; if it was held, or the watch held it,
                                     the first answer clears it */
+    int in_twin;                 /* the run acts on the person's other account (run_twin_enter) */
+    struct {
+        session *session;
+        ida_directory_kind directory;
+        const char *object_id;
+        health_known known;
+    } own;                       /* of the task itself, while in_twin */
+    int64_t held_until;          /* of a step that ends with STEP_HELD: when the other directory may be asked again (ms UTC); 0: the
+                                    task's own, which the claim of the next try looks at */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
     int failure_unknown;         /* nobody knows whether that step took effect: the task ends `attention` */
     int64_t tries_before;        /* tries used up before the workflow's action in hand: it counts from there */
@@ -97,6 +106,16 @@ void run_warn(run *r, const char *text);
 /* Audit record of category workflow, actor worker. */
 ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail);
 
+/* The person's account in the tenant's other directory (run_twin.c). From enter to leave, session, directory and object of the run
+ * are that account's, so that steps act on it unchanged. *found 0: the tenant has no such directory, or the directory no such
+ * account. Other ends than STEP_ON end the step. Leave is called in any case. */
+step_end run_twin_enter(run *r, int *found);
+void run_twin_leave(run *r);
+/* A step named "<step>@cloud": the same step, of the other account. */
+step_end run_twin_step(run *r, step_function function);
+/* What is known of the health of the directory that the run acts on now. */
+health_known run_known(run *r);
+
 /* --- steps_*.c --- */
 step_end step_create_account(run *r);
 step_end step_set_manager(run *r);
@@ -107,6 +126,7 @@ step_end step_disable_account(run *r);
 step_end step_revoke_sessions(run *r);
 step_end step_revoke_memberships(run *r);
 step_end step_verify(run *r);
+step_end step_await_synchronisation(run *r);
 
 /* steps_common.c */
 /* Directory and cache say that the person is gone: write-through and `already`. */

@@ -311,7 +311,7 @@ step_end step_revoke_memberships(run *r)
     if (!r->task->object_id) {
         return step_absent(r);
     }
-    step_end end = sweep_groups(r, &s, 1);
+    step_end end = sweep_groups(r, &s, !r->in_twin); /* a rehire is offered the groups of the directory it restores the account in */
     if (end != STEP_ON) {
         return end;
     }

@@ -105,7 +105,7 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
 {
     ida_task *t = apr_pcalloc(c->pool, sizeof *t);
     ida_tenant nothing = {.id = tenant};
-    const char **names = ida_task_step_names(c->pool, &nothing, type);
+    const char **names = ida_task_step_names(c->pool, &nothing, type, 0);
     t->id = ida_new_id(c->pool, c->env);
     t->tenant = tenant;
     t->type = type;

@@ -99,13 +99,18 @@ static void test_waiting(void)
            "damaged warnings become none");
 }
 
-static const char *names_of(const ida_tenant *tenant, ida_task_type type)
+static const char *names_in(const ida_tenant *tenant, ida_task_type type, int both)
 {
-    const char **names = ida_task_step_names(pool, tenant, type), *all = "";
+    const char **names = ida_task_step_names(pool, tenant, type, both), *all = "";
     for (int i = 0; names[i]; i++) {
         all = apr_pstrcat(pool, all, i ? ", " : "", names[i], NULL);
     }
     return all;
+}
+
+static const char *names_of(const ida_tenant *tenant, ida_task_type type)
+{
+    return names_in(tenant, type, 0);
 }
 
 static void test_step_names(void)
@@ -124,6 +129,15 @@ static void test_step_names(void)
            "an offboarding ends with verify");
     ida_tenant plain = {0};
     is_str(names_of(&plain, IDA_USER_DELETE), "disableAccount, revokeSessions, revokeMemberships, verify", "without workflows");
+    is_str(names_in(&tenant, IDA_USER_CREATE, 1),
+           "createAccount, setManager, setPhoto, awaitSynchronisation, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook",
+           "a creation on-premises, with the cloud beside it");
+    is_str(names_in(&plain, IDA_USER_CREATE, 1), "createAccount, setManager, setPhoto", "nothing to wait for without actions");
+    is_str(names_in(&tenant, IDA_USER_DELETE, 1),
+           "disableAccount, revokeSessions@cloud, revokeMemberships, revokeMemberships@cloud, Leaver/1 removeLicenses, awaitSynchronisation, "
+           "verify, verify@cloud",
+           "an offboarding in both directories");
+    is_str(names_in(&plain, IDA_USER_UPDATE, 1), names_of(&plain, IDA_USER_UPDATE), "an update is the mastering directory's");
     is_str(names_of(&plain, IDA_ACCESS_GRANT), "addToGroup", "a granted access");
 }
 

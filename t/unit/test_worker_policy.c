@@ -117,7 +117,8 @@ static void step_table(void)
         ok(step_find(names[i]) != NULL, "step %s is known", names[i]);
     }
     ok(step_find("Joiner/1 addToGroup") == step_workflow_action, "an action of a workflow is told by its slash");
-    ok(!step_find("makeCoffee") && !step_find(""), "others are not");
+    ok(step_find("verify@cloud") == step_verify, "the same step of the other account");
+    ok(!step_find("makeCoffee") && !step_find("") && !step_find("@cloud"), "others are not");
 }
 
 int main(void)

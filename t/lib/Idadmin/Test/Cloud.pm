@@ -15,7 +15,7 @@ sub client_secret { return 'cloud~Secret.Value-1' }
 sub skip_reason { return eval { require Mojolicious; 1 } ? '' : 'Mojolicious is not installed' }
 
 # new(tls => 1: HTTPS as well, seed => undef: an empty directory, bulk => { users, memberships, group }, settings => {...},
-#     domains => [further ones], start => 0)
+#     home => domain of its people, domains => [further ones], start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/cloud' . ++our $count;
@@ -23,7 +23,7 @@ sub new {
     my $self = bless { base => $base, log => "$base/log", port => Idadmin::Test::free_port(), tls => $how{tls} }, $class;
     $self->{config} = {
         port => $self->{port}, tenant => $tenant, client => $client_id, secret => client_secret(), certificates => [_certificate()->{cert}],
-        domains => [$domain, @{ $how{domains} // [] }], seed => exists $how{seed} ? $how{seed} : 'standard', map { ($_ => $how{$_}) } grep { $how{$_} } qw(bulk settings) };
+        domains => [$how{home} // $domain, grep { $_ ne ($how{home} // '') } @{ $how{domains} // [] }], seed => exists $how{seed} ? $how{seed} : 'standard', map { ($_ => $how{$_}) } grep { $how{$_} } qw(bulk settings) };
     if ($how{tls}) {
         my $tls = Idadmin::Test::Tls::files();
         $self->{tls_port} = Idadmin::Test::free_port();

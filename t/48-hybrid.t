@@ -1,0 +1,115 @@
+# Persons of two directories: one seat, mastered on-premises, the cloud follows; waiting for the directories' own synchronisation; either of them away.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+use Idadmin::Test::Times qw(outcomes step);
+
+plan skip_all => Idadmin::Test::Slapd::skip_reason() || Idadmin::Test::Cloud::skip_reason() if Idadmin::Test::Slapd::skip_reason() || Idadmin::Test::Cloud::skip_reason();
+
+my $d = $Idadmin::Test::Slapd::domain;
+my $stack;
+
+sub upn     { return "$_[0]\@$d" }
+sub offboard { my ($uid) = @_; my $answer = $stack->delete('/v1/api/user', { userPrincipalName => upn($uid), date => '2026-01-02' }); is($answer->{status}, 200, "offboarding of $uid") or diag $answer->{body}; return $answer->{json}{data}{taskId} }
+sub groups_on_premises { my ($uid) = @_; return grep { my $group = $_; grep { $_ eq Idadmin::Test::Slapd::user_dn($uid) } $stack->slapd->members($group) } 'All staff', 'Sales team', 'Engineering', 'Finance', 'CRM admins' }
+sub is_off { my ($uid) = @_; return $stack->slapd->bind_code(Idadmin::Test::Slapd::user_dn($uid), Idadmin::Test::Slapd::user_password($uid)) != 0 }
+sub waits_at { my ($id, $step) = @_; my $task; Idadmin::Test::wait_until(20, sub { $task = $stack->task($id); $task->{state} eq 'queued' && ($task->{error} // '') =~ $step }) or diag explain $task; return $task }
+
+sub joined {
+    my $user = $stack->get('/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape(upn('bo.ek')))->{json}{data}{user};
+    is_deeply($user->{directories}, ['cloud', 'onPremises'], 'known in both');
+    is($user->{id}, $stack->cloud->user(upn('bo.ek'))->{id}, 'under the ID of the cloud');
+    is($stack->get('/v1/api/users?query=bo%20ek')->{json}{data}{totalCount}, 1, 'a person once');
+    $stack->apply_tenant($stack->tenant_document(seatLimit => 1));
+    my $answer = $stack->post('/v1/api/user', { firstname => 'One', surname => 'Toomany' });
+    my $persons = scalar grep { $_->{accountEnabled} } map { $stack->cloud->user(upn($_)) } (map { $_->[0] } @Idadmin::Test::People::people), 'root.admin', 'syn.kad';
+    is($answer->{status}, 403, 'no seat');
+    like($answer->{json}{error}{message}, qr/\b$persons\b/, "$persons persons have one seat each");
+    $stack->apply_tenant($stack->tenant_document(seatLimit => 500));
+}
+
+# Two accounts of the same name that nothing synchronises: both are disabled by us.
+sub apart {
+    my $task = $stack->wait_task(offboard('bo.ek'));
+    is_deeply(outcomes($task), { disableAccount => 'done', 'revokeSessions@cloud' => 'done', revokeMemberships => 'done', 'revokeMemberships@cloud' => 'done',
+            awaitSynchronisation => 'done', verify => 'done', 'verify@cloud' => 'done' }, 'each step') or diag explain $task;
+    like(step($task, 'awaitSynchronisation')->{detail}, qr/does not follow this one: disabled there too/, 'the cloud account is disabled by us');
+    my $cloud = $stack->cloud->user(upn('bo.ek'));
+    ok(is_off('bo.ek') && !$cloud->{accountEnabled}, 'disabled in both');
+    is_deeply([groups_on_premises('bo.ek')], [], 'in no group on-premises');
+    is_deeply([grep { $_ ne 'Everyone in sales' } @{ $cloud->{groups} }], [], 'nor in the cloud, but for the one by rule');
+    is($cloud->{revoked}, 2, 'signed out at first and once more when disabled');
+    like("@{ $task->{warnings} }", qr/Everyone in sales/, 'which is told');
+}
+
+# Synchronised: the cloud follows when the directories' own synchronisation has run.
+sub synchronised {
+    $stack->cloud->control(change => { key => upn('karin.hedlund'), properties => { onPremisesSyncEnabled => JSON::PP::true() } });
+    my $id = offboard('karin.hedlund');
+    my $task = waits_at($id, qr/Waits for the synchronisation between the directories: the other directory does not show the account as disabled yet/);
+    my $steps = outcomes($task);
+    is("@{$steps}{qw(disableAccount revokeMemberships revokeSessions@cloud revokeMemberships@cloud)}", 'done done done done', 'what is done is seen meanwhile');
+    is($steps->{verify}, undef, 'and what is not');
+    is($task->{attempts}, 0, 'waiting is no failed try');
+    ok(is_off('karin.hedlund'), 'disabled on-premises');
+    is($stack->cloud->user(upn('karin.hedlund'))->{revoked}, 1, 'signed out of the cloud');
+    $stack->cloud->control(change => { key => upn('karin.hedlund'), properties => { accountEnabled => JSON::PP::false() } });
+    $task = $stack->wait_task($id);
+    like(step($task, 'awaitSynchronisation')->{detail}, qr/shows the account as disabled/, 'the cloud has followed');
+    is($stack->cloud->user(upn('karin.hedlund'))->{revoked}, 2, 'signed out once more');
+    is(outcomes($task)->{'verify@cloud'}, 'done', 'verified there');
+}
+
+sub created {
+    my $mobile = $stack->cloud->group('Mobile staff')->{id};
+    $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Mobile staff', continueOnError => JSON::PP::true() }] }]));
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Hy', surname => 'Brid' });
+    is($answer->{status}, 200, 'created on-premises') or diag $answer->{body};
+    my $task = waits_at($answer->{json}{data}{taskId}, qr/the account has not appeared in the other directory yet/);
+    ok($stack->slapd->user('hy.brid'), 'the account stands on-premises');
+    ok(!$stack->cloud->user(upn('hy.brid')), 'and is not made in the cloud');
+    $stack->cloud->control(create => { type => 'user', properties => { userPrincipalName => upn('hy.brid'), displayName => 'Hy Brid', accountEnabled => JSON::PP::true(), onPremisesSyncEnabled => JSON::PP::true(), mail => upn('hy.brid'), mailNickname => 'hy.brid' } });
+    $task = $stack->wait_task($answer->{json}{data}{taskId}, states => ['done', 'failed']);
+    is(outcomes($task)->{awaitSynchronisation}, 'done', 'it goes on when the account has appeared') or diag explain $task;
+    $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Canteen', continueOnError => JSON::PP::true() }] }]));
+    $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'No', surname => 'Need' })->{json}{data}{taskId}, states => ['done', 'failed']);
+    is(outcomes($task)->{awaitSynchronisation}, 'skipped', 'nobody waits when no action concerns the cloud');
+    $stack->apply_tenant($stack->tenant_document(createUsersIn => 'cloud', workflows => []));
+    Idadmin::Test::wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Cloud', surname => 'Born' })->{body} !~ /awaitSynchronisation/ }); # a change holds within 5 s
+    $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'Cloud', surname => 'Born' })->{json}{data}{taskId});
+    ok($stack->cloud->user(upn('cloud.born')) && !$stack->slapd->user('cloud.born'), 'createUsersIn is followed');
+    is(outcomes($task)->{awaitSynchronisation}, undef, 'with nothing to wait for');
+    $stack->apply_tenant($stack->tenant_document(createUsersIn => 'onPremises'));
+}
+
+# One directory away: what can be done is done, the rest waits with the reason, and nobody else does.
+sub away {
+    $stack->cloud->control(faults => { path => '.', do => 'status', status => 503 });
+    my $id = offboard('carin.sjoberg');
+    Idadmin::Test::wait_until(60, sub { my $task = $stack->task($id); (outcomes($task)->{disableAccount} // '') eq 'done' && $task->{state} eq 'queued' });
+    ok(is_off('carin.sjoberg'), 'disabled on-premises while the cloud is away');
+    my $task = $stack->task($id);
+    ok($task->{error}, "and waits: " . ($task->{error} // ''));
+    $stack->wait_task($stack->post('/v1/api/user', { firstname => 'Mean', surname => 'While' })->{json}{data}{taskId});
+    pass('work on-premises goes on');
+    $stack->cloud->control(clearFaults => JSON::PP::true());
+    $task = $stack->wait_task($id, seconds => 90);
+    is(outcomes($task)->{'verify@cloud'}, 'done', 'it ends when the cloud is back');
+    ok(!$stack->cloud->user(upn('carin.sjoberg'))->{accountEnabled}, 'disabled there too');
+}
+
+my $ldif = join "\n\n", map { "dn: cn=$_,$Idadmin::Test::Slapd::groups\nobjectClass: groupOfNames\ncn: $_\nmember: $Idadmin::Test::Slapd::filler" } 'Canteen';
+for_each_stack {
+    ($stack) = @_;
+    $stack->worker->expect_log(qr/IDA03(?:1[457]|2[12])|IDA0[45]\d\d/);
+    subtest joined => \&joined;
+    subtest apart => \&apart;
+    subtest synchronised => \&synchronised;
+    subtest created => \&created;
+    subtest away => \&away;
+} cloud => { home => $d }, slapd => { ldif => "$ldif\n" };
+
+done_testing;

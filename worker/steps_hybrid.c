@@ -1,0 +1,175 @@
+/* Owns the waiting for the directory's own synchronisation: what was done where the person is mastered has to arrive in the other
+ * directory. Knows no directory protocol. */
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_governance_grant.h"
+#include "core/store_sync.h"
+#include "worker/holds.h"
+#include "worker/run.h"
+
+/* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for a human. */
+#define SYNCHRONISATION_MS (3 * INT64_C(3600000))
+
+/* Asked again soon at first, then every half minute, uncounted: nothing is wrong yet. */
+static step_end wait_for_it(run *r, const char *what)
+{
+    int64_t since = run_last_write(r), waited = ida_now(&r->r->w->env) - since;
+    if (waited >= SYNCHRONISATION_MS) {
+        step_says(r, IDA_STEP_FAILED, "%s after %lld minutes: see whether the synchronisation between the directories runs, then retry the task.", what,
+                  (long long)(waited / 60000));
+        return STEP_FAILED;
+    }
+    step_says(r, IDA_STEP_NONE, "Waits for the synchronisation between the directories: %s yet.", what);
+    r->lag_since = since;
+    return STEP_LAG;
+}
+
+/* --- a leaver: disabled there too --- */
+
+static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->disable(dir, r->pool, r->task->object_id, baton, e);
+}
+
+static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    (void)baton;
+    return ops->revoke_sessions ? ops->revoke_sessions(dir, r->pool, r->task->object_id, e) : DIRECTORY_ALREADY;
+}
+
+static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *after = baton;
+    return store_cache_user_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
+}
+
+/* Until that moment the person could sign in there: what was begun meanwhile ends once more. */
+static step_end sign_out(run *r, int was_so)
+{
+    directory_error e;
+    step_end end = run_call(r, call_sessions, NULL, &e);
+    if (end == STEP_ON && verdict_of(e.class) != VERDICT_GOOD) {
+        end = run_fails(r, &e);
+    }
+    return end != STEP_ON ? end
+           : was_so       ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as disabled; signed out everywhere once more")
+                          : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: disabled there too, signed out everywhere once more");
+}
+
+static step_end await_disabled(run *r)
+{
+    directory_user after = {0};
+    directory_error e;
+    step_end end = run_call(r, call_disable, &after, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_ELSEWHERE) {
+        return wait_for_it(r, "the other directory does not show the account as disabled");
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return step_absent(r);
+    }
+    if (verdict_of(e.class) != VERDICT_GOOD) {
+        return run_fails(r, &e);
+    }
+    end = run_cache(r, put_disabled, &after);
+    return end == STEP_ON ? sign_out(r, e.class == DIRECTORY_ALREADY) : end;
+}
+
+/* --- a joiner: there at all --- */
+
+static int in_cloud(run *r, const char *group)
+{
+    access_item item = {0};
+    return !store_access_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, group, &item) && item.directory == IDA_DIR_CLOUD;
+}
+
+static int template_in_cloud(run *r, const char *named)
+{
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_role_template *template;
+    const access_item *items;
+    int count = 0;
+    if (store_template_find(r->r->main, c, r->task->tenant, named, &template) ||
+        store_template_items(r->r->main, c, r->task->tenant, template, r->task->directory, &items, &count)) {
+        return 0;
+    }
+    for (int i = 0; i < count; i++) {
+        if (items[i].directory == IDA_DIR_CLOUD) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1 when an action of the joiner workflows gives something in the cloud: for the others nobody has to wait. */
+static int is_needed(run *r)
+{
+    json_t *workflow, *action;
+    size_t w, a;
+    json_array_foreach(json_object_get(r->session->tenant->document, "workflows"), w, workflow) {
+        const char *trigger = ida_json_string(workflow, "trigger");
+        if (!trigger || strcmp(trigger, ida_task_type_text(r->task->type)) != 0 || json_is_false(json_object_get(workflow, "active"))) {
+            continue;
+        }
+        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
+            const char *group = ida_json_string(action, "group"), *template = ida_json_string(action, "roleTemplate");
+            if ((group && in_cloud(r, group)) || (template && template_in_cloud(r, template))) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
+}
+
+static ida_kind put_account(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *user = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &user->cache);
+}
+
+static step_end await_account(run *r, int found)
+{
+    directory_user user = {0};
+    directory_error e = {.class = DIRECTORY_NOT_FOUND};
+    step_end end = found ? run_call(r, call_find, &user, &e) : STEP_ON;
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return wait_for_it(r, "the account has not appeared in the other directory");
+    }
+    if (verdict_of(e.class) != VERDICT_GOOD) {
+        return run_fails(r, &e);
+    }
+    /* At once into the cache, so that the actions that follow find the person in both directories. */
+    end = run_cache(r, put_account, &user);
+    return end == STEP_ON ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory") : end;
+}
+
+step_end step_await_synchronisation(run *r)
+{
+    int found;
+    int leaves = r->task->type == IDA_USER_DELETE;
+    if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] || !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
+        return step_says(r, IDA_STEP_SKIPPED, "the tenant has one directory");
+    }
+    if (!leaves && !is_needed(r)) {
+        return step_says(r, IDA_STEP_SKIPPED, "no action of the workflows gives anything in the cloud directory");
+    }
+    step_end end = run_twin_enter(r, &found);
+    if (end == STEP_ON && leaves) {
+        end = found ? await_disabled(r) : step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
+    } else if (end == STEP_ON) {
+        end = await_account(r, found);
+    }
+    run_twin_leave(r);
+    return end;
+}
