@@ -55,6 +55,8 @@ typedef struct directory_user {
     const char *id, *upn, *mail, *display_name, *dn;
     int enabled;
     const char *marker;
+    const char *login;   /* the name without a domain, where the directory has one; NULL */
+    const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the entry says so */
     sync_user cache; /* the same entry in the form the cache takes */
     /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;

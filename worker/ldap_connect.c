@@ -20,6 +20,7 @@
 #define IDLE_MS 60000        /* a connection unused for longer is not trusted with a write */
 #define BIND_PASSWORD_SIZE 1024
 #define SEALED_SSF 128
+#define ACTIVE_DIRECTORY "1.2.840.113556.1.4.800" /* a capability of the rootDSE */
 
 /* Where systems keep the certificates of public authorities, for a tenant without caFile. */
 static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
@@ -40,7 +41,8 @@ void ld_drop(directory *d)
         d->fd = -1;
     }
     d->schema = NULL;
-    d->subschema = d->vendor = d->own_key = NULL;
+    d->subschema = d->vendor = d->own_key = d->root = d->service = NULL;
+    d->own_sid = (struct berval){0};
     d->offers_sync = -1;
     d->offers_password = 0;
     apr_pool_clear(d->connection);
@@ -270,6 +272,7 @@ static directory_class read_root(ld_call *k)
 {
     static const char *const attributes[] = {"supportedControl",  "supportedCapabilities", "supportedExtension",
                                              "subschemaSubentry", "vendorName",            "vendorVersion",
+                                             "defaultNamingContext", "dsServiceName",      "tokenGroups",
                                              NULL};
     directory *d = k->d;
     const ld_entry *root = NULL;
@@ -293,15 +296,20 @@ static directory_class read_root(ld_call *k)
     if (class) {
         return class;
     }
-    if (offers(root, "supportedCapabilities", d->dialect->foreign)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d), d->dialect->foreign_name,
-                       d->dialect->name);
+    int active_directory = offers(root, "supportedCapabilities", ACTIVE_DIRECTORY);
+    if (active_directory != d->dialect->active_directory) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d),
+                       active_directory ? "Active Directory" : "no Active Directory", d->dialect->name);
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
     d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
     d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
     d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
     d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
+    d->root = root ? ld_text(d->connection, root, "defaultNamingContext") : NULL;
+    d->service = root ? ld_text(d->connection, root, "dsServiceName") : NULL;
+    const ld_attribute *sids = root && active_directory ? ld_get(root, "tokenGroups") : NULL;
+    d->own_sid = sids ? sids->values[0] : (struct berval){0}; /* the account itself comes before its groups */
     return DIRECTORY_OK;
 }
 
@@ -414,7 +422,7 @@ const char *ld_own_key(ld_call *k)
     LDAPMessage *message = NULL;
     struct berval *identity = NULL;
     int id;
-    if (d->own_key || !d->ld) {
+    if (d->own_key || !d->ld || d->own_sid.bv_val) {
         return d->own_key;
     }
     if (d->bind == LD_BIND_SIMPLE) {

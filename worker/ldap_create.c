@@ -6,14 +6,17 @@
 #include <strings.h>
 
 #include "core/text.h"
+#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_mods.h"
+#include "worker/ldap_names.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_password.h"
 #include "worker/ldap_session.h"
 
 #define ATTEMPTS 4 /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
 #define LOOK_LIMIT 10
+#define NORMAL_ACCOUNT 512L /* userAccountControl */
 
 typedef struct adding {
     ld_call *k;
@@ -21,7 +24,7 @@ typedef struct adding {
     const ld_schema *schema;
     ld_mods mods;
     apr_array_header_t *classes, *warnings;
-    const char *dn;
+    int skip; /* numbers of names that were refused */
     int bare; /* added without a password: it is still to be set */
 } adding;
 
@@ -51,7 +54,7 @@ static int has_place(adding *a, const char *attribute)
         }
     }
     if (class) {
-        APR_ARRAY_PUSH(a->classes, const char *) = class;
+        APR_ARRAY_PUSH(a->classes, const char *) = apr_pstrdup(a->k->pool, class); /* the schema goes with its connection */
     }
     return class != NULL;
 }
@@ -97,22 +100,25 @@ static directory_class prepare(adding *a)
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s", ld_server_url(d), d->upn_attribute,
                        t->user_class);
     }
-    if (!a->create->person->account_enabled && !ld_schema_knows(a->schema, t->lock)) {
+    if (!t->lock_bit && !a->create->person->account_enabled && !ld_schema_knows(a->schema, t->lock)) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
     }
-    a->dn = apr_pstrcat(k->pool, t->login, "=", ld_dn_value(k->pool, a->create->local), ",", d->create_in, NULL);
-    add_value(a, t->login, a->create->local);
-    add_value(a, "cn", a->create->display_name);
     add_value(a, "displayName", a->create->display_name);
     if (strcasecmp(d->upn_attribute, t->login) != 0) {
         add_value(a, d->upn_attribute, a->create->upn);
     }
     if (a->create->mail) {
         add_value(a, t->mail, a->create->mail);
+        if (t->addresses) {
+            add_value(a, t->addresses, apr_pstrcat(k->pool, "SMTP:", a->create->mail, NULL));
+        }
     }
     add_value(a, d->marker_attribute, a->create->marker);
     add_fields(a);
-    if (!a->create->person->account_enabled) {
+    if (t->lock_bit) {
+        add_value(a, t->lock, apr_psprintf(k->pool, "%ld", NORMAL_ACCOUNT | (a->create->person->account_enabled ? 0 : t->lock_bit)));
+        add_value(a, t->password_age, "0");
+    } else if (!a->create->person->account_enabled) {
         add_value(a, t->lock, t->locked);
     }
     /* objectClass last: fields may have asked for further classes. */
@@ -128,16 +134,20 @@ static directory_class look(ld_call *k, const directory_create *create, director
     directory *d = k->d;
     const ld_dialect *t = d->dialect;
     const char *local = ld_filter_text(k->pool, create->local), *upn = ld_filter_text(k->pool, create->upn);
-    const char *by_mail =
-        create->mail ? apr_pstrcat(k->pool, "(", t->mail, "=", ld_filter_text(k->pool, create->mail), ")", NULL) : "";
+    const char *mail = create->mail ? ld_filter_text(k->pool, create->mail) : NULL;
+    const char *by_mail = mail ? apr_pstrcat(k->pool, "(", t->mail, "=", mail, ")", NULL) : "";
+    const char *by_address = mail && t->addresses ? apr_pstrcat(k->pool, "(", t->addresses, "=smtp:", mail, ")", NULL) : "";
     const char *by_upn =
         strcasecmp(d->upn_attribute, t->login) ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL) : "";
+    /* Where the login name is a number away from being free, it is no conflict. But an account without a UPN signs in by it. */
+    const char *lone = t->login_max ? apr_pstrcat(k->pool, "(!(", d->upn_attribute, "=*))", NULL) : "";
+    const char *by_login = apr_pstrcat(k->pool, "(&(", t->login, "=", local, ")", lone, ")", NULL);
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .limit = LOOK_LIMIT,
                             .phase = LD_BASE,
                             .doing = "look whether the names are free",
-                            .filter = apr_pstrcat(k->pool, "(|(", t->login, "=", local, ")", by_mail, by_upn, ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(|", by_login, by_mail, by_address, by_upn, ")", NULL),
                             .attributes = d->user_attributes};
     const ld_entry **rows;
     int count;
@@ -152,13 +162,20 @@ static directory_class look(ld_call *k, const directory_create *create, director
     if (class || count == 0) {
         return class;
     }
-    int login = 0;
+    int login = 0, any = 0;
     for (int i = 0; i < count; i++) {
-        login =
-            login || ld_holds(rows[i], t->login, create->local) || (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn));
+        directory_user other;
+        int read = ld_user_read(d, k->pool, rows[i], &other), same_login = ld_holds(rows[i], t->login, create->local);
+        int same_upn = (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn))
+                       || (read && other.upn && strcmp(ida_fold_address(k->pool, other.upn), ida_fold_address(k->pool, create->upn)) == 0);
+        int named = same_upn || (same_login && !t->login_max);
+        login = login || named;
+        /* Found by a login name that only has to be numbered. */
+        any = any || named || !same_login || (mail && ld_holds(rows[i], t->mail, create->mail));
     }
-    return ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d),
-                   login ? create->upn : create->mail, rows[0]->dn);
+    return any ? ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d),
+                         login ? create->upn : create->mail, rows[0]->dn)
+               : DIRECTORY_OK;
 }
 
 /* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew, any other value cannot. */
@@ -180,18 +197,29 @@ static directory_class name_conflict(ld_call *k)
 
 static directory_class add_once(adding *a, const char *password, ld_answer *answer)
 {
+    ld_call *k = a->k;
+    const ld_dialect *t = k->d->dialect;
     int before = ld_mods_count(&a->mods);
-    directory_class class = ld_ready(a->k);
+    struct berval secret = {0};
+    ld_names names = {0};
+    directory_class class = ld_names_choose(k, a->create, a->skip, &names);
+    class = class ? class : ld_ready(k);
     if (class) {
         return class;
     }
+    add_value(a, "cn", names.cn);
+    add_value(a, t->login, names.login);
     /* A server would store the value as it comes, in clear text unless it is told otherwise. */
-    a->bare = a->k->d->offers_password;
-    if (!a->bare) {
-        add_value(a, a->k->d->dialect->password, password);
+    a->bare = !t->password_age && k->d->offers_password;
+    if (t->password_age) {
+        secret = ld_unicode_password(k->pool, password);
+        ld_mods_bytes(&a->mods, LDAP_MOD_ADD, t->password, secret.bv_val, secret.bv_len);
+    } else if (!a->bare) {
+        add_value(a, t->password, password);
     }
-    class = ld_add(a->k, a->dn, ld_mods_end(&a->mods), "create the account", answer);
+    class = ld_add(k, names.dn, ld_mods_end(&a->mods), "create the account", answer);
     a->mods.list->nelts = before;
+    OPENSSL_cleanse(secret.bv_val, secret.bv_len);
     return class;
 }
 
@@ -224,6 +252,10 @@ static directory_class add_until_known(adding *a, directory_user *user)
                 break;
             }
             *k->e = why;
+            if (k->d->dialect->login_max && answer.code == LDAP_ALREADY_EXISTS) {
+                a->skip++; /* a name that is taken where we cannot see it: the next number */
+                continue;
+            }
             class = name_conflict(k);
             break;
         }

@@ -21,20 +21,32 @@ typedef struct ld_field {
     const char *empty;           /* the value that stands for none; NULL: the attribute goes */
 } ld_field;
 
-typedef enum ld_sync_method { LD_SYNC_SYNCREPL } ld_sync_method;
+typedef enum ld_sync_method { LD_SYNC_SYNCREPL, LD_SYNC_DIRSYNC } ld_sync_method;
 
 typedef struct ld_dialect {
     const char *name;            /* `dialect` of the tenant document */
-    const char *foreign;         /* capability that proves another kind, and its name for people */
-    const char *foreign_name;
+    const char *title;           /* for people */
+    int active_directory;        /* 1: the server must show the capability of Active Directory; 0: must not */
     const char *user_class, *user_filter;
-    const char *static_group_class, *dynamic_group_class, *group_filter, *dynamic_filter;
+    const char *static_group_class, *dynamic_group_class, *group_filter; /* dynamic NULL: there are none */
+    const char *dynamic_filter;
+    const char *group_type;      /* negative: a security group, else one for mail alone; NULL: all are for security */
     const char *member, *rule, *member_of, *group_name;
-    const char *id, *stamp, *login, *mail, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
+    const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
+    size_t photo_max;            /* bytes; photo_type NULL: any kind of picture */
+    int binary_ids;              /* IDs are 16 bytes, the first three groups little-endian; else text */
+    const char *naming;          /* attribute of a new entry's RDN */
+    size_t login_max;            /* characters; 0: no limit */
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
-    /* Attribute and value of "disabled"; any other value is a temporary lock-out and counts as enabled. */
+    int filetime;                /* sign-in times count 100 ns since 1601; else generalized time */
+    /* What says "disabled": an attribute with this value (any other is a temporary lock-out and counts as enabled), or with this bit. */
     const char *lock, *locked;
+    long lock_bit;
     const char *lock_missing;    /* sentence for people when the server does not know `lock` */
+    int password_unlocks;        /* a new password lifts the lock of a disabled account */
+    const char *password_age;    /* set to "0" beside a new password: it must be changed; NULL: see ldap_update.c */
+    const char *primary_group;   /* RID of the group that stands in no `member`; NULL: there is none */
+    const char *const *guards;   /* attributes that tell accounts which are never touched; NULL-terminated or NULL */
     int needs_member;            /* a group may not be left without members: placeholder */
     int keeps_links;             /* the server itself takes DNs in other entries along when an entry moves */
     ld_sync_method sync;
@@ -45,7 +57,7 @@ typedef struct ld_dialect {
 const ld_dialect *ld_dialect_of(const char *name);
 /* The name under which callers know the attribute; the attribute's own name when they do not. */
 const char *ld_field_name(const ld_dialect *t, const char *attribute);
-/* "openLdap": what this version supports, for people. */
+/* What this version supports, for people. */
 const char *ld_dialects_text(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/text.h"
+#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_session.h"
 
@@ -14,18 +15,26 @@
 
 const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
-    return ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    if (!t->binary_ids) {
+        return ld_uuid_canonical(pool, ld_text(pool, entry, t->id));
+    }
+    const ld_attribute *a = ld_get(entry, t->id);
+    return a ? ld_guid_text(pool, a->values[0].bv_val, a->values[0].bv_len) : NULL;
 }
 
 const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid)
 {
-    return apr_pstrcat(pool, "(", t->id, "=", uuid, ")", NULL);
+    const unsigned char *bytes = t->binary_ids ? ld_guid_bytes(pool, uuid) : NULL;
+    return apr_pstrcat(pool, "(", t->id, "=", bytes ? ld_filter_bytes(pool, bytes, 16) : uuid, ")", NULL);
 }
 
 static void add_name(apr_array_header_t *names, const char *name)
 {
+    if (!name) {
+        return;
+    }
     for (int i = 0; i < names->nelts; i++) {
-        if (!name || strcasecmp(APR_ARRAY_IDX(names, i, const char *), name) == 0) {
+        if (strcasecmp(APR_ARRAY_IDX(names, i, const char *), name) == 0) {
             return;
         }
     }
@@ -36,8 +45,8 @@ const char *const *ld_user_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
-    const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,   "cn",
-                                "displayName", t->manager, t->created, t->lock, d->marker_attribute};
+    const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,    "cn",
+                                "displayName", t->manager, t->created, t->lock, d->marker_attribute, t->changed, t->addresses};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -52,6 +61,9 @@ const char *const *ld_user_attributes(directory *d)
     for (const char *const *name = t->sign_ins; *name; name++) {
         add_name(names, *name);
     }
+    for (const char *const *name = t->guards; name && *name; name++) {
+        add_name(names, *name);
+    }
     APR_ARRAY_PUSH(names, const char *) = NULL;
     return (const char *const *)names->elts;
 }
@@ -59,14 +71,30 @@ const char *const *ld_user_attributes(directory *d)
 const char *const *ld_group_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
-    const char **names = apr_pcalloc(d->pool, 8 * sizeof *names), **to = names;
-    *to++ = t->id;
-    *to++ = t->stamp;
-    *to++ = t->group_name;
-    *to++ = "objectClass";
-    *to++ = "description";
-    *to++ = t->rule;
-    return names;
+    apr_array_header_t *names = apr_array_make(d->pool, 10, sizeof(const char *));
+    const char *const base[] = {t->id, t->stamp, t->changed, t->group_name, t->group_type, "objectClass", "description", t->rule};
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
+        add_name(names, base[i]);
+    }
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)names->elts;
+}
+
+/* What tells a newer state of the entry from an older one. Where the counter is each server's own, the time comes first. */
+static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
+{
+    const char *stamp = ld_text(pool, entry, t->stamp), *at = t->changed ? ld_text(pool, entry, t->changed) : NULL;
+    if (!t->changed || !stamp) {
+        return stamp;
+    }
+    size_t digits = at ? strspn(at, "0123456789") : 0, len = strlen(stamp);
+    return digits == 14 && len <= 20 ? apr_psprintf(pool, "%.14s#%0*d%s", at, (int)(20 - len) + 1, 0, stamp) : NULL;
+}
+
+/* Milliseconds of a sign-in time in the dialect's form. */
+static int64_t sign_in_of(const ld_dialect *t, const char *text)
+{
+    return t->filetime ? ld_filetime(text) : ld_time(text);
 }
 
 /* The value that stands in the RDN when there are several, for that one the administrator chose. */
@@ -83,7 +111,48 @@ static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *
         const char *login = naming_value(pool, entry, d->dialect->login);
         return login ? apr_pstrcat(pool, login, "@", d->tenant->upn_domain, NULL) : NULL;
     }
-    return ld_text(pool, entry, d->upn_attribute);
+    const char *upn = ld_text(pool, entry, d->upn_attribute);
+    if (upn || !d->dialect->active_directory) {
+        return upn;
+    }
+    /* Accounts without one sign in by their login name at the domain. */
+    const char *login = ld_text(pool, entry, d->dialect->login);
+    return login && d->dns_domain ? apr_pstrcat(pool, login, "@", d->dns_domain, NULL) : NULL;
+}
+
+/* Mail addresses among the proxy addresses ("SMTP:" the primary one, "smtp:" the others). */
+static const char **proxy_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute, const char *mail)
+{
+    const ld_attribute *a = ld_get(entry, attribute);
+    const char **out = a ? apr_pcalloc(pool, (apr_size_t)(a->count + 1) * sizeof *out) : NULL;
+    int count = 0;
+    for (int i = 0; a && i < a->count; i++) {
+        const char *text = a->values[i].bv_val;
+        if (a->values[i].bv_len > 5 && strncasecmp(text, "smtp:", 5) == 0 && ida_utf8_valid(text, a->values[i].bv_len)
+            && (!mail || strcasecmp(text + 5, mail) != 0)) {
+            out[count++] = apr_pstrdup(pool, text + 5);
+        }
+    }
+    return count ? out : NULL;
+}
+
+/* Why an account must never be changed, from what its entry shows. */
+static const char *guard_of(const directory *d, apr_pool_t *pool, const ld_entry *entry)
+{
+    const char *const *guards = d->dialect->guards;
+    if (!guards) {
+        return NULL;
+    }
+    const ld_attribute *sid = ld_get(entry, guards[2]);
+    int64_t rid = sid ? ld_sid_rid(&sid->values[0]) : -1;
+    if (sid && d->own_sid.bv_val && sid->values[0].bv_len == d->own_sid.bv_len
+        && memcmp(sid->values[0].bv_val, d->own_sid.bv_val, d->own_sid.bv_len) == 0) {
+        return "is the service account of this connection";
+    }
+    return ld_holds(entry, guards[0], "TRUE")      ? "is a critical system object"
+           : rid == 500 || rid == 502              ? "is a built-in account of the domain"
+           : ld_number(pool, entry, guards[1]) > 0 ? "is protected by adminCount, as a member of an administrative group"
+                                                   : NULL;
 }
 
 static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute, const char *first)
@@ -116,24 +185,26 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     }
     c->upn = upn_of(d, pool, entry);
     c->mail = ld_text(pool, entry, t->mail);
-    c->addresses = further_addresses(pool, entry, t->mail, c->mail);
+    c->addresses = t->addresses ? proxy_addresses(pool, entry, t->addresses, c->mail)
+                                : further_addresses(pool, entry, t->mail, c->mail);
     c->display_name = ld_text(pool, entry, "displayName");
     c->display_name = c->display_name ? c->display_name : naming_value(pool, entry, "cn");
+    c->display_name = c->display_name ? c->display_name : ld_rdn_value(pool, entry->dn, "cn");
     for (const ld_field *f = t->fields; f->name; f++) {
         if (f->cache != LD_NO_FIELD) {
             const char *value = ld_text(pool, entry, f->attribute);
             *(const char **)((char *)c + f->cache) = value || !f->also ? value : ld_text(pool, entry, f->also);
         }
     }
-    c->enabled = !ld_holds(entry, t->lock, t->locked);
+    c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit) : !ld_holds(entry, t->lock, t->locked);
     c->created_at = ld_time(ld_text(pool, entry, t->created));
     for (const char *const *name = t->sign_ins; *name && !c->last_success_at; name++) {
-        c->last_success_at = ld_time(ld_text(pool, entry, *name));
+        c->last_success_at = sign_in_of(t, ld_text(pool, entry, *name));
     }
     c->last_sign_in_at = c->last_success_at;
     c->manager_dn = ld_text(pool, entry, t->manager);
     c->manager_dn_key = c->manager_dn ? ld_dn_key(pool, c->manager_dn) : NULL;
-    c->stamp = ld_text(pool, entry, t->stamp);
+    c->stamp = stamp_of(t, pool, entry);
     user->id = c->id;
     user->upn = c->upn;
     user->mail = c->mail;
@@ -141,6 +212,8 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     user->dn = c->dn;
     user->enabled = c->enabled;
     user->marker = ld_text(pool, entry, d->marker_attribute);
+    user->login = naming_value(pool, entry, t->login);
+    user->guarded = guard_of(d, pool, entry);
     return 1;
 }
 
@@ -153,17 +226,29 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_gr
     group->dn_key = ld_dn_key(pool, entry->dn);
     group->name = naming_value(pool, entry, t->group_name);
     group->description = ld_text(pool, entry, "description");
-    group->stamp = ld_text(pool, entry, t->stamp);
-    int dynamic = ld_holds(entry, "objectClass", t->dynamic_group_class);
-    group->kind = dynamic ? "dynamic" : "security";
+    group->stamp = stamp_of(t, pool, entry);
+    int dynamic = t->dynamic_group_class && ld_holds(entry, "objectClass", t->dynamic_group_class);
+    group->kind = dynamic                                                         ? "dynamic"
+                  : t->group_type && ld_number(pool, entry, t->group_type) >= 0 ? "distribution"
+                                                                                  : "security";
     group->rule = dynamic ? ld_text(pool, entry, t->rule) : NULL;
     return group->id && group->dn_key && group->name;
 }
 
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods)
 {
-    (void)entry;
-    ld_mods_text(mods, LDAP_MOD_REPLACE, d->dialect->lock, enabled ? NULL : d->dialect->locked);
+    const ld_dialect *t = d->dialect;
+    if (!t->lock_bit) {
+        ld_mods_text(mods, LDAP_MOD_REPLACE, t->lock, enabled ? NULL : t->locked);
+        return;
+    }
+    /* The other bits stay as they are; another writer's change in between is refused by the server (16). */
+    const char *old = ld_text(mods->pool, entry, t->lock);
+    long bits = ld_number(mods->pool, entry, t->lock);
+    if (old) {
+        ld_mods_text(mods, LDAP_MOD_DELETE, t->lock, old);
+    }
+    ld_mods_text(mods, LDAP_MOD_ADD, t->lock, apr_psprintf(mods->pool, "%ld", enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
 }
 
 /* A group needs a member: the configured stand-in, or the group itself. */
@@ -235,10 +320,15 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
         }
         value = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
     }
+    const char *test = apr_pstrcat(k->pool, "(", attribute, "=", ld_filter_text(k->pool, value), ")", NULL);
+    if (d->dialect->active_directory && at && d->dns_domain && strcmp(ida_fold_address(k->pool, at + 1), d->dns_domain) == 0) {
+        const char *login = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
+        test = apr_pstrcat(k->pool, "(|", test, "(&(!(", attribute, "=*))(", d->dialect->login, "=", ld_filter_text(k->pool, login), ")))",
+                           NULL);
+    }
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, "(", attribute, "=",
-                                                  ld_filter_text(k->pool, value), "))", NULL),
+                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, test, ")", NULL),
                             .attributes = k->d->user_attributes,
                             .limit = FIND_LIMIT,
                             .phase = LD_BASE,
@@ -257,18 +347,32 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
     return class ? class : found > 1 ? more_than_one(k, upn) : found ? DIRECTORY_OK : absent(k, upn);
 }
 
-static int is_named(apr_pool_t *pool, const char *name, const directory_user *user, const char *login)
+static int is_named(apr_pool_t *pool, const char *name, const directory_user *user)
 {
     const char *key = strchr(name, '=') ? ld_dn_key(pool, name) : NULL;
     return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0
-           || (login && strcasecmp(name, login) == 0)
+           || (user->login && strcasecmp(name, user->login) == 0)
            || (user->upn && strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
+}
+
+/* Our own account by the name it binds with: a DN, or in Active Directory user@domain or DOMAIN\user. */
+static int is_own(ld_call *k, const directory_user *user)
+{
+    const directory *d = k->d;
+    const char *own = ld_own_key(k), *slash = d->bind_dn ? strchr(d->bind_dn, '\\') : NULL;
+    if (own && strcmp(own, user->cache.dn_key) == 0) {
+        return 1;
+    }
+    return d->dialect->active_directory && d->bind == LD_BIND_SIMPLE && !strchr(d->bind_dn, '=')
+           && is_named(k->pool, slash ? slash + 1 : d->bind_dn, user);
 }
 
 directory_class ld_guard(ld_call *k, const directory_user *user)
 {
-    const char *own = ld_own_key(k), *login = ld_rdn_value(k->pool, user->dn, k->d->dialect->login);
-    if (own && strcmp(own, user->cache.dn_key) == 0) {
+    if (user->guarded) {
+        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s %s: it is never changed", user->dn, user->guarded);
+    }
+    if (is_own(k, user)) {
         return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is the service account of this connection: it is never changed",
                        user->dn);
     }
@@ -276,7 +380,7 @@ directory_class ld_guard(ld_call *k, const directory_user *user)
     json_t *value;
     json_array_foreach((json_t *)(uintptr_t)k->d->protected_accounts, i, value) {
         const char *name = json_string_value(value);
-        if (name && is_named(k->pool, name, user, login)) {
+        if (name && is_named(k->pool, name, user)) {
             return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is one of protectedAccounts: it is never changed", user->dn);
         }
     }
@@ -285,7 +389,7 @@ directory_class ld_guard(ld_call *k, const directory_user *user)
 
 const ld_schema *ld_schema_of(ld_call *k)
 {
-    static const char *const attributes[] = {"attributeTypes", "objectClasses", NULL};
+    static const char *const attributes[] = {"attributeTypes", "objectClasses", "dITContentRules", NULL};
     directory *d = k->d;
     if (ld_ready(k)) {
         return NULL;
@@ -316,5 +420,10 @@ const ld_schema *ld_schema_of(ld_call *k)
         ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s", ld_server_url(d), query.base);
         return NULL;
     }
-    return d->schema = ld_schema_make(d->connection, types->values, types->count, classes->values, classes->count);
+    ld_schema *schema = ld_schema_make(d->connection, types->values, types->count, classes->values, classes->count);
+    const ld_attribute *rules = ld_get(rows[0], attributes[2]);
+    if (rules) {
+        ld_schema_rules(schema, rules->values, rules->count);
+    }
+    return d->schema = schema;
 }

@@ -30,6 +30,19 @@ char *ld_filter_value(apr_pool_t *pool, const void *bytes, size_t len)
     return out;
 }
 
+char *ld_filter_bytes(apr_pool_t *pool, const void *bytes, size_t len)
+{
+    const unsigned char *in = bytes;
+    char *out = apr_palloc(pool, len * 3 + 1), *at = out;
+    for (size_t i = 0; i < len; i++) {
+        *at++ = '\\';
+        *at++ = hex_digits[in[i] >> 4];
+        *at++ = hex_digits[in[i] & 15];
+    }
+    *at = '\0';
+    return out;
+}
+
 char *ld_filter_text(apr_pool_t *pool, const char *text)
 {
     return ld_filter_value(pool, text, strlen(text));

@@ -9,6 +9,8 @@
 /* RFC 4515: value inside a filter. */
 char *ld_filter_value(apr_pool_t *pool, const void *bytes, size_t len);
 char *ld_filter_text(apr_pool_t *pool, const char *text);
+/* The same with every byte escaped, for binary values. */
+char *ld_filter_bytes(apr_pool_t *pool, const void *bytes, size_t len);
 
 /* RFC 4514: value inside a DN. */
 char *ld_dn_value(apr_pool_t *pool, const char *text);

@@ -4,6 +4,7 @@
 #include <apr_tables.h>
 #include <string.h>
 
+#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
@@ -15,6 +16,12 @@ typedef struct gathering {
     apr_hash_t *seen;         /* group ID */
     apr_hash_t *by_rule;      /* group ID -> DN */
 } gathering;
+
+static int is_dynamic(const directory *d, const ld_entry *group)
+{
+    const char *class = d->dialect->dynamic_group_class;
+    return class && ld_holds(group, "objectClass", class);
+}
 
 static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
@@ -118,7 +125,7 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
                             .phase = LD_BASE,
                             .doing = "list dynamic groups",
                             .filter = k->d->dialect->dynamic_filter};
-    directory_class class = every_page(k, &query, collect, g);
+    directory_class class = query.filter ? every_page(k, &query, collect, g) : DIRECTORY_OK;
     for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class; i = apr_hash_next(i)) {
         if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
             class = gather_shown(k, g, apr_hash_this_val(i), 1, dn);
@@ -150,6 +157,41 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const char 
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
+/* The group that stands in no `member` of any group, but in a number of the user's own entry. */
+static directory_class gather_primary(ld_call *k, gathering *g, const char *dn)
+{
+    const ld_dialect *t = k->d->dialect;
+    const ld_entry *own = NULL, **rows;
+    int count = 0;
+    if (!t->primary_group) {
+        return DIRECTORY_OK;
+    }
+    const char *const attributes[] = {t->primary_group, "objectSid", NULL};
+    directory_class class = ld_read(k, dn, attributes, "read the primary group", &own);
+    const ld_attribute *sid = own ? ld_get(own, "objectSid") : NULL;
+    struct berval wanted = ld_sid_with(k->pool, sid ? &sid->values[0] : NULL, own ? (uint32_t)ld_number(k->pool, own, t->primary_group) : 0);
+    if (class || !wanted.bv_val || !k->d->root) {
+        return class;
+    }
+    const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(k->pool, "(objectSid=", ld_filter_bytes(k->pool, wanted.bv_val, wanted.bv_len), ")", NULL),
+                            .attributes = k->d->group_attributes,
+                            .limit = 1,
+                            .phase = LD_BASE,
+                            .doing = "find the primary group"};
+    class = ld_search(k, &query, &rows, &count);
+    int before = g->rows->nelts;
+    if (!class && count) {
+        gather(k, rows[0], k->pool, g);
+    }
+    if (g->rows->nelts > before) {
+        APR_ARRAY_IDX(g->rows, before, directory_membership).retained =
+            "primary group of the account: it keeps it as long as no other group is made the primary one";
+    }
+    return class;
+}
+
 /* The group by ID with `shows` = it holds the user now. NOT_FOUND when there is no such group. */
 static directory_class group_holding(ld_call *k, const char *group_id, const char *user_dn, const ld_entry **group, int *shows)
 {
@@ -158,12 +200,13 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
     if (!uuid) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", group_id ? group_id : "");
     }
-    const ld_query query = {.base = k->d->group_base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = ld_id_filter(t, k->pool, uuid),
+    /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups outside groupBase. */
+    const ld_query query = {.base = t->binary_ids ? apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL) : k->d->group_base,
+                            .scope = t->binary_ids ? LDAP_SCOPE_BASE : LDAP_SCOPE_SUBTREE,
+                            .filter = t->binary_ids ? t->group_filter : ld_id_filter(t, k->pool, uuid),
                             .attributes = k->d->group_attributes,
                             .limit = 1,
-                            .phase = LD_BASE,
+                            .phase = t->binary_ids ? LD_READ : LD_BASE,
                             .doing = "find the group"};
     const ld_entry **rows;
     int count;
@@ -174,7 +217,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
                                k->d->group_base);
     }
     *group = rows[0];
-    return shows_user(k, (*group)->dn, ld_holds(*group, "objectClass", t->dynamic_group_class), user_dn, shows);
+    return shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user_dn, shows);
 }
 
 directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
@@ -193,6 +236,7 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
     class = class ? class : gather_by_member(&k, &g, user.dn);
     class = class ? class : gather_by_back_link(&k, &g, user.dn);
     class = class ? class : gather_by_rule(&k, &g, user.dn);
+    class = class ? class : gather_primary(&k, &g, user.dn);
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;
@@ -252,7 +296,7 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
             *e = (directory_error){0};
             return sent && last != DIRECTORY_ALREADY ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        if (ld_holds(group, "objectClass", d->dialect->dynamic_group_class)) {
+        if (is_dynamic(d, group)) {
             return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d),
                            group->dn);
         }
@@ -286,7 +330,7 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
     if (class || shows) {
         return class ? class : DIRECTORY_ALREADY;
     }
-    if (ld_holds(*group, "objectClass", k->d->dialect->dynamic_group_class)) {
+    if (is_dynamic(k->d, *group)) {
         return ld_fail(k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
                        (*group)->dn);
     }

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/tenant_value.h"
+#include "core/text.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
@@ -117,6 +118,18 @@ static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
     return *rest != '\0';
 }
 
+/* "OU=People,DC=ad,DC=example" -> "ad.example" */
+static const char *domain_of(apr_pool_t *pool, const char *dn)
+{
+    char *domain = NULL;
+    const char *folded = NULL;
+    if (ldap_dn2domain(dn, &domain) == 0 && domain && *domain) {
+        folded = ida_fold_address(pool, domain);
+    }
+    ldap_memfree(domain);
+    return folded;
+}
+
 static apr_status_t closed(void *baton)
 {
     ld_drop(baton);
@@ -140,7 +153,7 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->offers_sync = -1;
     d->dialect = ld_dialect_of(dialect);
     if (!d->dialect) {
-        return refuse(e, pool, "directories.onPremises.dialect: \"%s\" is not supported: this version supports dialect %s only",
+        return refuse(e, pool, "directories.onPremises.dialect: \"%s\" is not supported: this version supports %s",
                       dialect ? dialect : "", ld_dialects_text());
     }
     d->server_count = (int)json_array_size(urls);
@@ -212,6 +225,7 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     if (ida_guard_parse(json_object_get(doc, "deletionGuard"), &percent, &d->guard.count)) {
         d->guard.percent = percent;
     }
+    d->dns_domain = domain_of(pool, d->user_base);
     d->user_attributes = ld_user_attributes(d);
     d->group_attributes = ld_group_attributes(d);
     apr_pool_create(&d->connection, pool);

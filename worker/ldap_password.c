@@ -55,8 +55,8 @@ directory_class ld_password_set(ld_call *k, const directory_create *create, int 
 {
     /* A new password lifts the lock of a disabled account (ppolicy takes pwdAccountLockedTime away). Without one it is closed
      * twice: whoever enables it has to set a password anyway, as nobody knows ours. */
-    if (!user->enabled) {
-        return DIRECTORY_OK;
+    if (!user->enabled || k->d->dialect->password_age) {
+        return DIRECTORY_OK; /* in Active Directory the add brings the password along, for disabled accounts too */
     }
     directory_user known = *user;
     directory_class class = ld_ready(k);

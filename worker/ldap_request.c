@@ -1,8 +1,10 @@
 /* Owns requests over a connection: bounded waits, streams, pages, writes, entries as values. Must not know what entries mean. */
 #include <apr_strings.h>
 #include <apr_tables.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -67,7 +69,9 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
     while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
         ld_attribute *a = apr_array_push(attributes);
         const char *option = memchr(name.bv_val, ';', name.bv_len);
-        a->name = apr_pstrmemdup(pool, name.bv_val, option ? (size_t)(option - name.bv_val) : name.bv_len);
+        size_t len = option ? (size_t)(option - name.bv_val) : name.bv_len;
+        a->name = apr_pstrmemdup(pool, name.bv_val, len);
+        a->option = option ? apr_pstrmemdup(pool, option + 1, name.bv_len - len - 1) : NULL;
         a->count = 0;
         while (values && values[a->count].bv_val) {
             a->count++;
@@ -88,11 +92,30 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
 const ld_attribute *ld_get(const ld_entry *entry, const char *name)
 {
     for (int i = 0; i < entry->count; i++) {
-        if (strcasecmp(entry->attributes[i].name, name) == 0) {
-            return entry->attributes[i].count ? &entry->attributes[i] : NULL;
+        if (entry->attributes[i].count && strcasecmp(entry->attributes[i].name, name) == 0) {
+            return &entry->attributes[i];
         }
     }
     return NULL;
+}
+
+int ld_told(const ld_entry *entry, const char *name)
+{
+    for (int i = 0; i < entry->count; i++) {
+        if (strcasecmp(entry->attributes[i].name, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+long ld_number(apr_pool_t *pool, const ld_entry *entry, const char *name)
+{
+    const char *text = ld_text(pool, entry, name);
+    char *end = NULL;
+    errno = 0;
+    long value = text ? strtol(text, &end, 10) : 0;
+    return text && end != text && !*end && !errno ? value : 0;
 }
 
 const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name)

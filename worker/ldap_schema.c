@@ -15,6 +15,7 @@ typedef struct class_def {
     const char *name;
     int auxiliary;
     const char **superiors, **must, **may; /* lower case, NULL-terminated */
+    const char **further, **attached;      /* by a content rule: attributes and auxiliary classes; NULL without one */
 } class_def;
 
 struct ld_schema {
@@ -106,6 +107,30 @@ ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type
     return s;
 }
 
+void ld_schema_rules(ld_schema *s, const struct berval *rules, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int code;
+        const char *at;
+        LDAPContentRule *rule = ldap_str2contentrule(rules[i].bv_val, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
+        class_def *def = rule && rule->cr_oid ? apr_hash_get(s->classes, rule->cr_oid, APR_HASH_KEY_STRING) : NULL;
+        if (def) {
+            const char **must = lower_all(s->pool, rule->cr_at_oids_must), **may = lower_all(s->pool, rule->cr_at_oids_may);
+            apr_array_header_t *all = apr_array_make(s->pool, 64, sizeof(const char *));
+            for (; *must; must++) {
+                APR_ARRAY_PUSH(all, const char *) = *must;
+            }
+            for (; *may; may++) {
+                APR_ARRAY_PUSH(all, const char *) = *may;
+            }
+            APR_ARRAY_PUSH(all, const char *) = NULL;
+            def->further = (const char **)all->elts;
+            def->attached = lower_all(s->pool, rule->cr_oc_oids_aux);
+        }
+        ldap_contentrule_free(rule);
+    }
+}
+
 static const char *first_name(const ld_schema *s, const char *attribute)
 {
     char name[128];
@@ -153,8 +178,13 @@ static int allows(const ld_schema *s, const class_def *def, const char *first, i
     if (!def || depth > MAX_DEPTH) {
         return 0;
     }
-    if (lists(s, def->must, first) || lists(s, def->may, first)) {
+    if (lists(s, def->must, first) || lists(s, def->may, first) || (def->further && lists(s, def->further, first))) {
         return 1;
+    }
+    for (const char **attached = def->attached; attached && *attached; attached++) {
+        if (allows(s, class_of(s, *attached), first, depth + 1)) {
+            return 1;
+        }
     }
     for (const char **superior = def->superiors; *superior; superior++) {
         if (allows(s, class_of(s, *superior), first, depth + 1)) {

@@ -35,6 +35,7 @@ struct directory {
     const json_t *protected_accounts; /* borrowed from the tenant */
     sync_guard guard;
     const char *const *user_attributes, *const *group_attributes; /* groups: without members */
+    const char *dns_domain;  /* of userBase by its dc parts, folded; NULL when it has none */
     /* connection; server: index of the one connected to, or connected to last */
     LDAP *ld;
     ld_wire wire;
@@ -43,7 +44,8 @@ struct directory {
     apr_pool_t *connection;  /* facts about the server: cleared with the connection */
     int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
     int offers_password;     /* Password Modify (RFC 3062) */
-    const char *subschema, *vendor;
+    const char *subschema, *vendor, *root, *service; /* of Active Directory: naming context, entry of this server */
+    struct berval own_sid;   /* of our account; bv_val NULL: not told */
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
 };
@@ -80,6 +82,7 @@ const char *ld_server_url(const directory *d);
 
 typedef struct ld_attribute {
     const char *name;      /* without options */
+    const char *option;    /* what stood behind the first semicolon ("range=0-1499"), or NULL */
     struct berval *values; /* each with a NUL behind it */
     int count;
 } ld_attribute;
@@ -99,7 +102,11 @@ typedef struct ld_answer {
 /* One message of an answer into the pool. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
 
+/* The first one of the name that has values. */
 const ld_attribute *ld_get(const ld_entry *entry, const char *name);
+/* 1 when the answer names the attribute, with values or as cleared. */
+int ld_told(const ld_entry *entry, const char *name);
+long ld_number(apr_pool_t *pool, const ld_entry *entry, const char *name); /* 0 when absent or none */
 /* The lexically first value as text, so that the cache does not flap; NULL when absent. Never invalid UTF-8. */
 const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name);
 int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASCII case-insensitive */

@@ -3,10 +3,13 @@
 #include "worker/ldap_sync.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/json.h"
 #include "core/text.h"
+#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 
@@ -31,34 +34,115 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     return ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
 }
 
-/* Its members as the server shows them, without the stand-ins for "nobody". */
-static directory_class store_group(ld_run *r, const sync_group *group, const ld_entry *entry)
-{
-    const directory *d = r->k->d;
-    const ld_attribute *a = ld_get(entry, d->dialect->member);
-    sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)((a ? a->count : 0) + 1) * sizeof *members);
-    int count = 0;
-    for (int i = 0; a && i < a->count; i++) {
-        const char *key = ld_dn_key(r->item_pool, a->values[i].bv_val);
-        if (key && !ld_is_placeholder(d, key, group->dn_key)) {
-            members[count++].dn_key = key;
-        }
-    }
-    return ld_stored(r, sync_run_group(r->run, r->c, group, members, count));
-}
-
-static directory_class read_group(ld_run *r, const ld_entry *entry, sync_group *group)
+directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group)
 {
     return ld_group_read(r->k->d, r->item_pool, entry, group)
                ? DIRECTORY_OK
-               : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d),
-                         entry->dn, r->k->d->dialect->id);
+               : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s or no %s: our account may not read them",
+                         ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id, r->k->d->dialect->group_name);
+}
+
+void ld_group_later(ld_run *r, const char *dn)
+{
+    APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, dn);
+}
+
+/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*"); *last: number of the last one. */
+static int begins_list(const ld_attribute *a, long *last)
+{
+    const char *dash = a && a->option && strncasecmp(a->option, "range=", 6) == 0 ? strchr(a->option, '-') : NULL;
+    char *end = NULL;
+    *last = dash ? strtol(dash + 1, &end, 10) : 0;
+    return dash && end != dash + 1 && !*end && *last >= 0 && *last < 1000000000;
+}
+
+/* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
+static void push_members(const directory *d, apr_pool_t *pool, const sync_group *group, const ld_attribute *a, apr_array_header_t *members)
+{
+    for (int i = 0; a && i < a->count; i++) {
+        const char *key = ld_dn_key(pool, a->values[i].bv_val);
+        if (key && !ld_is_placeholder(d, key, group->dn_key)) {
+            *(sync_member *)apr_array_push(members) = (sync_member){.dn_key = key};
+        }
+    }
+}
+
+static directory_class store_members(ld_run *r, const sync_group *group, const apr_array_header_t *members)
+{
+    return ld_stored(r, sync_run_group(r->run, r->c, group, (const sync_member *)members->elts, members->nelts));
+}
+
+static directory_class store_group(ld_run *r, const sync_group *group, const ld_entry *entry)
+{
+    const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
+    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(sync_member));
+    long last;
+    if (begins_list(a, &last)) {
+        ld_group_later(r, entry->dn);
+        return DIRECTORY_OK;
+    }
+    push_members(r->k->d, r->item_pool, group, a, members);
+    return store_members(r, group, members);
+}
+
+/* One group with all its members, part by part. */
+static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *pool)
+{
+    ld_call *k = r->k;
+    const directory *d = k->d;
+    const char *const *base = d->group_attributes;
+    const char *names[16], *member = d->dialect->member;
+    apr_array_header_t *members = apr_array_make(pool, 2000, sizeof(sync_member));
+    sync_group group = {0};
+    long from = 0, last = 0;
+    for (int more = 1; more;) {
+        const ld_entry *entry = NULL;
+        int count = 0;
+        for (; base[count] && count < 14; count++) {
+            names[count] = base[count];
+        }
+        names[count++] = from ? apr_psprintf(pool, "%s;range=%ld-*", member, from) : member;
+        names[count] = NULL;
+        directory_class class = ld_read(k, dn, names, "read the members of a group", &entry);
+        if (class == DIRECTORY_NOT_FOUND || (!class && !entry)) {
+            *k->e = (directory_error){0};
+            return DIRECTORY_OK; /* gone since: the next run tells */
+        }
+        class = class ? class : ld_group_entry(r, entry, &group);
+        if (class) {
+            return class;
+        }
+        const ld_attribute *a = ld_get(entry, member);
+        push_members(d, pool, &group, a, members);
+        more = begins_list(a, &last) && last >= from;
+        from = last + 1;
+    }
+    return store_members(r, &group, members);
+}
+
+static directory_class late_groups(ld_run *r)
+{
+    ld_call *k = r->k;
+    apr_pool_t *whole = k->pool, *pool;
+    directory_class class = DIRECTORY_OK;
+    apr_pool_create(&pool, whole);
+    for (int i = 0; !class && i < r->later->nelts; i++) {
+        k->pool = pool;
+        r->changes++;
+        class = group_in_parts(r, APR_ARRAY_IDX(r->later, i, const char *), pool);
+        k->pool = whole;
+        k->e->message = k->e->message ? apr_pstrdup(whole, k->e->message) : NULL;
+        apr_pool_clear(pool);
+        apr_pool_clear(r->item_pool);
+    }
+    apr_pool_destroy(pool);
+    return class;
 }
 
 static directory_class group_item(ld_run *r, const ld_entry *entry)
 {
     sync_group group;
-    directory_class class = read_group(r, entry, &group);
+    directory_class class = ld_group_entry(r, entry, &group);
     if (class) {
         return class;
     }
@@ -72,7 +156,7 @@ static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool
     ld_run *r = baton;
     sync_group group;
     (void)k, (void)entry_pool;
-    directory_class class = read_group(r, entry, &group);
+    directory_class class = ld_group_entry(r, entry, &group);
     class = class ? class : store_group(r, &group, entry);
     apr_pool_clear(r->item_pool);
     return class;
@@ -92,10 +176,27 @@ static const char *const *with_member(directory *d, apr_pool_t *pool)
     return out;
 }
 
-/* Address and entryUUID of the base: another server, or a database loaded anew, is another identity. */
+/* The database behind the connection: one restored from a copy counts as another. */
+static directory_class database_of(ld_call *k, const char **id)
+{
+    static const char *const invocation[] = {"invocationId", NULL};
+    const directory *d = k->d;
+    const ld_entry *entry = NULL;
+    *id = "";
+    if (!d->service) {
+        return DIRECTORY_OK;
+    }
+    directory_class class = ld_read(k, apr_pstrdup(k->pool, d->service), invocation, "read the identity of the server", &entry);
+    const ld_attribute *a = entry ? ld_get(entry, invocation[0]) : NULL;
+    *id = a ? ld_guid_text(k->pool, a->values[0].bv_val, a->values[0].bv_len) : NULL;
+    return class || *id ? class
+                        : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read invocationId of %s", ld_server_url(d), d->service);
+}
+
+/* What a token is good for: address, database and ID of the base; another server, or a database loaded anew, is another identity. */
 static directory_class server_identity(ld_call *k, const char **identity)
 {
-    const char *const attributes[] = {k->d->dialect->id, NULL};
+    const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
     const ld_query query = {.base = k->d->user_base,
                             .scope = LDAP_SCOPE_BASE,
                             .filter = "(objectClass=*)",
@@ -106,13 +207,25 @@ static directory_class server_identity(ld_call *k, const char **identity)
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
-    const char *id = !class && count ? ld_text(k->pool, rows[0], attributes[0]) : NULL;
+    const char *id = !class && count ? ld_id_text(k->d->dialect, k->pool, rows[0]) : NULL;
     if (!class && !id) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read %s of userBase %s", ld_server_url(k->d),
                         attributes[0], k->d->user_base);
     }
-    *identity = class ? NULL : apr_pstrcat(k->pool, ld_server_url(k->d), " ", id, NULL);
+    class = class ? class : database_of(k, &database);
+    *identity = class ? NULL : apr_pstrcat(k->pool, ld_server_url(k->d), " ", database, " ", id, NULL);
     return class;
+}
+
+/* Tokens are one server's own: it is asked first, as long as it answers. */
+static void prefer_server(directory *d, const json_t *tokens)
+{
+    const char *url = ida_json_string(tokens, "server");
+    for (int i = 0; url && !d->ld && i < d->server_count; i++) {
+        if (strcmp(d->servers[i].url, url) == 0) {
+            d->server = i;
+        }
+    }
 }
 
 static const char *binding_of(ld_call *k, const char *identity, const ld_kind *kinds, int count)
@@ -160,6 +273,9 @@ static directory_class read_all(ld_run *r, const ld_kind *kind)
 
 static directory_class read_dynamic(ld_run *r, const ld_kind *groups)
 {
+    if (!r->k->d->dialect->dynamic_filter) {
+        return DIRECTORY_OK;
+    }
     const ld_query query = {.base = groups->base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = r->k->d->dialect->dynamic_filter,
@@ -175,8 +291,9 @@ static int own_sign_in(ld_call *k)
     const directory *d = k->d;
     const ld_entry **rows;
     int count;
-    if (d->bind != LD_BIND_SIMPLE) {
-        return 0;
+    /* In Active Directory nothing is missing: an account without a time has never signed in. */
+    if (d->dialect->filetime || d->bind != LD_BIND_SIMPLE) {
+        return d->dialect->filetime;
     }
     const ld_query query = {.base = d->bind_dn,
                             .scope = LDAP_SCOPE_BASE,
@@ -188,36 +305,67 @@ static int own_sign_in(ld_call *k)
     return ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count && rows[0]->count > 0;
 }
 
+/* How a directory is read, and how instead when that way is closed. */
+typedef enum way { BY_READING, BY_SYNCREPL, BY_DIRSYNC, BY_USN } way;
+
+static const struct {
+    const char *tokens[2]; /* what the next run goes on from; NULL: nothing */
+    way instead;
+} ways[] = {
+    [BY_READING] = {{NULL, NULL}, BY_READING},
+    [BY_SYNCREPL] = {{"users", "groups"}, BY_READING},
+    [BY_DIRSYNC] = {{"dirsync", NULL}, BY_USN},
+    [BY_USN] = {{"usn", NULL}, BY_USN},
+};
+
+static int has_tokens(const json_t *tokens, way w)
+{
+    int all = ways[w].tokens[0] != NULL;
+    for (int i = 0; i < 2 && ways[w].tokens[i]; i++) {
+        all = all && ida_json_string(tokens, ways[w].tokens[i]);
+    }
+    return all;
+}
+
+/* Users and groups each by itself. */
+static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t *old, way w, json_t *fresh, int *unavailable)
+{
+    directory_class class = DIRECTORY_OK;
+    for (int i = 0; !class && i < 2; i++) {
+        const char *next = NULL;
+        class = w == BY_SYNCREPL ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable)
+                                 : read_all(r, &kinds[i]);
+        ida_json_put(fresh, kinds[i].token, next);
+    }
+    return class;
+}
+
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old` NULL: everything. */
-static directory_class streams(ld_run *r, const ld_kind *kinds, int count, const json_t *old, int syncrepl, const char **tokens,
-                               int *unavailable)
+static directory_class streams(ld_run *r, const ld_kind *kinds, const json_t *old, way w, const char **tokens, int *unavailable)
 {
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
-    directory_class class = DIRECTORY_OK;
-    int whole = 1;
-    for (int i = 0; !class && i < count; i++) {
-        const char *next = NULL;
-        class = syncrepl ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable)
-                         : read_all(r, &kinds[i]);
-        ida_json_put(fresh, kinds[i].token, next);
-        whole = whole && next;
-    }
+    directory_class class = w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
+                            : w == BY_USN   ? ld_usn(r, kinds, old, fresh)
+                                            : two_streams(r, kinds, old, w, fresh, unavailable);
+    class = class ? class : late_groups(r);
     if (!class && (r->changes > 0 || !old)) {
         class = read_dynamic(r, &kinds[1]);
     }
+    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told", ld_server_url(r->k->d), (long long)r->changes);
+    ida_json_put(fresh, "server", ld_server_url(r->k->d));
     /* One token without the other would make half a run of the next. */
-    *tokens = whole ? ida_json_text(r->k->pool, fresh) : "{}";
+    *tokens = has_tokens(fresh, w) ? ida_json_text(r->k->pool, fresh) : "{}";
     return class;
 }
 
 typedef struct wanted {
     store *cache;
     const ld_kind *kinds;
-    int kind_count, accept, kept_sign_ins;
+    int accept, kept_sign_ins;
     const char *binding;
 } wanted;
 
-static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, int syncrepl, sync_summary *summary,
+static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, way by, sync_summary *summary,
                                 int *unavailable)
 {
     ld_call *k = r->k;
@@ -228,12 +376,13 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, i
     *unavailable = 0;
     r->changes = 0;
     r->sign_ins = 0;
+    r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     directory_class class =
         ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
     if (class) {
         return class;
     }
-    class = streams(r, w->kinds, w->kind_count, old, syncrepl, &tokens, unavailable);
+    class = streams(r, w->kinds, old, by, &tokens, unavailable);
     if (class) {
         sync_run_abort(r->run, r->c, k->e->message);
         return class;
@@ -257,35 +406,46 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         {"group", "groups", d->group_base, d->dialect->group_filter, with_member(d, pool), group_item},
     };
     ld_run r = {.k = &k, .c = c};
-    wanted w = {.cache = cache, .kinds = kinds, .kind_count = 2, .accept = accept};
+    wanted w = {.cache = cache, .kinds = kinds, .accept = accept};
     const char *identity;
     store_sync_state state = {0};
     apr_pool_create(&r.item_pool, pool);
-    directory_class class = server_identity(&k, &identity);
-    class = class ? class : ld_stored(&r, store_sync_state_get(cache, c, d->tenant->id, IDA_DIR_ON_PREMISES, &state));
+    directory_class class = ld_stored(&r, store_sync_state_get(cache, c, d->tenant->id, IDA_DIR_ON_PREMISES, &state));
+    const json_t *tokens = !class && state.tokens ? ida_json_load(pool, state.tokens) : NULL;
+    prefer_server(d, tokens);
+    class = class ? class : server_identity(&k, &identity);
     if (class) {
         return class;
     }
     w.binding = binding_of(&k, identity, kinds, 2);
     w.kept_sign_ins = state.sign_ins;
-    const json_t *tokens = state.tokens ? ida_json_load(pool, state.tokens) : NULL;
-    int unavailable = 0, usable = !full && state.full_at > 0 && state.binding && strcmp(state.binding, w.binding) == 0
-                               && ida_json_string(tokens, kinds[0].token) && ida_json_string(tokens, kinds[1].token);
-    int syncrepl = d->dialect->sync == LD_SYNC_SYNCREPL && d->offers_sync != 0;
-    class = run_once(&r, &w, usable ? tokens : NULL, syncrepl, summary, &unavailable);
-    if (class == DIRECTORY_TOKEN_LOST && usable) {
-        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", d->tenant->id, e->message);
-        class = run_once(&r, &w, NULL, syncrepl, summary, &unavailable);
+    int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
+    way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;
+    if (full || state.full_at <= 0 || !bound) {
+        tokens = NULL;
+    } else if (!has_tokens(tokens, by)) {
+        by = has_tokens(tokens, ways[by].instead) ? ways[by].instead : by;
+        tokens = has_tokens(tokens, by) ? tokens : NULL;
     }
-    if (class && unavailable && syncrepl) {
-        class = run_once(&r, &w, NULL, 0, summary, &unavailable);
-        syncrepl = 0;
+    class = run_once(&r, &w, tokens, by, summary, &unavailable);
+    if (class == DIRECTORY_TOKEN_LOST && tokens) {
+        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", d->tenant->id, e->message);
+        class = run_once(&r, &w, NULL, by, summary, &unavailable);
+    }
+    const char *why = e->message;
+    if (class && unavailable) {
+        by = ways[by].instead;
+        class = run_once(&r, &w, NULL, by, summary, &unavailable);
     }
     /* Said when it is news, not at each of the syncs that follow. */
-    if (!class && !syncrepl && !(state.binding && strcmp(state.binding, w.binding) == 0)) {
+    if (!class && !bound && by == BY_READING) {
         ida_log(d->env, IDA_LOG_WARN, "IDA0401",
                 "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole directory is read at each sync",
                 d->tenant->id, ld_server_url(d));
+    } else if (!class && by == BY_USN && (!bound || !tokens)) {
+        ida_log(d->env, IDA_LOG_WARN, "IDA0402",
+                "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and deletions only every ten minutes; grant our "
+                "account \"Replicating Directory Changes\" on the domain", d->tenant->id, why ? why : ld_server_url(d));
     }
     apr_pool_destroy(r.item_pool);
     return class;

@@ -11,6 +11,7 @@ typedef struct ld_run {
     apr_pool_t *item_pool; /* cleared after every item */
     int sign_ins;          /* a sign-in time was seen */
     int64_t changes;       /* items that were more than "still there" */
+    apr_array_header_t *later; /* DNs of groups whose members are to be read in full after the stream */
 } ld_run;
 
 typedef struct ld_kind {
@@ -23,6 +24,19 @@ typedef struct ld_kind {
 
 /* Turns a store's failure into the call's error. */
 directory_class ld_stored(ld_run *r, ida_kind kind);
+
+/* The group of an entry; CONFIG when our account may not read its ID. */
+directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group);
+/* Its members are read, in as many parts as the server makes of them, when the stream has ended. */
+void ld_group_later(ld_run *r, const char *dn);
+
+/* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable: the
+ * server or our account cannot; what was staged is worth nothing. */
+directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable);
+/* The same by uSNChanged. */
+directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
+/* Where deletions do not show: every ten minutes a look at what is still there. */
+directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
  * server gave none. *unavailable: the server cannot sync; nothing was staged. */

@@ -1,9 +1,11 @@
 /* Owns new values of an existing account: attributes, enabled state, password. Must not know where entries are or who is in which
  * group. */
 #include <apr_strings.h>
+#include <openssl/crypto.h>
 #include <string.h>
 #include <strings.h>
 
+#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
@@ -79,29 +81,39 @@ static directory_class plan(update *u, const directory_attribute *attributes, in
     u->names[at++] = "objectClass";
     u->names[at++] = "cn";
     u->names[at++] = k->d->dialect->lock;
-    u->schema = class ? NULL : ld_schema_of(k);
-    return class || u->schema ? class : k->e->class;
+    return class;
+}
+
+/* The schema, read when it is needed: in Active Directory it is long. */
+static directory_class need_schema(update *u)
+{
+    u->schema = ld_schema_of(u->k); /* each time: it goes with its connection */
+    return u->schema ? DIRECTORY_OK : u->k->e->class;
 }
 
 /* Makes room for the attribute in the entry's classes. */
 static directory_class make_place(update *u, const ld_entry *entry, const wanted *w, apr_array_header_t *classes)
 {
     const ld_attribute *has = ld_get(entry, "objectClass");
+    directory_class class = need_schema(u);
+    if (class) {
+        return class;
+    }
     for (int i = 0; has && i < has->count; i++) {
         if (ld_schema_allows(u->schema, has->values[i].bv_val, w->attribute)) {
             return DIRECTORY_OK;
         }
     }
-    const char *class = ld_schema_auxiliary(u->schema, w->attribute);
-    if (!class) {
+    const char *further = ld_schema_auxiliary(u->schema, w->attribute);
+    if (!further) {
         return no_such(u->k, w->field);
     }
     for (int i = 0; i < classes->nelts; i++) {
-        if (strcasecmp(APR_ARRAY_IDX(classes, i, const char *), class) == 0) {
+        if (strcasecmp(APR_ARRAY_IDX(classes, i, const char *), further) == 0) {
             return DIRECTORY_OK;
         }
     }
-    APR_ARRAY_PUSH(classes, const char *) = class;
+    APR_ARRAY_PUSH(classes, const char *) = apr_pstrdup(u->k->pool, further);
     return DIRECTORY_OK;
 }
 
@@ -130,7 +142,11 @@ static directory_class differences(update *u, const directory_user *user, const 
         ld_mods_texts(mods, LDAP_MOD_ADD, "objectClass", (const char *const *)classes->elts);
     }
     if (!class && u->enabled >= 0 && u->enabled != user->enabled) {
-        if (!ld_schema_knows(u->schema, t->lock)) {
+        class = t->lock_bit ? DIRECTORY_OK : need_schema(u);
+        if (class) {
+            return class;
+        }
+        if (!t->lock_bit && !ld_schema_knows(u->schema, t->lock)) {
             return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(k->d), t->lock_missing);
         }
         ld_lock_mods(k->d, entry, u->enabled, mods);
@@ -186,7 +202,7 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
         if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
             break;
         }
-        last = ld_modify(&k, after->dn, ld_mods_end(&mods), LD_SWAP, "change the account");
+        last = ld_modify(&k, after->dn, ld_mods_end(&mods), LD_SWAP, count == 0 && enabled == 0 ? "disable the account" : "change the account");
         sent = 1;
         if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
             name_field(&u);
@@ -201,6 +217,23 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
 
 /* --- password --- */
 
+/* Active Directory: one write for both. */
+static directory_class replace_password(ld_call *k, const char *dn, const char *password)
+{
+    const ld_dialect *t = k->d->dialect;
+    ld_mods mods = ld_mods_make(k->pool);
+    struct berval value = ld_unicode_password(k->pool, password);
+    if (!value.bv_val) {
+        return ld_fail(k, DIRECTORY_INVALID, "password", "the password is no UTF-8");
+    }
+    ld_mods_bytes(&mods, LDAP_MOD_REPLACE, t->password, value.bv_val, value.bv_len);
+    ld_mods_text(&mods, LDAP_MOD_REPLACE, t->password_age, "0");
+    directory_class class = ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE, "set the password");
+    OPENSSL_cleanse(value.bv_val, value.bv_len);
+    return class;
+}
+
+/* RFC 3062, then the mark of ppolicy. */
 static directory_class demand_change(ld_call *k, const char *dn)
 {
     ld_mods mods = ld_mods_make(k->pool);
@@ -208,41 +241,53 @@ static directory_class demand_change(ld_call *k, const char *dn)
     return ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE, "demand a new password at the next sign-in");
 }
 
-directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e)
+static directory_class can_demand(ld_call *k)
 {
-    ld_call k = ld_call_begin(d, pool, e);
-    directory_user user;
-    directory_class class = DIRECTORY_OK;
-    const ld_schema *schema = ld_schema_of(&k);
+    const directory *d = k->d;
+    const ld_schema *schema = ld_schema_of(k);
     if (!schema) {
-        return e->class;
+        return k->e->class;
     }
     if (!ld_schema_knows(schema, RESET)) {
-        return ld_fail(&k, DIRECTORY_CONFIG, NULL,
+        return ld_fail(k, DIRECTORY_CONFIG, NULL,
                        "%s: the server does not know " RESET ", so it cannot ask for a new password at the next sign-in: load the "
                        "ppolicy overlay", ld_server_url(d));
     }
-    if (!d->offers_password) {
-        return ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s: this server does not offer Password Modify (RFC 3062)", ld_server_url(d));
-    }
-    for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
+    return d->offers_password ? DIRECTORY_OK
+                              : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: this server does not offer Password Modify (RFC 3062)",
+                                        ld_server_url(d));
+}
+
+directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    const ld_dialect *t = d->dialect;
+    directory_user user;
+    directory_class class = t->password_age ? DIRECTORY_OK : can_demand(&k);
+    for (int attempt = 0; !class && attempt < LD_ATTEMPTS; attempt++) {
         ld_answer answer = {0};
         class = ld_user_by_id(&k, id, &user);
         class = class ? class : ld_guard(&k, &user);
         if (class) {
             return class;
         }
-        if (!user.enabled) {
+        if (t->password_unlocks && !user.enabled) {
             return ld_fail(&k, DIRECTORY_INVALID, "accountEnabled",
                            "%s: %s is disabled, and a new password would lift that: enable the account first", ld_server_url(d),
                            user.dn);
         }
-        class = ld_modify_password(&k, user.dn, password, "set the password", &answer);
-        class = class ? class : demand_change(&k, user.dn);
-        /* Both may be repeated; 32: moved between look and act. */
-        if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
-            return class;
+        if (t->password_age) {
+            class = replace_password(&k, user.dn, password);
+        } else {
+            class = ld_modify_password(&k, user.dn, password, "set the password", &answer);
+            class = class ? class : demand_change(&k, user.dn);
         }
+        /* Both may be repeated; 32: moved between look and act. */
+        if ((class == DIRECTORY_UNSURE || class == DIRECTORY_NOT_FOUND) && attempt + 1 < LD_ATTEMPTS) {
+            class = DIRECTORY_OK;
+            continue;
+        }
+        break;
     }
     return class;
 }

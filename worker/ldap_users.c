@@ -73,7 +73,11 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     directory_user user;
     directory_class class;
     int sent = 0, same;
-    if (photo && (!type || strcmp(type, d->dialect->photo_type) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
+    const char *only = d->dialect->photo_type;
+    if (photo && d->dialect->photo_max && len > d->dialect->photo_max) {
+        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos of at most %zu bytes", d->dialect->photo_max);
+    }
+    if (photo && only && (!type || strcmp(type, only) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
     }
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
@@ -97,39 +101,5 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
 
 directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e)
 {
-    ld_call k = ld_call_begin(d, pool, e);
-    const ld_dialect *t = d->dialect;
-    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
-    int sent = 0;
-    const ld_schema *schema = NULL;
-    for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
-        class = ld_user_by_id(&k, id, after);
-        class = class ? class : ld_guard(&k, after);
-        if (class) {
-            return class;
-        }
-        if (!after->enabled) {
-            return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
-        }
-        if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
-            break;
-        }
-        schema = schema ? schema : ld_schema_of(&k);
-        if (!schema) {
-            return e->class;
-        }
-        if (!ld_schema_knows(schema, t->lock)) {
-            return ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
-        }
-        last = replace(&k, after->dn, t->lock, t->locked, strlen(t->locked), "disable the account");
-        sent = 1;
-        /* 32: moved between look and act; an unsure write: looked at again. */
-        if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
-            return last;
-        }
-    }
-    return last != DIRECTORY_OK
-               ? last
-               : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: %s was written, but the directory still shows %s as enabled",
-                         ld_server_url(d), t->lock, after->dn);
+    return ld_update(d, pool, id, NULL, 0, 0, after, e);
 }

@@ -81,8 +81,8 @@ __attribute__((unused)) static int64_t real_clock(void *baton)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Starts the server with options as perl text ("overlays => [...]"). Skips the whole program with the reason where slapd is not
- * installed. */
+/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole program with the reason where it is
+ * not installed. */
 __attribute__((unused)) static void slapd_start(const char *options)
 {
     const char *source = getenv("IDADMIN_SRC");
@@ -187,6 +187,7 @@ __attribute__((unused)) static int silent_port(int *fd)
 typedef struct wire {
     atomic_int listener;
     int port, target;
+    const char *host; /* of the target; NULL: 127.0.0.1 */
     atomic_int cut; /* n > 0: the n-th piece from the server is thrown away and the connection closed; -1: close at once whatever
                        comes */
     atomic_int ask;  /* n > 0: the answer to the n-th request from now on is lost (a request is one protected TLS record) */
@@ -202,6 +203,9 @@ static int wire_connect(const wire *w)
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                   .sin_port = htons((uint16_t)w->target)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (w->host) {
+        inet_pton(AF_INET, w->host, &address.sin_addr);
+    }
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         close(fd);
         return -1;
@@ -299,15 +303,21 @@ static void *wire_run(void *baton)
     return NULL;
 }
 
-__attribute__((unused)) static wire *wire_to(int target)
+__attribute__((unused)) static wire *wire_to_at(const char *host, int target)
 {
     wire *w = calloc(1, sizeof *w);
     w->target = target;
+    w->host = host;
     int fd;
     w->port = silent_port(&fd);
     atomic_store(&w->listener, fd);
     pthread_create(&w->thread, NULL, wire_run, w);
     return w;
+}
+
+__attribute__((unused)) static wire *wire_to(int target)
+{
+    return wire_to_at(NULL, target);
 }
 
 __attribute__((unused)) static void wire_end(wire *w)

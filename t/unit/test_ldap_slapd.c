@@ -36,10 +36,13 @@ static void protection(void)
     ok(ops->open(&d, &env, tenant_with(json_list(plain, NULL), ""), IDA_DIR_ON_PREMISES, pool, &e) == DIRECTORY_CONFIG
            && strstr(e.message, "startTls"),
        "ldap:// without StartTLS is refused before anything is sent");
-    ok(ops->open(&d, &env, tenant_with(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\""), IDA_DIR_ON_PREMISES, pool, &e)
+    ok(ops->open(&d, &env, tenant_with(json_list(ldaps, NULL), ",\"dialect\":\"eDirectory\""), IDA_DIR_ON_PREMISES, pool, &e)
                == DIRECTORY_CONFIG
-           && strstr(e.message, "openLdap only"),
-       "another dialect is refused, naming the one there is");
+           && strstr(e.message, "openLdap and activeDirectory"),
+       "an unknown dialect is refused, naming those there are");
+    is_class(find_eva(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\"", &e, &ms), DIRECTORY_CONFIG, &e,
+             "dialect activeDirectory for this server: configuration");
+    ok(e.message && strstr(e.message, "no Active Directory"), "the message says what it is not");
 
     write_file(slapd_file("other.pem"), "", 0644);
     char *made = perl(
@@ -109,6 +112,39 @@ static void credentials(void)
              DIRECTORY_CONFIG, &e, "password file that others can read: configuration");
     is_class(find_eva(json_list(ldaps, NULL), ",\"userBase\":\"ou=nobody,dc=nordic,dc=example\"", &e, &ms), DIRECTORY_CONFIG, &e,
              "userBase that is not there: configuration");
+}
+
+/* Our account is the subject of a certificate: the server checks it, and maps it to the entry. */
+static void external(void)
+{
+    directory_error e;
+    int64_t ms;
+    directory_user user, after;
+    const char *config = "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]";
+    is_str(perl("%%main::cert = map { $_ => Idadmin::Test::Tls::certificate($_, \"/O=Nordic/CN=$_\") } qw(idadmin stranger); "
+                "$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: olcTLSVerifyClient\\nolcTLSVerifyClient: try\\n-\\n"
+                "add: olcAuthzRegexp\\nolcAuthzRegexp: {0}cn=idadmin,o=nordic $Idadmin::Test::Slapd::service\\n\", %s); 'ok'", config),
+           "ok", "the server asks for certificates");
+    const char *bind = ",\"bind\":\"external\",\"bindDn\":null,\"bindPasswordFile\":null";
+    const char *good = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind, perl("$main::cert{idadmin}{cert}"), perl("$main::cert{idadmin}{key}"));
+    const char *odd = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind, perl("$main::cert{stranger}{cert}"), perl("$main::cert{stranger}{key}"));
+    is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_OK, &e, "LDAPS with a client certificate: found");
+    is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", good, NULL), &e, &ms), DIRECTORY_OK, &e,
+             "StartTLS with a client certificate: found");
+    directory *d = open_with(tenant_with(json_list(ldaps, NULL), apr_pstrcat(pool, ",\"userBase\":\"dc=nordic,dc=example\"", good, NULL)));
+    is_class(ops->find(d, pool, NULL, "idadmin@nordic.example", &user, &e), DIRECTORY_NOT_FOUND, &e, "the service account is no person");
+    is_class(ops->find(d, pool, NULL, "elin.strand@nordic.example", &user, &e), DIRECTORY_OK, &e, "somebody");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e, "is disabled: the certificate has the rights of the entry it is mapped to");
+    is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "and enabled");
+    ops->close(d);
+    d = open_with(tenant_with(json_list(ldaps, NULL), odd));
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e, "another's certificate has no such rights");
+    ops->close(d);
+    is_class(find_eva(json_list(ldaps, NULL), apr_pstrcat(pool, bind, ",\"certificateFile\":\"/nowhere/cert.pem\"", NULL), &e, &ms), DIRECTORY_CONFIG, &e,
+             "a certificate that is not there: configuration");
+    is_str(perl("$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", %s); 'ok'", config), "ok",
+           "the server asks no more");
+    is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_CREDENTIALS, &e, "then the bind is refused: credentials");
 }
 
 static void silence(void)
@@ -233,6 +269,7 @@ int main(void)
     protection();
     wrong_host();
     credentials();
+    external();
     silence();
     doctor();
     session_life();

@@ -1,0 +1,283 @@
+/* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members, moves, renames, deletions, containers
+ * that move, foreign tokens, stickiness to one server; and the way by uSNChanged of an account without the right. */
+#include <sqlite3.h>
+
+#include "core/store_sync.h"
+#include "core/store_user.h"
+#include "t/unit/slapd.h"
+
+static const directory_ops *ops;
+static const char *suffix, *people;
+static store *cache, *reader;
+static long entries;    /* of the last run */
+static char told[4096]; /* log ids and messages since they were last looked at */
+
+static void log_it(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton;
+    long long count;
+    const char *number = strstr(message, ": ");
+    if (level == IDA_LOG_DEBUG && number && sscanf(number, ": %lld entries", &count) == 1) {
+        entries = (long)count;
+    }
+    if (level <= IDA_LOG_INFO) {
+        size_t used = strlen(told);
+        snprintf(told + used, sizeof told - used, "%s %s\n", id ? id : "-", message);
+    }
+}
+
+static int was_told(const char *text)
+{
+    int was = strstr(told, text) != NULL;
+    told[0] = '\0';
+    return was;
+}
+
+static ida_tenant *ad_tenant(const char *urls, const char *account)
+{
+    char *text = ida_printf(pool,
+                            "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad.example.test\","
+                            "\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
+                            urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
+    json_error_t error;
+    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
+    tenant->id = "nordic";
+    tenant->upn_domain = tenant->email_domain = "nordic.example";
+    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
+    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_keep(pool, json_loads(text, 0, &error));
+    return tenant;
+}
+
+static directory_class run_sync(directory *d, int full, sync_summary *summary, directory_error *e)
+{
+    apr_pool_t *sub;
+    apr_pool_create(&sub, pool);
+    directory_class class = ops->sync(d, sub, cache, fresh(), full, 1, NULL, NULL, summary, e);
+    return class;
+}
+
+static ida_user *user_of(const char *local)
+{
+    ida_user *user = NULL;
+    ida_kind kind = store_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
+    return kind == IDA_OK ? user : NULL;
+}
+
+static const char *groups_of(const char *local)
+{
+    ida_user *user = user_of(local);
+    const ida_group *rows;
+    int count;
+    if (!user || store_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+        return "nobody";
+    }
+    const char *names[64], *text = "";
+    for (int i = 0; i < count && i < 64; i++) {
+        int at = i;
+        for (; at > 0 && strcmp(names[at - 1], rows[i].name) > 0; at--) {
+            names[at] = names[at - 1];
+        }
+        names[at] = rows[i].name;
+    }
+    for (int i = 0; i < count && i < 64; i++) {
+        text = apr_pstrcat(pool, text, i ? "|" : "", names[i], NULL);
+    }
+    return text;
+}
+
+static store_sync_state state_now(void)
+{
+    store_sync_state state = {0};
+    store_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
+    return state;
+}
+
+static int64_t users_cached(void)
+{
+    store_sync_info info = {0};
+    store_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
+    return info.users;
+}
+
+__attribute__((format(printf, 1, 2))) static void change(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *ldif = apr_pvsprintf(pool, format, args);
+    va_end(args);
+    const char *said = perl("$s->modify(\"%s\"); 'ok'", ldif);
+    if (strcmp(said, "ok") != 0) {
+        ok(0, "%s: %s", ldif, said);
+    }
+}
+
+static void whole(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
+    is_int(users_cached(), 21, "the people below userBase, and nobody else");
+    ida_user *anna = user_of("anna.lind"), *carin = user_of("carin.sjoberg");
+    ok(anna && anna->enabled && anna->department && strcmp(anna->department, "Sales") == 0 && anna->created_at > 0, "with their fields");
+    ok(carin && carin->manager_upn && strcmp(carin->manager_upn, "anna.lind@nordic.example") == 0, "with managers");
+    is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
+    store_sync_state state = state_now();
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") && strstr(state.tokens, "server"), "a token and its server");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
+    is_int(entries, 0, "so nothing is told");
+    is_int((long)state_now().full_at, (long)state.full_at, "and nothing is read again");
+    ok(!was_told("IDA04"), "no warnings");
+}
+
+/* Every kind of change, each seen at the next poll. */
+static void changes(directory *d, const char *tag, int deletions)
+{
+    sync_summary summary;
+    directory_error e;
+    int64_t full_at = state_now().full_at;
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: title\\ntitle: %s\\n-\\nreplace: department\\n", people, tag);
+    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Karin Hedlund,%s\\n-\\ndelete: member\\n"
+           "member: CN=Bo Ek,%s\\n", suffix, people, people);
+    change("dn: CN=Lars Moberg,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Leavers,%s\\n", people, tag, people);
+    perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => 'CN=Outside %s,OU=Services,%s'); 1", tag, people, tag, tag,
+         suffix);
+    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: New %s\\nmember: CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
+           tag, suffix, tag, tag, people, people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, tag, ": sync", NULL));
+    is_int((long)state_now().full_at, (long)full_at, "not a full one");
+    ida_user *karin = user_of("karin.hedlund"), *lars = user_of("lars.moberg"), *new = user_of(apr_pstrcat(pool, "new.", tag, NULL));
+    ok(karin && karin->job_title && strcmp(karin->job_title, tag) == 0, "a new title");
+    ok(karin && !karin->department, "a department taken away");
+    is_str(groups_of("karin.hedlund"), "All staff|Engineering|Sales team", "a member that came");
+    is_str(groups_of("bo.ek"), "All staff|CRM admins", "a member that went");
+    ok(lars != NULL, "somebody moved and renamed is still there");
+    is_str(groups_of("lars.moberg"), "All staff|Engineering", "with all groups");
+    ok(new && new->manager_upn && strcmp(new->manager_upn, "eva.berg@nordic.example") == 0, "somebody new");
+    is_str(groups_of(apr_pstrcat(pool, "new.", tag, NULL)), apr_pstrcat(pool, "New ", tag, NULL), "in a new group");
+    ok(!user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "somebody new elsewhere is not seen");
+
+    change("dn: CN=Lars %s,OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars Moberg\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n", tag, people, people);
+    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n", tag, suffix, tag, people);
+    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nreplace: member\\nmember: CN=Eva Berg,%s\\n", suffix, people);
+    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Groups,%s\\n", suffix, suffix);
+    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
+           "member: CN=Bo Ek,%s\\n", suffix, people, people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
+    ok(user_of(apr_pstrcat(pool, "outside.", tag, NULL)) != NULL, "somebody who came into the scope is seen");
+    ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL, "so is a group, with the members it had before: %s", groups_of("eva.berg"));
+    is_str(groups_of("karin.hedlund"), "All staff|Engineering", "a member that went again");
+    is_int((long)state_now().full_at, (long)full_at, "not a full one");
+
+    change("dn: CN=Outside %s,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", tag, people, tag, suffix);
+    change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", suffix, suffix);
+    change("dn: CN=new.%s,%s\\nchangetype: delete\\n", tag, people);
+    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: delete\\n", tag, suffix);
+    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: delete\\n", tag, suffix);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "deletions");
+    if (deletions) {
+        ok(!user_of(apr_pstrcat(pool, "new.", tag, NULL)) && !user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "are seen");
+        ok(!strstr(groups_of("eva.berg"), "Elsewhere") && !strstr(groups_of("eva.berg"), "New"), "of groups too: %s", groups_of("eva.berg"));
+        is_int(users_cached(), 21, "as many as before");
+    }
+    is_int((long)state_now().full_at, (long)full_at, "not a full one");
+}
+
+static void containers(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    int64_t full_at = state_now().full_at;
+    change("dn: OU=Team,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n", people);
+    perl("$s->add_user('team.member', dn => 'CN=team.member,OU=Team,%s'); 1", people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a new container with somebody in it");
+    ok(user_of("team.member") != NULL, "who is seen");
+    is_int((long)state_now().full_at, (long)full_at, "without reading everything");
+    change("dn: OU=Team,%s\\nchangetype: modrdn\\nnewrdn: OU=Team\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", people, suffix);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "the container leaves the scope: its entries say nothing of it");
+    ok(was_told("with everything in it"), "everything is read again, and the log says why");
+    ok(!user_of("team.member"), "who was in it is gone");
+    is_int(users_cached(), 21, "the others are not");
+}
+
+static void tokens(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    sqlite3 *file;
+    int64_t full_at = state_now().full_at;
+    ok(sqlite3_open(slapd_file("store-cache.db"), &file) == SQLITE_OK
+           && sqlite3_exec(file, "UPDATE sync_state SET tokens = '{\"dirsync\":\"bm8gdG9rZW4gYXQgYWxs\"}'", NULL, NULL, NULL) == SQLITE_OK,
+       "a token that is none");
+    sqlite3_close(file);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "is refused by the server, and everything is read again");
+    ok(was_told("everything is read again") && state_now().full_at >= full_at, "as the log says");
+    is_int(users_cached(), 21, "all of it");
+
+    /* Two addresses of servers: the one the token came from is asked first. */
+    wire *w = wire_to_at(perl("$s->{address}"), 636);
+    const char *first = ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), *second = perl("$s->ldaps_url");
+    directory *other = open_with(ad_tenant(json_list(second, NULL), "idadmin"));
+    is_class(run_sync(other, 0, &summary, &e), DIRECTORY_OK, &e, "a token of the second server");
+    ops->close(other);
+    full_at = state_now().full_at;
+    other = open_with(ad_tenant(json_list(first, second), "idadmin"));
+    is_class(run_sync(other, 0, &summary, &e), DIRECTORY_OK, &e, "a new session that names another server first");
+    is_int(atomic_load(&w->connections), 0, "does not ask it");
+    is_int((long)state_now().full_at, (long)full_at, "and goes on with the token");
+    ops->close(other);
+    wire_end(w);
+}
+
+static void without_right(void)
+{
+    sync_summary summary;
+    directory_error e;
+    directory *d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), "reader"));
+    is_int(store_cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "an account that may not use DirSync");
+    ok(strstr(told, "IDA0402") && strstr(told, "Replicating Directory Changes"), "a warning names the right");
+    told[0] = '\0';
+    is_int(users_cached(), 21, "everybody is read");
+    is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
+    ok(strstr(state_now().tokens, "usn") != NULL, "the token is the change counter");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
+    is_int(entries, 0, "so nothing is told");
+    changes(d, "usn", 0);
+    ok(!was_told("IDA0402"), "the warning is not repeated");
+    sqlite3 *file;
+    ok(sqlite3_open(slapd_file("store-cache.db"), &file) == SQLITE_OK
+           && sqlite3_exec(file, "UPDATE sync_state SET tokens = replace(tokens, '\"scanned\":\"', '\"scanned\":\"-')", NULL, NULL, NULL) == SQLITE_OK,
+       "ten minutes later");
+    sqlite3_close(file);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "deletions are looked for");
+    is_int(users_cached(), 21, "and found");
+    change("dn: OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: OU=Former\\ndeleteoldrdn: 1\\n", people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a renamed container");
+    ok(was_told("everything is read again"), "makes everything be read again");
+    ops->close(d);
+}
+
+int main(void)
+{
+    slapd_start("samba => 1");
+    env.log = log_it;
+    ops = directory_ops_for(IDA_DIR_ON_PREMISES);
+    suffix = perl("$Idadmin::Test::Samba::suffix");
+    people = perl("$Idadmin::Test::Samba::people");
+    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
+    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
+    cache = store_make(pool, dsn, DB_SYNC);
+    reader = store_make(pool, dsn, DB_REQUEST);
+    directory *d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), "idadmin"));
+    whole(d);
+    changes(d, "first", 1);
+    changes(d, "second", 1);
+    containers(d);
+    tokens(d);
+    ops->close(d);
+    without_right();
+    store_disconnect(cache);
+    store_disconnect(reader);
+    return done();
+}

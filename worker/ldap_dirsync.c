@@ -1,0 +1,399 @@
+/* Owns incremental reading of Active Directory by DirSync: the control, what its entries say, and the look at what has changed. Must
+ * not know how the cache is kept. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/ldap_ad.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_sync.h"
+
+#define DIRSYNC "1.2.840.113556.1.4.841"
+#define SHOW_DELETED "1.2.840.113556.1.4.417"
+#define INCREMENTAL_VALUES INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
+#define ANSWER_BYTES (1 << 20)
+#define AT_ONCE 50                   /* changed entries looked at with one search */
+
+/* Users and groups, and what they lie in: a container that moves takes them along without a word. Only classes: a deleted entry has
+ * little else left. */
+static const char *const filter =
+    "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)(objectClass=builtinDomain))";
+
+typedef struct changed {
+    const char *id;
+    int placed; /* new, renamed or moved */
+    int fresh;  /* told with its class: new to this token */
+} changed;
+
+typedef struct dirsync {
+    ld_run *r;
+    const ld_kind *users, *groups;
+    const char *root;     /* naming context */
+    int full;
+    int lists;            /* whole lists of members came: the server does not know incremental values */
+    apr_pool_t *pool;
+    apr_hash_t *known;    /* of an increment: ID -> changed */
+    apr_array_header_t *order;
+} dirsync;
+
+static int in_scope(const ld_run *r, const ld_kind *kind, const char *dn)
+{
+    const char *key = ld_dn_key(r->item_pool, dn);
+    return key && ld_dn_key_below(key, ld_dn_key(r->item_pool, kind->base));
+}
+
+static const ld_kind *kind_of(const dirsync *f, const ld_entry *entry)
+{
+    return ld_holds(entry, "objectClass", "group")                                                          ? f->groups
+           : ld_holds(entry, "objectClass", "user") && !ld_holds(entry, "objectClass", "computer") ? f->users
+                                                                                                               : NULL;
+}
+
+/* --- members --- */
+
+/* In DirSync's words "range=1-1" are members that came, "range=0-0" members that went. */
+static int went(const ld_attribute *a)
+{
+    return a->option && strcasecmp(a->option, "range=0-0") == 0;
+}
+
+static int came(const ld_attribute *a)
+{
+    return a->option && strcasecmp(a->option, "range=1-1") == 0;
+}
+
+static directory_class member_slice(ld_run *r, const char *id, const ld_attribute *a)
+{
+    sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
+    int count = 0;
+    for (int i = 0; i < a->count; i++) {
+        const char *key = ld_dn_key(r->item_pool, a->values[i].bv_val);
+        if (key) {
+            members[count++].dn_key = key;
+        }
+    }
+    return ld_stored(r, sync_run_slice(r->run, r->c, id, members, count));
+}
+
+static directory_class member_changes(ld_run *r, const char *id, const ld_attribute *a)
+{
+    directory_class class = DIRECTORY_OK;
+    for (int i = 0; !class && i < a->count; i++) {
+        const sync_member member = {.dn_key = ld_dn_key(r->item_pool, a->values[i].bv_val)};
+        if (member.dn_key) {
+            class = ld_stored(r, sync_run_member(r->run, r->c, id, &member, went(a)));
+        }
+    }
+    return class;
+}
+
+/* --- entries --- */
+
+/* A first pass tells everything. */
+static directory_class whole(dirsync *f, const ld_entry *entry)
+{
+    ld_run *r = f->r;
+    const ld_kind *kind = kind_of(f, entry);
+    sync_group group;
+    if (!kind || !in_scope(r, kind, entry->dn)) {
+        return DIRECTORY_OK;
+    }
+    r->changes++;
+    if (kind == f->users) {
+        return kind->item(r, entry);
+    }
+    directory_class class = ld_group_entry(r, entry, &group);
+    class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
+    for (int i = 0; !class && i < entry->count; i++) {
+        const ld_attribute *a = &entry->attributes[i];
+        if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count && !went(a)) {
+            class = member_slice(r, group.id, a);
+        }
+    }
+    return class;
+}
+
+static directory_class part(dirsync *f, const char *id, const ld_entry *entry)
+{
+    ld_run *r = f->r;
+    directory_class class = DIRECTORY_OK;
+    changed *c = apr_hash_get(f->known, id, APR_HASH_KEY_STRING);
+    if (!c) {
+        c = apr_pcalloc(f->pool, sizeof *c);
+        c->id = apr_pstrdup(f->pool, id);
+        apr_hash_set(f->known, c->id, APR_HASH_KEY_STRING, c);
+        APR_ARRAY_PUSH(f->order, changed *) = c;
+    }
+    c->placed = c->placed || ld_told(entry, "name") || ld_told(entry, "parentGUID");
+    c->fresh = c->fresh || ld_told(entry, "objectClass");
+    for (int i = 0; !class && i < entry->count; i++) {
+        const ld_attribute *a = &entry->attributes[i];
+        if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count) {
+            f->lists = f->lists || (!came(a) && !went(a));
+            class = member_changes(r, id, a);
+        }
+    }
+    return class;
+}
+
+static directory_class gone(ld_run *r, const char *id)
+{
+    directory_class class = ld_stored(r, sync_run_delete(r->run, r->c, "user", id));
+    r->changes++;
+    return class ? class : ld_stored(r, sync_run_delete(r->run, r->c, "group", id));
+}
+
+static directory_class take(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    dirsync *f = baton;
+    ld_run *r = f->r;
+    directory_class class = DIRECTORY_OK;
+    if (type != LDAP_RES_SEARCH_ENTRY) {
+        return class;
+    }
+    const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
+    const char *id = entry ? ld_id_text(k->d->dialect, r->item_pool, entry) : NULL;
+    if (!id) {
+        class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry of DirSync without its objectGUID", ld_server_url(k->d));
+    } else if (ld_holds(entry, "isDeleted", "TRUE")) {
+        class = f->full ? DIRECTORY_OK : gone(r, id);
+    } else {
+        class = f->full ? whole(f, entry) : part(f, id, entry);
+    }
+    apr_pool_clear(r->item_pool);
+    return class;
+}
+
+/* --- what has changed, as it is now --- */
+
+static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    dirsync *f = baton;
+    ld_run *r = f->r;
+    const char *id = ld_id_text(k->d->dialect, entry_pool, entry);
+    changed *c = id ? apr_hash_get(f->known, id, APR_HASH_KEY_STRING) : NULL;
+    const ld_kind *kind = kind_of(f, entry);
+    sync_group group;
+    directory_class class = DIRECTORY_OK;
+    if (!c) {
+        return DIRECTORY_OK;
+    }
+    if (!kind && c->placed && !c->fresh && !ld_holds(entry, "objectClass", "user")) {
+        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d), entry->dn);
+    }
+    if (kind && in_scope(r, kind, entry->dn)) {
+        r->changes++;
+        if (kind == f->users) {
+            class = kind->item(r, entry);
+        } else if (c->placed) {
+            ld_group_later(r, entry->dn); /* perhaps new to the scope: with all its members */
+        } else {
+            class = ld_group_entry(r, entry, &group);
+            class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
+        }
+        apr_hash_set(f->known, c->id, APR_HASH_KEY_STRING, NULL);
+    }
+    apr_pool_clear(r->item_pool);
+    return class;
+}
+
+/* What is not found, or not in scope any more, is gone. */
+static directory_class look_at_changes(dirsync *f, const char *const *attributes)
+{
+    ld_run *r = f->r;
+    ld_call *k = r->k;
+    directory_class class = DIRECTORY_OK;
+    for (int from = 0; !class && from < f->order->nelts; from += AT_ONCE) {
+        char *ids = "";
+        for (int i = from; i < f->order->nelts && i < from + AT_ONCE; i++) {
+            ids = apr_pstrcat(f->pool, ids, ld_id_filter(k->d->dialect, f->pool, APR_ARRAY_IDX(f->order, i, changed *)->id), NULL);
+        }
+        const ld_query query = {.base = f->root,
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = apr_pstrcat(f->pool, "(|", ids, ")", NULL),
+                                .attributes = attributes,
+                                .phase = LD_BASE,
+                                .doing = "read what has changed"};
+        class = ld_paged(k, &query, look_at, f);
+    }
+    for (int i = 0; !class && i < f->order->nelts; i++) {
+        const char *id = APR_ARRAY_IDX(f->order, i, changed *)->id;
+        if (apr_hash_get(f->known, id, APR_HASH_KEY_STRING)) {
+            class = gone(r, id);
+        }
+    }
+    return class;
+}
+
+/* --- the control --- */
+
+static LDAPControl *request_control(const struct berval *cookie)
+{
+    LDAPControl *control = NULL;
+    struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t)"", .bv_len = 0};
+    BerElement *ber = ber_alloc_t(LBER_USE_DER);
+    if (ber && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
+        && ber_flatten2(ber, &value, 0) == 0) {
+        ldap_control_create(DIRSYNC, 1, &value, 1, &control);
+    }
+    ber_free(ber, 1);
+    return control;
+}
+
+/* *more: a further part follows. 0 when the answer has no such control. */
+static int answer_control(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie)
+{
+    LDAPControl *control = ldap_control_find(DIRSYNC, answer->controls, NULL);
+    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
+    ber_int_t flag = 0, size = 0;
+    struct berval value = {0};
+    int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR && value.bv_len > 0;
+    if (good) {
+        *more = flag != 0;
+        cookie->bv_val = apr_pstrmemdup(pool, value.bv_val, value.bv_len);
+        cookie->bv_len = value.bv_len;
+    }
+    ber_free(ber, 1);
+    return good;
+}
+
+static const char **all_attributes(const dirsync *f)
+{
+    static const char *const more[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
+    const directory *d = f->r->k->d;
+    const char *const *const lists[] = {d->user_attributes, f->groups->attributes, more};
+    apr_array_header_t *names = apr_array_make(f->pool, 40, sizeof(const char *));
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+        for (const char *const *name = lists[l]; *name; name++) {
+            int twice = 0;
+            for (int i = 0; i < names->nelts; i++) {
+                twice = twice || strcasecmp(APR_ARRAY_IDX(names, i, const char *), *name) == 0;
+            }
+            if (!twice) {
+                APR_ARRAY_PUSH(names, const char *) = *name;
+            }
+        }
+    }
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char **)names->elts;
+}
+
+/* The same without `name`: a look must not ask for all members of a group. */
+static const char **without(apr_pool_t *pool, const char *const *names, const char *name)
+{
+    int count = 0;
+    while (names[count]) {
+        count++;
+    }
+    const char **out = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *out), **to = out;
+    for (; *names; names++) {
+        if (strcasecmp(*names, name) != 0) {
+            *to++ = *names;
+        }
+    }
+    return out;
+}
+
+/* What a refused request means: no right, no such control, or a token that this server does not take. */
+static directory_class refused(ld_call *k, const ld_answer *answer, int token, int *unavailable)
+{
+    directory_class class = ld_fail_code(k, answer->code, LD_BASE, answer->text, "DirSync");
+    int control = answer->code == LDAP_UNAVAILABLE_CRITICAL_EXTENSION || answer->code == LDAP_UNWILLING_TO_PERFORM
+                  || answer->code == LDAP_PROTOCOL_ERROR;
+    if (control && token) {
+        return k->e->class = DIRECTORY_TOKEN_LOST;
+    }
+    *unavailable = control || answer->code == LDAP_INSUFFICIENT_ACCESS;
+    return class;
+}
+
+/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read where the deleted entries lie. */
+static directory_class deletions_shown(ld_call *k, const char *root, int *shown)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1}, *controls[] = {&show, NULL};
+    const ld_query query = {.base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = nothing,
+                            .controls = controls,
+                            .limit = 1,
+                            .phase = LD_READ,
+                            .doing = "look at the deleted objects"};
+    const ld_entry **rows;
+    directory_class class = ld_search(k, &query, &rows, shown);
+    return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
+}
+
+directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable)
+{
+    ld_call *k = r->k;
+    const char *token = old ? ida_json_string(old, "dirsync") : NULL;
+    int shown = 0;
+    dirsync f = {.r = r, .users = &kinds[0], .groups = &kinds[1], .full = token == NULL};
+    struct berval cookie = {0};
+    directory_class class = DIRECTORY_OK;
+    *unavailable = 0;
+    apr_pool_create(&f.pool, k->pool);
+    f.known = apr_hash_make(f.pool);
+    f.order = apr_array_make(f.pool, 64, sizeof(changed *));
+    const char *const *attributes = all_attributes(&f);
+    if (token) {
+        size_t len = 0;
+        cookie.bv_val = (char *)ida_base64_decode(f.pool, token, strlen(token), &len);
+        cookie.bv_len = len;
+        if (!cookie.bv_val || !len) {
+            return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
+        }
+    }
+    class = ld_ready(k);
+    if (!class && !k->d->root) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
+    }
+    f.root = class ? NULL : apr_pstrdup(f.pool, k->d->root);
+    LDAP *connection = k->d->ld;
+    for (int more = 1; !class && more;) {
+        ld_answer answer = {0};
+        LDAPControl *control = request_control(&cookie), *controls[] = {control, NULL};
+        if (!control) {
+            return ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+        }
+        const ld_query query = {.base = f.root,
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = filter,
+                                .attributes = attributes,
+                                .controls = controls,
+                                .phase = LD_BASE,
+                                .doing = "DirSync"};
+        class = ld_stream(k, &query, take, &f, &answer);
+        ldap_control_free(control);
+        more = 0;
+        if (!class && answer.code != LDAP_SUCCESS) {
+            class = refused(k, &answer, token != NULL, unavailable);
+        } else if (!class && k->d->ld != connection) {
+            /* Parts of an answer belong to one server. */
+            class = ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the connection was lost during DirSync", ld_server_url(k->d));
+        } else if (!class && !answer_control(f.pool, &answer, &more, &cookie)) {
+            class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server ended DirSync without a token", ld_server_url(k->d));
+        }
+        if (!class && f.lists) {
+            *unavailable = 1;
+            class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: DirSync tells no single members", ld_server_url(k->d));
+        }
+        if (!class && k->alive && k->alive(k->baton)) {
+            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: sync stopped", ld_server_url(k->d));
+        }
+    }
+    for (int i = 0; !class && f.full && i < 2; i++) {
+        class = ld_stored(r, sync_run_complete(r->run, r->c, kinds[i].name));
+    }
+    class = class || f.full ? class : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
+    class = class ? class : deletions_shown(k, f.root, &shown);
+    class = class || shown ? class : ld_scan(r, kinds, old, tokens);
+    ida_json_put(tokens, "dirsync", class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
+    apr_pool_destroy(f.pool);
+    return class;
+}
