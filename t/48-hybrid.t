@@ -66,6 +66,7 @@ sub synchronised {
 sub created {
     my $mobile = $stack->cloud->group('Mobile staff')->{id};
     $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Mobile staff', continueOnError => JSON::PP::true() }] }]));
+    Idadmin::Test::wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Hy', surname => 'Brid' })->{body} =~ /addToGroup/ }); # a change holds within 5 s
     my $answer = $stack->post('/v1/api/user', { firstname => 'Hy', surname => 'Brid' });
     is($answer->{status}, 200, 'created on-premises') or diag $answer->{body};
     my $task = waits_at($answer->{json}{data}{taskId}, qr/the account has not appeared in the other directory yet/);
@@ -74,6 +75,8 @@ sub created {
     $stack->cloud->control(create => { type => 'user', properties => { userPrincipalName => upn('hy.brid'), displayName => 'Hy Brid', accountEnabled => JSON::PP::true(), onPremisesSyncEnabled => JSON::PP::true(), mail => upn('hy.brid'), mailNickname => 'hy.brid' } });
     $task = $stack->wait_task($answer->{json}{data}{taskId}, states => ['done', 'failed']);
     is(outcomes($task)->{awaitSynchronisation}, 'done', 'it goes on when the account has appeared') or diag explain $task;
+    is(outcomes($task)->{'Joiner/1 addToGroup'}, 'done', 'and so does what the cloud gives') or diag explain $task;
+    is_deeply($stack->cloud->user(upn('hy.brid'))->{groups}, ['Mobile staff'], 'which the cloud confirms');
     $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Canteen', continueOnError => JSON::PP::true() }] }]));
     $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'No', surname => 'Need' })->{json}{data}{taskId}, states => ['done', 'failed']);
     is(outcomes($task)->{awaitSynchronisation}, 'skipped', 'nobody waits when no action concerns the cloud');

@@ -4,7 +4,16 @@
 #include "worker/access.h"
 #include "worker/actions.h"
 
-/* The group that the settings name, in the directory of the task. */
+/* What the action gives or takes is in the tenant's other directory: from here on the run acts on the person's account there. */
+static step_end go_there(run *r, const char *what, ida_directory_kind where)
+{
+    int found;
+    step_end end = run_twin_enter(r, &found);
+    return end != STEP_ON || found ? end
+                                   : action_fails(r, "%s is in the directory %s, where the person has no account.", what, ida_directory_name(where));
+}
+
+/* The group that the settings name; the run is in its directory. */
 static step_end find_group(run *r, const workflow_action *a, ida_group **group)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
@@ -21,8 +30,7 @@ static step_end find_group(run *r, const workflow_action *a, ida_group **group)
         return STEP_LATER;
     }
     if ((*group)->directory != r->task->directory) {
-        return action_fails(r, "The group %s is in the directory %s; this task works in %s.", wanted, ida_directory_name((*group)->directory),
-                            ida_directory_name(r->task->directory));
+        return go_there(r, ida_printf(r->pool, "The group %s", wanted), (*group)->directory);
     }
     return STEP_ON;
 }
@@ -103,7 +111,11 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
         return end;
     }
     if (!r->session->ops->set_licenses) {
-        return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
+        int found; /* licences are the cloud's */
+        end = run_twin_enter(r, &found);
+        if (end != STEP_ON || !found || !r->session->ops->set_licenses) {
+            return end != STEP_ON ? end : step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
+        }
     }
     end = run_call(r, call_all_licenses, NULL, &e);
     if (end != STEP_ON) {

@@ -509,6 +509,7 @@ static step_end run_step(run *r, ida_step *step)
     }
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, step->name);
     step_end end = is_twin_step(r->task, step) ? run_twin_step(r, function) : function(r);
+    run_twin_leave(r); /* actions go where their group is */
     if (end == STEP_ON) {
         end = record_step(r);
         *step = r->step;
