@@ -34,7 +34,12 @@ sub document {
         roleTemplates => [
             { name => 'Seller',  groups => ['Workshop', 'Canteen', 'Empty'], licenses => ['EMS'] },
             { name => 'Analyst', groups => ['Workshop', 'Store room'], licenses => ['ems'] },
+            { name => 'Crew',    groups => ['Workshop', 'Store room'] },
             { name => 'Odd',     groups => ['R/D, "x"', 'Nowhere'] },
+        ],
+        workflows => [
+            { name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'assignRoleTemplate', roleTemplate => 'Crew' }] },
+            { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'unassignRoleTemplates' }] },
         ],
         accessCatalog => [{ service => 'Workshop tools', group => 'Workshop', approvers => [upn('eva.berg')] },
             { service => 'Finance reports', group => 'Store room', approvers => [upn('eva.berg')] }],
@@ -95,8 +100,7 @@ sub changed_document {
         'assigned again: the difference');
     ok(!ldap_has('Workshop', 'ida.wall') && ldap_has('Canteen', 'ida.wall') && ldap_has('Store room', 'ida.wall'), 'in the directory');
     $stack->apply_tenant(document());
-    delete $document->{roleTemplates}[1];
-    my $refused = $stack->ctl('tenant', 'apply', '-', { stdin => json_text(document(roleTemplates => [@{ $document->{roleTemplates} }[0, 2]])) });
+    my $refused = $stack->ctl('tenant', 'apply', '-', { stdin => json_text(document(roleTemplates => [grep { $_->{name} ne 'Analyst' } @{ $document->{roleTemplates} }])) });
     is($refused->{exit}, 1, 'a template that somebody has cannot be taken out of the document');
     like($refused->{err}, qr/Analyst.*assigned to 1 .*role unassign/, 'and the way is said');
 }
@@ -112,6 +116,39 @@ sub overtaken {
     is_deeply([map { $_->{outcome} } @{ $task->{steps} }], ['skipped', 'skipped'], 'taken back before it was given: nothing is given');
     over($taken->{tasks});
     ok(!ldap_has('Nowhere', 'sten.vik'), 'and nothing is left');
+}
+
+# A worker died after its call and before its record: what stands there is its own work, and goes again.
+sub interrupted {
+    $stack->worker->stop;
+    my $given = $stack->ctl_ok('role', 'assign', 'nordic', 'Crew', upn('per.lundin'), '--json');
+    my ($ids) = $stack->sql("SELECT u.id, g.id FROM cache.directory_user u, cache.directory_group g WHERE u.upn = '@{[ upn('per.lundin') ]}' AND g.name = 'Workshop'");
+    my ($template) = $stack->sql("SELECT id FROM role_template WHERE name = 'Crew'");
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn('Workshop') . "\nchangetype: modify\nadd: member\nmember: " . Idadmin::Test::Slapd::user_dn('per.lundin') . "\n");
+    $stack->sql("INSERT INTO access_grant (tenant_id, directory, user_id, kind, item, source, source_id, name, state, task_id, at) VALUES"
+            . " ('nordic', 'onPremises', '$ids->[0]', 'group', '$ids->[1]', 'template', '$template->[0]', 'Workshop', 'sent', '$given->{tasks}[0]', 1)");
+    $stack->worker->start;
+    my ($task) = over($given->{tasks});
+    is(steps($task)->{'addToGroup Workshop'}, 'already: it is so already', 'a repeated run knows its own work');
+    role(unassign => 'Crew', 'per.lundin');
+    ok(!ldap_has('Workshop', 'per.lundin'), 'and takes it away again');
+}
+
+# The same from within workflows, in the person's own task.
+sub workflows {
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Nya', surname => 'Sven' });
+    my $task = $stack->wait_task($answer->{json}{data}{taskId});
+    my ($uid) = $answer->{json}{data}{userPrincipalName} =~ /^(.*)@/;
+    my ($step) = grep { $_->{name} =~ /assignRoleTemplate/ } @{ $task->{steps} };
+    is("$step->{outcome} $step->{detail}", 'done Crew: added Workshop, Store room', 'a joiner is given a template');
+    ok(ldap_has('Workshop', $uid) && ldap_has('Store room', $uid), 'in the directory');
+    is($stack->ctl_ok('role', 'list', 'nordic', upn($uid), '--json')->[0]{assignedBy}, 'workflow', 'assigned');
+    is(access_of($uid)->{Workshop}{source}, 'role_template', 'and attributed');
+    my $left = $stack->delete('/v1/api/user', { userPrincipalName => upn($uid), time => '00:00' });
+    $task = $stack->wait_task($left->{json}{data}{taskId});
+    ($step) = grep { $_->{name} =~ /unassignRoleTemplates/ } @{ $task->{steps} };
+    is("$step->{outcome} $step->{detail}", 'already 1 role templates unassigned: so already Workshop, Store room', 'a leaver loses it') or diag explain $task->{steps};
+    is_deeply($stack->ctl_ok('role', 'list', 'nordic', upn($uid), '--json'), [], 'unassigned');
 }
 
 sub requests {
@@ -141,12 +178,18 @@ sub requests {
     my $denied = $request->('Finance reports', 'rut.sandell');
     is($stack->ctl_ok('request', 'deny', 'nordic', $denied->{id}, '--by', upn('eva.berg'), '--json')->{state}, 'denied', 'denied');
     my $broken = $request->('Finance reports', 'sten.vik');
+    my $late = $request->('Workshop tools', 'sten.vik');
+    $stack->worker->stop;
     $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('sten.vik') . "\nchangetype: delete\n");
     $approved = $stack->ctl_ok('request', 'approve', 'nordic', $broken->{id}, '--by', upn('eva.berg'), '--json');
+    $stack->worker->start;
     $stack->wait_task($approved->{taskId}, states => ['failed']);
     my ($listed) = grep { $_->{id} eq $broken->{id} } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') };
     is("$listed->{state} $listed->{taskState}", 'approved failed', 'a grant that failed is seen in the list');
     like($listed->{error}, qr/not there/, 'with the reason');
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    like($stack->ctl('request', 'approve', 'nordic', $late->{id}, '--by', upn('eva.berg'))->{err}, qr{no sten\.vik\@.* any more: deny}, 'who is gone is granted nothing');
+    is($stack->ctl_ok('request', 'end', 'nordic', $late->{id}, '--json')->{state}, 'withdrawn', 'but the request can be withdrawn');
 }
 
 sub leaver {
@@ -179,6 +222,6 @@ for_each_stack {
     $stack->apply_tenant(document());
     $stack->ctl_ok('sync', 'nordic', '--wait');
     subtest $_->[0] => $_->[1] for ['role templates' => \&templates], ['odd names' => \&odd_names], ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
-        ['requests' => \&requests], ['a leaver' => \&leaver];
+        ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests], ['a leaver' => \&leaver];
 } cloud => {}, slapd => { ldif => $ldif };
 done_testing();

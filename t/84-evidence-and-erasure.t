@@ -112,7 +112,7 @@ sub erasure {
     my $chain = $outcomes->();
     my $erased = $stack->ctl('erase', 'nordic', $upn, '--compact', '--json');
     is($erased->{exit}, 0, 'erased') or diag $erased->{err};
-    cmp_ok($erased->{json}{$_}, '>', 0, "$_: $erased->{json}{$_}") for qw(tasks requests mentions auditRecords);
+    cmp_ok($erased->{json}{$_}, '>', 0, "$_: $erased->{json}{$_}") for qw(tasks requests mentions workflowRuns auditRecords);
     like("@{ $erased->{json}{stays} }", qr/directories are not touched.*backups/s, 'what stays is said');
     is_deeply([found()], [], 'after: nothing is found in any file or table') or diag explain [grep { @{ $_->[1] } } map { my $t = $_->[0]; [$t, [grep {/quixote/i} map { join ' ', map { $_ // '' } @$_ } $stack->sql("SELECT * FROM $t")]] }
         map { [$_] } qw(task task_payload task_step access_request role_assignment access_grant workflow_run idempotency audit_outbox reservation cache.directory_user cache.address audit.record)];
@@ -137,6 +137,8 @@ for_each_stack {
     subtest 'erasure' => \&erasure;
 } slapd => {}, tenant => {
     roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
+    workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'All staff' }] },
+        { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'unassignRoleTemplates' }, { type => 'transferReports', to => '{manager}' }] }],
     accessCatalog => [{ service => 'Finance reports', group => 'Finance', approvers => ["eva.berg\@$d"] }],
 };
 done_testing();

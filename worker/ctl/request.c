@@ -157,6 +157,9 @@ static ida_kind order_grant(request_work *work, store *s, ida_ctx *c, const ida_
                         request->group_name, request->service);
     }
     kind = kind ? kind : ctl_person(ctl, s, tenant, request->user_id ? request->user_id : request->upn, &user);
+    if (kind == IDA_NOT_FOUND) {
+        return ida_fail(c, kind, "The directory has no %s any more: deny the request.", request->upn);
+    }
     if (kind) {
         return kind;
     }
