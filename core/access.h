@@ -51,7 +51,7 @@ ida_kind access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user
 /* --- from the group's side (access_resource.c) --- */
 
 typedef struct access_member {
-    const char *member_id;                   /* in the group's directory; order of the list */
+    int64_t number;                          /* order of the list */
     const char *id, *upn, *display_name;     /* the person */
     access_row row;
 } access_member;
@@ -60,8 +60,8 @@ typedef struct access_query {
     const char *tenant;
     const ida_group *resource;
     int source;                              /* access_source, -1: all */
-    int inherited;                           /* page begins behind (inherited, after); 0 and "" at first */
-    const char *after;
+    int inherited;                           /* page begins behind (inherited, after); both 0 at first */
+    int64_t after;
     int limit;
     int want_total;
     int (*gone)(void *baton);                /* nobody waits any more: stop; may be NULL */

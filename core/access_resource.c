@@ -76,8 +76,8 @@ static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const store
     }
     for (int i = 0; i < count; i++) {
         const store_twin *t = apr_hash_get(twins, rows[i].id, APR_HASH_KEY_STRING);
-        members[i] = t ? (access_member){.member_id = rows[i].id, .id = t->id, .upn = t->upn, .display_name = t->display_name}
-                       : (access_member){.member_id = rows[i].id, .id = rows[i].id, .upn = rows[i].upn, .display_name = rows[i].display_name};
+        members[i] = t ? (access_member){.number = rows[i].number, .id = t->id, .upn = t->upn, .display_name = t->display_name}
+                       : (access_member){.number = rows[i].number, .id = rows[i].id, .upn = rows[i].upn, .display_name = rows[i].display_name};
         people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key} : (access_person){rows[i].id, NULL, rows[i].upn_key};
     }
     return kind;
@@ -175,7 +175,7 @@ ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *q, const a
     access_member *kept = apr_palloc(c->pool, (apr_size_t)(q->limit + 1) * sizeof *kept);
     int inherited = q->inherited, filtered = q->source >= 0, found = 0;
     int64_t seen = 0;
-    const char *after = q->after;
+    int64_t after = q->after;
     ida_kind kind = nest(&b, s, c, q->tenant, q->resource);
     int counting = q->want_total && filtered;
     if (!kind && q->want_total && !filtered) {
@@ -205,9 +205,9 @@ ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *q, const a
         }
         if (row_count < wanted) {
             inherited++;
-            after = "";
+            after = 0;
         } else {
-            after = rows[row_count - 1].id;
+            after = rows[row_count - 1].number;
         }
     }
     *out = kept;

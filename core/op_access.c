@@ -166,7 +166,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     json_t *position, *next = NULL;
     int count, more;
     int64_t total;
-    ida_kind kind = ida_op_position(call, NULL, "iis", &position);
+    ida_kind kind = ida_op_position(call, NULL, "iii", &position);
     if (!kind) {
         kind = find_resource(call, s, &group);
     }
@@ -176,7 +176,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     call->target = group->name;
     const access_query query = {
         .tenant = call->principal->company, .resource = group, .source = access_source_parse(ida_json_string(call->arguments, "source")),
-        .inherited = (int)ida_op_number_at(position, 1), .after = ida_op_text_at(position, 2), .limit = ida_op_limit(call), .want_total = !position,
+        .inherited = (int)ida_op_number_at(position, 1), .after = ida_op_number_at(position, 2), .limit = ida_op_limit(call), .want_total = !position,
         .gone = call->gone, .gone_baton = call->gone_baton,
     };
     kind = access_to_resource(s, c, &query, &rows, &count, &more, &total);
@@ -195,7 +195,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         json_array_append_new(items, item);
     }
     if (more) {
-        next = ida_op_place("iis", total, (int64_t)rows[count - 1].row.inherited, rows[count - 1].member_id);
+        next = ida_op_place("iii", total, (int64_t)rows[count - 1].row.inherited, rows[count - 1].number);
     }
     return list_of(call, "resource", ida_json_texts("id", group->id, "name", group->name, "kind", group->kind, NULL), items, total, next, fresh.as_of);
 }

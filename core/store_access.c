@@ -55,14 +55,14 @@ ida_kind store_access_down(store *s, ida_ctx *c, const char *tenant, const char 
 
 static store_member member_of(const db_result *r, int i)
 {
-    return (store_member){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2), db_text(r, i, 3), db_int(r, i, 4) != 0};
+    return (store_member){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2), db_text(r, i, 3), db_int(r, i, 4) != 0, db_int(r, i, 5)};
 }
 
-ida_kind store_access_direct(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *after, int limit,
+ida_kind store_access_direct(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, int64_t after, int limit,
                              const store_member **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_access_direct, DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(after), DB_I(limit)), &r);
+    ida_kind kind = store_read(s, c, STMT_access_direct, DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_I(after), DB_I(limit)), &r);
     *count = 0;
     if (!kind) {
         ROWS(store_member, member_of);
@@ -70,12 +70,12 @@ ida_kind store_access_direct(store *s, ida_ctx *c, const char *tenant, const cha
     return kind;
 }
 
-ida_kind store_access_inherited(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within, const char *after,
+ida_kind store_access_inherited(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within, int64_t after,
                                 int limit, const store_member **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_access_inherited,
-                               DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within), DB_T(after), DB_I(limit)), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within), DB_I(after), DB_I(limit)), &r);
     *count = 0;
     if (!kind) {
         ROWS(store_member, member_of);

@@ -19,13 +19,14 @@ ida_kind store_access_down(store *s, ida_ctx *c, const char *tenant, const char 
 typedef struct store_member {
     const char *id, *upn, *display_name, *upn_key; /* all but id NULL: the cache does not know this member (yet) */
     int shadow;                                    /* 1: the cloud has this person too, see store_access_twins */
+    int64_t number;                                /* order of the lists; above 0 */
 } store_member;
 
-/* People directly in a group, by ID after `after`. */
-ida_kind store_access_direct(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *after, int limit,
+/* People directly in a group, behind the number `after`. */
+ida_kind store_access_direct(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, int64_t after, int limit,
                              const store_member **rows, int *count);
 /* People in the groups `within` who are not directly in `group`, each once. */
-ida_kind store_access_inherited(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within, const char *after,
+ida_kind store_access_inherited(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within, int64_t after,
                                 int limit, const store_member **rows, int *count);
 ida_kind store_access_inherited_count(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within,
                                       int64_t *total);

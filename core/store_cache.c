@@ -100,8 +100,12 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     if (kind || !touched.changes) {
         return kind;
     }
-    kind = store_write(at->s, c, STMT_member_written,
-                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other), DB_I(w->flag), DB_I(at->written_at), DB_I(at->run)), NULL);
+    const char *const ids[] = {w->id, w->other};
+    int64_t numbers[2];
+    kind = cache_numbers(&w->at, c, ids, 2, numbers);
+    if (!kind) {
+        kind = store_write(at->s, c, STMT_member_written, DB_ARGS(DB_I(numbers[0]), DB_I(numbers[1]), DB_I(w->flag), DB_I(at->written_at), DB_I(at->run)), NULL);
+    }
     return kind ? kind : store_write(at->s, c, STMT_group_recount, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
 }
 
@@ -124,7 +128,7 @@ static ida_kind work_forget(write_through *w, ida_ctx *c)
 
 static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
 {
-    static const db_statement tables[] = {STMT_empty_membership, STMT_empty_unresolved_member, STMT_empty_user_license, STMT_empty_address};
+    static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_user_license, STMT_empty_address};
     db_result r;
     const cache_at *at = &run->at;
     ida_kind kind = store_write(at->s, c, tables[cursor->count], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)), &r);
@@ -133,6 +137,24 @@ static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     }
     *more = cursor->count < (int64_t)(sizeof tables / sizeof *tables);
     return kind;
+}
+
+/* Memberships by the numbers of their groups, then the numbers. */
+static ida_kind step_numbers(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
+    db_result r;
+    int left = 0;
+    cache_at *at = &run->at;
+    (void)cursor;
+    ida_kind kind = store_read(at->s, c, STMT_entry_some, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
+    if (kind || !r.rows) {
+        *more = 0;
+        return kind;
+    }
+    const char *list = cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows);
+    *more = 1;
+    kind = cache_members_drop(at, c, list, 1, RESET_ROWS, &left);
+    return kind || left ? kind : cache_by_list(at, c, STMT_entry_delete, list);
 }
 
 static ida_kind step_entries(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
@@ -168,7 +190,7 @@ ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directo
         return kind;
     }
     sync_run run = {.at = w.at, .budget = CACHE_BUDGET_MS};
-    sync_cursor rows = {0}, entries = {0};
+    sync_cursor rows = {0}, entries = {0}, numbers = {0};
     apr_pool_create(&run.pool, c->pool);
     apr_pool_create(&run.batch_pool, run.pool);
     run.at.staged = w.at.run;
@@ -176,6 +198,9 @@ ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directo
     kind = sync_run_empty(&run, c);
     if (!kind) {
         kind = sync_run_phase(&run, c, step_rows, &rows);
+    }
+    if (!kind) {
+        kind = sync_run_phase(&run, c, step_numbers, &numbers);
     }
     if (!kind) {
         kind = sync_run_phase(&run, c, step_entries, &entries);

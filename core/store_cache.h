@@ -25,6 +25,7 @@ typedef struct cache_at {
     int64_t started_at; /* when it began */
     int64_t written_at; /* time of a write-through, 0 for a sync */
     int first;          /* first load: a manager's DN means what the cache holds already */
+    struct cache_memory *memory; /* of a run: numbers of IDs; NULL: they are looked up */
 } cache_at;
 
 /* First call of each transaction: one writer a tenant; reads the newest run. */
@@ -44,8 +45,24 @@ const char *cache_pairs(apr_pool_t *pool, const char *const *values, int count);
  * something; where the engine does not tell which, a row that did may stay 0. */
 ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values, int columns, int rows,
                     unsigned char *done);
+/* On PostgreSQL: a statement with one array of numbers a column, run for many rows at once. */
+ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const int64_t *values, int columns,
+                            int rows);
 /* Statement with arguments tenant, directory, list. */
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
+/* Text form of a PostgreSQL array: every `columns`-th of the values. */
+const char *cache_array(apr_pool_t *pool, const char *const *values, int columns, int rows);
+
+/* --- numbers of IDs --- */
+
+/* What a run remembers of them: bounded, whatever the size of the directory. */
+typedef struct cache_memory cache_memory;
+cache_memory *cache_memory_make(apr_pool_t *pool);
+/* After a transaction that was rolled back, and when a DN has another owner. */
+void cache_memory_clear(cache_memory *memory);
+
+/* The numbers of `count` IDs, made where there is none yet. */
+ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int count, int64_t *numbers);
 
 /* --- records --- */
 

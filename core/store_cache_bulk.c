@@ -1,11 +1,13 @@
 /* Owns how many rows reach the engine at once: lists and pairs as JSON, rows one by one or as arrays. Must not know what they mean. */
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/store_cache.h"
 
 #define ARGUMENTS_MAX 48
-#define ROWS_AT_ONCE 2000 /* of one statement with arrays */
+#define ROWS_AT_ONCE 2000     /* of one statement with arrays */
+#define NUMBERS_AT_ONCE 20000 /* of one with arrays of numbers */
 
 /* --- text being built --- */
 
@@ -98,8 +100,7 @@ const char *cache_pairs(apr_pool_t *pool, const char *const *values, int count)
     return t.bytes;
 }
 
-/* One column as the text form of a PostgreSQL array. */
-static const char *array(apr_pool_t *pool, const char *const *values, int columns, int rows)
+const char *cache_array(apr_pool_t *pool, const char *const *values, int columns, int rows)
 {
     text t;
     text_begin(&t, pool, 64 + (size_t)rows * 40);
@@ -150,7 +151,7 @@ static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_a
         int some = rows - row < ROWS_AT_ONCE ? rows - row : ROWS_AT_ONCE;
         apr_pool_clear(pool);
         for (int i = 0; i < columns; i++) {
-            args[fixed + (size_t)i] = (db_arg)DB_T(array(pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
+            args[fixed + (size_t)i] = (db_arg)DB_T(cache_array(pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
         }
         kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, &r);
         if (done) {
@@ -170,6 +171,42 @@ ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_a
     }
     memcpy(args, fixed, fixed_count * sizeof *args);
     return (db_is_postgresql(at->s->db) ? by_arrays : row_by_row)(at, c, statement, args, fixed_count, values, columns, rows, done);
+}
+
+/* One column of numbers. */
+static const char *number_array(apr_pool_t *pool, const int64_t *values, int columns, int rows)
+{
+    char *bytes = apr_palloc(pool, (apr_size_t)rows * 21 + 3), *p = bytes;
+    *p++ = '{';
+    for (int row = 0; row < rows; row++, values += columns) {
+        p += sprintf(p, row ? ",%lld" : "%lld", (long long)*values);
+    }
+    *p++ = '}';
+    *p = '\0';
+    return bytes;
+}
+
+ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const int64_t *values, int columns,
+                            int rows)
+{
+    db_arg args[ARGUMENTS_MAX];
+    apr_pool_t *pool;
+    ida_kind kind = IDA_OK;
+    if (fixed_count + (size_t)columns > ARGUMENTS_MAX) {
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.", db_statements[statement].name);
+    }
+    memcpy(args, fixed, fixed_count * sizeof *args);
+    apr_pool_create(&pool, c->pool);
+    for (int row = 0; !kind && row < rows; row += NUMBERS_AT_ONCE) {
+        int some = rows - row < NUMBERS_AT_ONCE ? rows - row : NUMBERS_AT_ONCE;
+        apr_pool_clear(pool);
+        for (int i = 0; i < columns; i++) {
+            args[fixed_count + (size_t)i] = (db_arg)DB_T(number_array(pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
+        }
+        kind = store_write(at->s, c, statement, args, fixed_count + (size_t)columns, NULL);
+    }
+    apr_pool_destroy(pool);
+    return kind;
 }
 
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list)

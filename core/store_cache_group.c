@@ -7,7 +7,7 @@
 
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born)
 {
-    enum { ROW = CACHE_GROUP_BOUND + 2 };
+    enum { ROW = CACHE_GROUP_BOUND + 3 };
     db_result r;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids), **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows);
     for (int i = 0; i < count; i++) {
@@ -15,11 +15,18 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *ent
         cache_record_read(c->pool, entries[i]->item, item, CACHE_GROUP_FIELDS);
         ids[i] = out[0] = entries[i]->id;
         memcpy(out + 1, item, CACHE_GROUP_BOUND * sizeof *out);
-        out[ROW - 1] = ida_printf(c->pool, "%lld", (long long)at->run);
+        out[ROW - 2] = ida_printf(c->pool, "%lld", (long long)at->run);
     }
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
     ida_kind kind = count ? store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r) : IDA_OK;
+    if (!kind) {
+        kind = cache_numbers(at, c, ids, count, numbers);
+    }
     if (kind || !count) {
         return kind;
+    }
+    for (int i = 0; i < count; i++) {
+        rows[ROW * i + ROW - 1] = ida_printf(c->pool, "%lld", (long long)numbers[i]);
     }
     if (born) {
         apr_hash_t *known = apr_hash_make(c->pool);

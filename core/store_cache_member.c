@@ -1,82 +1,145 @@
 /* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what the worker wrote itself. Must not know how
  * a run is staged. */
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/store_cache.h"
 
 #define SETTLE 500
+#define OWNERS 2000 /* DNs looked up at once */
 
 /* --- members that come --- */
 
-/* Rows among `pairs` (group ID, DN key) that a statement did not settle take the place of all. */
-static ida_kind by_dn(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char **pairs, int *count)
+/* DN key -> ID, of users and of groups. */
+static ida_kind owners_of(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups)
 {
-    unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)*count + 1);
-    ida_kind kind = cache_bulk(at, c, statement, fixed, fixed_count, pairs, 2, *count, done);
-    int left = 0;
-    for (int i = 0; i < *count; i++) {
-        if (!done[i]) {
-            pairs[2 * left] = pairs[2 * i];
-            pairs[2 * left++ + 1] = pairs[2 * i + 1];
+    db_result r;
+    ida_kind kind = store_read(at->s, c, STMT_dn_owners, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys, count))), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
+    }
+    return kind;
+}
+
+/* Group, member, whether that is a group: three numbers a row, each membership once. */
+static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+{
+    ida_kind kind = IDA_OK;
+    int64_t horizon = cache_horizon(at, c);
+    if (db_is_postgresql(at->s->db)) {
+        return count ? cache_bulk_numbers(at, c, STMT_members_put, (const db_arg[]){DB_I(run), DB_I(horizon)}, 2, rows, 3, count) : IDA_OK;
+    }
+    for (int i = 0; !kind && i < count; i++, rows += 3) {
+        kind = store_write(at->s, c, STMT_member_put, DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[0]), DB_I(rows[1]), DB_I(rows[2])), NULL);
+    }
+    return kind;
+}
+
+static int by_numbers(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] != y[1] ? (x[1] < y[1] ? -1 : 1) : x[2] < y[2] ? -1 : x[2] > y[2];
+}
+
+/* Sorted, so that neighbours in the table are written together; PostgreSQL insists on each row once. */
+static int in_order(int64_t *rows, int count)
+{
+    int kept = 0;
+    qsort(rows, (size_t)count, 3 * sizeof *rows, by_numbers);
+    for (int i = 0; i < count; i++) {
+        if (!kept || rows[3 * kept - 3] != rows[3 * i] || rows[3 * kept - 2] != rows[3 * i + 1]) {
+            memmove(rows + 3 * kept++, rows + 3 * i, 3 * sizeof *rows);
         }
     }
-    *count = left;
-    return kind;
+    return kept;
+}
+
+/* Groups and members by ID, as a record of two columns each, become memberships of the run given. */
+static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups, const char *const *members, const unsigned char *nested, int count)
+{
+    apr_size_t room = (apr_size_t)(count + 1) * sizeof(int64_t);
+    int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room), *rows = apr_palloc(c->pool, 3 * room);
+    ida_kind kind = cache_numbers(at, c, groups, count, of_groups);
+    if (!kind) {
+        kind = cache_numbers(at, c, members, count, of_members);
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        rows[3 * i] = of_groups[i];
+        rows[3 * i + 1] = of_members[i];
+        rows[3 * i + 2] = nested[i];
+    }
+    return kind ? kind : put(at, c, run, rows, in_order(rows, count));
 }
 
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
-    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))};
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 3 * sizeof *ids), **dns = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *dns);
-    int id_count = 0, dn_count = 0;
+    apr_size_t room = (apr_size_t)(count + 1) * sizeof(char *);
+    const char **groups = apr_palloc(c->pool, room), **members = apr_palloc(c->pool, room), **waiting = apr_palloc(c->pool, 2 * room),
+               **keys = apr_palloc(c->pool, room);
+    unsigned char *nested = apr_palloc(c->pool, (apr_size_t)count + 1);
+    apr_hash_t *users = apr_hash_make(c->pool), *owners = apr_hash_make(c->pool);
+    int known = 0, key_count = 0, waiting_count = 0;
+    ida_kind kind = IDA_OK;
     for (int i = 0; i < count; i++) {
-        const char *group = pairs[2 * i], *item = pairs[2 * i + 1];
-        if (*item == 'd') {
-            dns[2 * dn_count] = group;
-            dns[2 * dn_count++ + 1] = item + 1;
-        } else {
-            const char **row = ids + 3 * id_count++;
-            row[0] = group;
-            row[1] = item + 1;
-            row[2] = *item == 'g' ? "group" : "user";
+        const char *item = pairs[2 * i + 1];
+        if (*item == 'd' && !apr_hash_get(users, item + 1, APR_HASH_KEY_STRING)) {
+            apr_hash_set(users, item + 1, APR_HASH_KEY_STRING, "");
+            keys[key_count++] = item + 1;
         }
     }
-    ida_kind kind = id_count ? cache_bulk(at, c, STMT_member_by_id, fixed, 4, ids, 3, id_count, NULL) : IDA_OK;
-    if (!kind && dn_count) {
-        kind = by_dn(at, c, STMT_user_by_dn, fixed, 4, dns, &dn_count);
+    apr_hash_clear(users);
+    for (int i = 0; !kind && i < key_count; i += OWNERS) {
+        kind = owners_of(at, c, keys + i, key_count - i < OWNERS ? key_count - i : OWNERS, users, owners);
     }
-    if (!kind && dn_count) {
-        kind = by_dn(at, c, STMT_group_by_dn, fixed, 4, dns, &dn_count);
+    for (int i = 0; !kind && i < count; i++) {
+        const char *group = pairs[2 * i], *item = pairs[2 * i + 1], *user = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : NULL;
+        const char *id = *item != 'd' ? item + 1 : user ? user : apr_hash_get(owners, item + 1, APR_HASH_KEY_STRING);
+        if (id) {
+            groups[known] = group;
+            members[known] = id;
+            nested[known++] = *item == 'g' || (*item == 'd' && !user);
+        } else {
+            waiting[2 * waiting_count] = group;
+            waiting[2 * waiting_count++ + 1] = item + 1;
+        }
     }
-    return kind || !dn_count ? kind : cache_bulk(at, c, STMT_member_waits, fixed, 2, dns, 2, dn_count, NULL);
+    if (!kind && known) {
+        kind = add_by_id(at, c, at->staged, groups, members, nested, known);
+    }
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    return kind || !waiting_count ? kind : cache_bulk(at, c, STMT_member_waits, fixed, 2, waiting, 2, waiting_count, NULL);
 }
 
-static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, db_statement waiting, db_statement insert, db_statement resolved)
+/* They were named before they were told, perhaps in a run before this one. */
+static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group)
 {
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_anybody_waits, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     if (!kind && r.rows) {
-        kind = store_read(at->s, c, waiting, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
+        kind = store_read(at->s, c, is_group ? STMT_waiting_for_group : STMT_waiting_for_user, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
     }
     if (kind || !r.rows) {
         return kind;
     }
-    kind = cache_by_list(at, c, insert, ids);
+    const char **groups = cache_column(c->pool, &r, 0, 0, r.rows);
+    unsigned char *nested = apr_palloc(c->pool, (apr_size_t)r.rows);
+    memset(nested, is_group, (apr_size_t)r.rows);
+    kind = add_by_id(at, c, 0, groups, cache_column(c->pool, &r, 1, 0, r.rows), nested, r.rows);
     if (!kind) {
-        kind = cache_by_list(at, c, resolved, ids);
+        kind = cache_by_list(at, c, is_group ? STMT_resolved_group : STMT_resolved_user, ids);
     }
-    return kind ? kind : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows));
+    return kind ? kind : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, groups, r.rows));
 }
 
 ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids)
 {
-    return appeared(at, c, ids, STMT_waiting_for_group, STMT_appeared_group, STMT_resolved_group);
+    return appeared(at, c, ids, 1);
 }
 
 ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids)
 {
-    return appeared(at, c, ids, STMT_waiting_for_user, STMT_appeared_user, STMT_resolved_user);
+    return appeared(at, c, ids, 0);
 }
 
 /* --- members that go --- */
@@ -92,25 +155,11 @@ static ida_kind drop_pairs(cache_at *at, ida_ctx *c, const char *pairs)
     return kind;
 }
 
-/* DN key -> ID of a user, else of a group. */
-static ida_kind owners_of(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t **owners)
-{
-    db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_dn_owners, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys, count))), &r);
-    *owners = apr_hash_make(c->pool);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        if (!apr_hash_get(*owners, db_text(&r, row, 0), APR_HASH_KEY_STRING)) {
-            apr_hash_set(*owners, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
-        }
-    }
-    return kind;
-}
-
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
     const char **gone = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *gone), **waiting = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *waiting),
                **keys = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *keys);
-    apr_hash_t *owners = NULL;
+    apr_hash_t *users = apr_hash_make(c->pool), *groups = apr_hash_make(c->pool);
     int gone_count = 0, waiting_count = 0;
     for (int i = 0; i < count; i++) {
         const char *item = pairs[2 * i + 1];
@@ -120,9 +169,10 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
             waiting_count++;
         }
     }
-    ida_kind kind = waiting_count ? owners_of(at, c, keys, waiting_count, &owners) : IDA_OK;
+    ida_kind kind = waiting_count ? owners_of(at, c, keys, waiting_count, users, groups) : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
-        const char *item = pairs[2 * i + 1], *id = *item == 'd' ? apr_hash_get(owners, item + 1, APR_HASH_KEY_STRING) : item + 1;
+        const char *item = pairs[2 * i + 1], *id = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : item + 1;
+        id = id ? id : apr_hash_get(groups, item + 1, APR_HASH_KEY_STRING);
         if (id) {
             gone[2 * gone_count] = pairs[2 * i];
             gone[2 * gone_count++ + 1] = id;

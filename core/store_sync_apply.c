@@ -243,6 +243,12 @@ static ida_kind finish_lists(sync_run *run, ida_ctx *c, const db_result *r, int 
     return kind || *again ? kind : cache_groups_finish(&run->at, c, pairs, to - from);
 }
 
+static ida_kind drop_idle(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    (void)again;
+    return cache_by_list(&run->at, c, STMT_entry_drop, ids_of(c, r, from, to));
+}
+
 /* --- steps --- */
 
 static ida_kind step_settle(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
@@ -304,9 +310,11 @@ static ida_kind apply_all(sync_run *run, ida_ctx *c)
         {STMT_staged_slices, 2, SLICES_PAGE, SLICES_CHUNK, NULL, apply_slices},
         {STMT_staged_changes, 2, PAGE, CHUNK, NULL, apply_changes},
         {STMT_staged_lists, 1, PAGE, GONE_CHUNK, whole, finish_lists},
+        {STMT_entry_idle, 1, PAGE, CHUNK, NULL, drop_idle}, /* of a full run: it looks at every number */
     };
+    size_t count = sizeof phases / sizeof *phases - !run->full;
     ida_kind kind = IDA_OK;
-    for (size_t i = 0; !kind && i < sizeof phases / sizeof *phases; i++) {
+    for (size_t i = 0; !kind && i < count; i++) {
         kind = sync_run_pages(run, c, &phases[i]);
     }
     return kind;
@@ -370,6 +378,7 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
         kind = sync_run_phase(run, c, step_end, &last);
     }
     sync_run_room(run, c, SYNC_USUAL_KB);
+    cache_memory_clear(run->at.memory);
     if (!kind) {
         kind = summarize(run, c, summary);
     }

@@ -58,7 +58,7 @@ typedef struct phase {
     sync_run *run;
     sync_step step;
     sync_cursor *from, to; /* a transaction that is repeated starts at `from` again */
-    int more;
+    int more, tried;
 } phase;
 
 static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
@@ -66,6 +66,9 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     phase *p = baton;
     int64_t began = ida_monotonic(c->env), run = p->run->at.staged;
     (void)s;
+    if (p->tried++) { /* numbers made in the transaction that was rolled back are none */
+        cache_memory_clear(p->run->at.memory);
+    }
     ida_kind kind = cache_enter(&p->run->at, c);
     if (!kind && p->run->at.run != run) {
         p->run->at.run = run;
@@ -91,8 +94,12 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
         kind = sync_run_failed(c, batch, store_transaction(run->at.s, batch, phase_work, &p));
         if (!kind) {
             *cursor = p.to;
+            p.tried = 0;
         }
     } while (!kind && p.more);
+    if (kind) {
+        cache_memory_clear(run->at.memory);
+    }
     return kind;
 }
 
@@ -532,6 +539,7 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
     run->complete[0] = run->complete[1] = full;
     run->at = (cache_at){.s = s, .tenant = apr_pstrdup(pool, tenant), .directory = ida_directory_name(directory), .kind = directory,
                          .started_at = ida_now(c->env)};
+    run->at.memory = cache_memory_make(pool);
     apr_pool_create(&run->buffer_pool, pool);
     apr_pool_create(&run->batch_pool, pool);
     apr_pool_create(&run->page_pool, pool);
@@ -562,6 +570,7 @@ ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error)
 {
     const cache_at *at = &run->at;
     buffer_clear(run);
+    cache_memory_clear(at->memory);
     sync_run_room(run, c, SYNC_USUAL_KB);
     ida_kind kind = store_write(at->s, c, STMT_sync_state_failed, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
     return kind ? kind : sync_run_empty(run, c);

@@ -74,7 +74,7 @@ sub cached {
     my $addresses = lists("SELECT owner_id, address FROM cache.address WHERE directory = 'cloud'");
     my $licenses  = lists("SELECT user_id, name FROM cache.user_license WHERE directory = 'cloud'");
     my %lives     = map { $_->[0] => 1 } rows("SELECT id FROM cache.directory_user WHERE directory = 'cloud'");
-    my $members   = lists("SELECT group_id, member_kind || ' ' || member_id FROM cache.membership WHERE directory = 'cloud' AND removed = 0");
+    my $members   = lists("SELECT g.id, CASE m.nested WHEN 1 THEN 'group ' ELSE 'user ' END || e.id FROM cache.membership m JOIN cache.entry g ON g.no = m.group_no JOIN cache.entry e ON e.no = m.member_no WHERE g.directory = 'cloud' AND m.removed = 0");
     for my $row (rows('SELECT id, enabled, guest, manager_id, created_at, ' . join(', ', @columns) . " FROM cache.directory_user WHERE directory = 'cloud'")) {
         my ($id, $enabled, $guest, $manager, $created, @values) = @$row;
         $state{"user $id"} = join '|', (map { defined && length ? $_ : '-' } @values), "enabled=$enabled", "guest=$guest", "manager=" . ($lives{ $manager // '' } ? $manager : '-'),

@@ -71,6 +71,7 @@ CREATE TABLE cache.directory_group (
     tenant_id    TEXT   NOT NULL,
     directory    TEXT   NOT NULL,
     id           TEXT   NOT NULL,
+    no           BIGINT NOT NULL,         -- entry
     name         TEXT   NOT NULL,
     name_key     TEXT   NOT NULL,
     kind         TEXT   NOT NULL,         -- security microsoft365 distribution dynamic
@@ -86,28 +87,37 @@ CREATE TABLE cache.directory_group (
     digest       TEXT   NOT NULL DEFAULT '', -- of attributes and member list; set when all members are in
     PRIMARY KEY (tenant_id, directory, id)
 );
+CREATE UNIQUE INDEX cache.directory_group_no ON directory_group (no);
 CREATE INDEX cache.directory_group_name ON directory_group (name_key, tenant_id, id);
 CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
 CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
--- Direct memberships; member_kind user or group (nesting).
+-- Numbers in place of IDs, for memberships: a million rows of four long texts are mostly text. An ID gets its number when a membership or a group
+-- first needs one, whether or not the cache holds such an entry, and keeps it until a run finds that nothing bears it.
+CREATE TABLE cache.entry (
+    no        BIGINT NOT NULL,
+    tenant_id TEXT   NOT NULL,
+    directory TEXT   NOT NULL,
+    id        TEXT   NOT NULL,
+    PRIMARY KEY (no)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX cache.entry_id ON entry (tenant_id, directory, id);
+
+-- Direct memberships.
 CREATE TABLE cache.membership (
-    tenant_id   TEXT     NOT NULL,
-    directory   TEXT     NOT NULL,
-    group_id    TEXT     NOT NULL,
-    member_id   TEXT     NOT NULL,
-    member_kind TEXT     NOT NULL,
-    listed      BIGINT   NOT NULL DEFAULT 0, -- run that named it last: what a whole list did not name goes
-    run         BIGINT   NOT NULL DEFAULT 0, -- newest run when it was written through
-    written_at  BIGINT   NOT NULL DEFAULT 0,
-    removed     SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
+    group_no     BIGINT   NOT NULL,           -- entry
+    member_no    BIGINT   NOT NULL,           -- entry
+    nested       SMALLINT NOT NULL,           -- 1: the member is a group
+    listed       BIGINT   NOT NULL DEFAULT 0, -- run that named it last: what a whole list did not name goes
+    run          BIGINT   NOT NULL DEFAULT 0, -- newest run when it was written through
+    written_at   BIGINT   NOT NULL DEFAULT 0,
+    removed      SMALLINT NOT NULL DEFAULT 0, -- 1: the worker removed it; kept while a late page could still contradict
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: the directory's last word within the protection was the opposite
-    PRIMARY KEY (tenant_id, directory, group_id, member_id)
-);
--- By the member alone, and rows with a number: in a first load this index grows at random places, the smaller the faster.
-CREATE INDEX cache.membership_member ON membership (member_id);
-CREATE INDEX cache.membership_nested ON membership (group_id, tenant_id, directory, member_id) WHERE member_kind = 'group' AND removed = 0;
-CREATE INDEX cache.membership_written ON membership (tenant_id, directory, written_at) WHERE written_at > 0;
+    PRIMARY KEY (group_no, member_no)
+) WITHOUT ROWID;
+CREATE INDEX cache.membership_member ON membership (member_no);
+CREATE INDEX cache.membership_nested ON membership (group_no, member_no) WHERE nested = 1 AND removed = 0;
+CREATE INDEX cache.membership_written ON membership (written_at) WHERE written_at > 0;
 
 -- Members named by a DN that no cached entry has (yet): becomes a membership when the entry appears.
 CREATE TABLE cache.unresolved_member (
@@ -187,10 +197,13 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_group', 'directory_group_name', '5000 1 1 1'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
-    ('membership', 'sqlite_autoindex_membership_1', '500000 500000 250000 100 1'),
-    ('membership', 'membership_member', '500000 5'),
-    ('membership', 'membership_nested', '5000 3 3 3 1'),
-    ('membership', 'membership_written', '1000 1000 500 1'),
+    ('directory_group', 'directory_group_no', '5000 1'),
+    ('entry', 'entry', '100000 1'),
+    ('entry', 'entry_id', '100000 100000 50000 1'),
+    ('membership', 'membership', '500000 100 1'),
+    ('membership', 'membership_member', '500000 5 1'),
+    ('membership', 'membership_nested', '5000 3 1'),
+    ('membership', 'membership_written', '1000 1 1 1'),
     ('unresolved_member', 'unresolved_member', '100000 100000 50000 20 1'),
     ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2 1'),
     ('user_license', 'user_license', '100000 100000 50000 2 1'),

@@ -494,8 +494,8 @@ static void plans(const char *dsn)
 {
     static const db_statement hot[] = {STMT_access_up, STMT_access_down, STMT_access_direct, STMT_access_inherited, STMT_access_inherited_count,
                                        STMT_access_roots, STMT_access_twins, STMT_access_requests, STMT_access_assignments, STMT_access_templates};
-    static const char *const wanted[] = {"membership_member", "membership_nested", "sqlite_autoindex_membership_1", "sqlite_autoindex_membership_1",
-                                         "sqlite_autoindex_membership_1", "membership_member", "directory_user_upn", "access_request_user",
+    static const char *const wanted[] = {"membership_member", "membership_nested", "SEARCH m USING PRIMARY KEY", "SEARCH m USING PRIMARY KEY",
+                                         "SEARCH m USING PRIMARY KEY", "membership_member", "directory_user_upn", "access_request_user",
                                          "role_assignment_user", "sqlite_autoindex_role_template_"};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
