@@ -128,7 +128,7 @@ static ida_kind work_forget(write_through *w, ida_ctx *c)
 
 static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
 {
-    static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_user_license, STMT_empty_address};
+    static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address};
     db_result r;
     const cache_at *at = &run->at;
     ida_kind kind = store_write(at->s, c, tables[cursor->count], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)), &r);

@@ -4,6 +4,7 @@
 #define IDA_STORE_CACHE_H
 
 #include <apr_hash.h>
+#include <apr_tables.h>
 
 #include "core/store_sync.h"
 #include "schema/columns.h"
@@ -13,7 +14,7 @@
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 #define CACHE_BUDGET_MS 50        /* after this a transaction takes no further chunk */
-#define CACHE_FIRST_BUDGET_MS 2000 /* first load of an empty directory: pages that all batches touch are written less often */
+#define CACHE_FIRST_BUDGET_MS 200 /* in a first load: pages that all transactions touch are written less often */
 
 /* Where something is written, and on whose behalf. */
 typedef struct cache_at {
@@ -81,12 +82,12 @@ typedef struct sync_entry {
 } sync_entry;
 
 #define CACHE_FIELD(column) CACHE_USER_##column,
-enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_licenses, CACHE_USER_manager_untold, CACHE_USER_FIELDS };
+enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold, CACHE_USER_FIELDS };
 #undef CACHE_FIELD
 #define CACHE_FIELD(column) CACHE_GROUP_##column,
 enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
 #undef CACHE_FIELD
-#define CACHE_USER_BOUND CACHE_USER_licenses /* fields that are columns */
+#define CACHE_USER_BOUND CACHE_USER_manager_untold /* fields that are columns */
 #define CACHE_GROUP_BOUND CACHE_GROUP_list
 
 /* A record: texts one after the other, each with its length, NULL apart from empty. */
@@ -112,6 +113,8 @@ int cache_stamp_newer(const char *stamp, const char *than);
 
 /* Users of op put or late, each at most once. */
 ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
+/* The same in a first load, where most of them are new. */
+ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
 /* Managers that waited for these users, and these users' own. `ids` is a JSON list. */
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
@@ -146,33 +149,58 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
 
 /* --- a run --- */
 
+/* What a run was told and has not written yet. */
+typedef struct sync_buffer {
+    apr_pool_t *pool;
+    apr_hash_t *index;          /* kind, id, sub -> entry */
+    sync_entry *head, *last;
+    int count;                  /* entries */
+    apr_array_header_t *slices; /* of a first load: members named without a list, sync_slice each */
+    size_t bytes;               /* what it takes to hold and to write them */
+} sync_buffer;
+
+typedef struct sync_slice {
+    const char *group_id, *const *items; /* items: as of changes */
+    int count;
+    int64_t seq;
+} sync_slice;
+
 struct sync_run {
     cache_at at;
-    apr_pool_t *pool, *buffer_pool, *batch_pool, *page_pool, *item_pool;
+    apr_pool_t *pool, *batch_pool, *page_pool, *item_pool;
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
-    apr_hash_t *index;           /* kind, id, sub -> entry of the buffer */
-    sync_entry *head, *last;
-    int buffered, flushes, analyze_at;
-    size_t bytes;
+    size_t first_bytes;          /* of a first load: a buffer that is full */
+    sync_buffer *buffer;
+    struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
+    int flushes, analyze_at;
 };
 
-/* Page cache of SQLite's connection during a first load, and as the driver sets it. */
-#define SYNC_FIRST_KB (32 * 1024)
-#define SYNC_USUAL_KB 2048
-void sync_run_room(sync_run *run, ida_ctx *c, int kilobytes);
+void sync_buffer_clear(sync_buffer *buffer);
+int sync_buffer_empty(const sync_buffer *buffer);
+/* Writes a buffer in one transaction. In a first load called by the writer alone. */
+ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer);
 
-/* Statistics of the tables for PostgreSQL's planner; outside of a transaction. */
-ida_kind sync_run_analyze(sync_run *run, ida_ctx *c);
+/* The writer (store_sync_writer.c): a thread with a connection of its own, which becomes the run's. */
+ida_kind sync_writer_start(sync_run *run, ida_ctx *c);
+/* Hands the buffer over, waiting until the one before is written; the failure of that one is told here. */
+ida_kind sync_writer_give(sync_run *run, ida_ctx *c);
+/* All is written and the connection at rest, for the thread of the run to use. */
+ida_kind sync_writer_wait(sync_run *run, ida_ctx *c);
+/* Ends the thread, drops what was not written. */
+void sync_writer_stop(sync_run *run);
+
+/* Statistics of tables for PostgreSQL's planner, in a transaction of its own. `more` may be 0. */
+ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more);
 ida_kind sync_run_flush(sync_run *run, ida_ctx *c);
 /* Empties the directory's staging, slice by slice. */
 ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
 /* What is buffered of one kind (NULL: all), into staging; inside a transaction. */
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const char *kind);
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind);
 /* What is buffered, into the tables; inside a transaction. And the rest, when all has been flushed; outside of one. */
-ida_kind sync_load_entries(sync_run *run, ida_ctx *c);
+ida_kind sync_load_entries(sync_run *run, ida_ctx *c, const sync_buffer *b);
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 
 /* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that had to be repeated

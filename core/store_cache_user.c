@@ -170,7 +170,7 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
 }
 
 /* Columns of the statement user_known. */
-enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF, U_ADDRESSES };
+enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF, U_ADDRESSES, U_LICENSES };
 
 /* Keeps the item back when a write-through is protected against it. */
 static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row, int *held)
@@ -191,9 +191,9 @@ enum { ROW = CACHE_USER_BOUND + 4 }; /* values of a row: ID, columns, digest, ru
 
 /* Rows of a batch as they go to the engine. */
 typedef struct batch {
-    const char **rows, **told_ids;                              /* told: IDs whose licences are replaced */
-    int count, told_count;
-    apr_array_header_t *addresses, *old_addresses, *licenses;   /* pairs: ID, value */
+    const char **rows;
+    int count;
+    apr_array_header_t *addresses, *old_addresses; /* pairs: ID, value */
 } batch;
 
 static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id, const char *record)
@@ -207,41 +207,53 @@ static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id
     }
 }
 
+static void put_row(batch *b, const sync_entry *e, const char *const *item, const char *digest, const char *run, const char *written_at)
+{
+    const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
+    *out++ = e->id;
+    memcpy(out, item, CACHE_USER_BOUND * sizeof *out);
+    out += CACHE_USER_BOUND;
+    *out++ = digest;
+    *out++ = run;
+    *out = written_at;
+}
+
 /* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest stays empty. */
 static void add_row(batch *b, cache_at *at, ida_ctx *c, const sync_entry *e, const char **item, const db_result *known, int row)
 {
     int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
     int protected = !at->written_at && written > cache_horizon(at, c);
     int64_t run = !at->written_at && written > 0 ? db_int(known, row, U_RUN) : at->run;
-    const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
     for (int i = CACHE_USER_last_sign_in_at; i <= CACHE_USER_last_success_at; i++) { /* not told: as they were */
         item[i] = item[i] ? item[i] : row >= 0 ? db_text(known, row, U_SIGN_INS + i - CACHE_USER_last_sign_in_at) : "0";
+    }
+    if (!item[CACHE_USER_licenses]) {
+        item[CACHE_USER_licenses] = row >= 0 ? db_text(known, row, U_LICENSES) : "[]";
     }
     if (row >= 0 && manager_kept(item)) {
         item[CACHE_USER_manager_id] = db_text(known, row, U_MANAGER_ID);
         item[CACHE_USER_manager_ref] = db_text(known, row, U_MANAGER_REF);
     }
-    *out++ = e->id;
-    memcpy(out, item, CACHE_USER_BOUND * sizeof *out);
-    out += CACHE_USER_BOUND;
-    *out++ = protected ? "" : e->digest;
-    *out++ = ida_printf(c->pool, "%lld", (long long)run);
-    *out = ida_printf(c->pool, "%lld", (long long)(at->written_at ? at->written_at : protected ? written : 0));
-    if (row >= 0 && item[CACHE_USER_licenses]) {
-        b->told_ids[b->told_count++] = e->id;
-    }
+    put_row(b, e, item, protected ? "" : e->digest, ida_printf(c->pool, "%lld", (long long)run),
+            ida_printf(c->pool, "%lld", (long long)(at->written_at ? at->written_at : protected ? written : 0)));
     const char *old_addresses = row >= 0 ? db_text(known, row, U_ADDRESSES) : "";
     if (!same(old_addresses, item[CACHE_USER_addresses])) {
         push_values(c->pool, b->old_addresses, e->id, old_addresses);
         push_values(c->pool, b->addresses, e->id, item[CACHE_USER_addresses]);
     }
-    push_values(c->pool, b->licenses, e->id, item[CACHE_USER_licenses]);
 }
 
 static ida_kind bulk_pairs(cache_at *at, ida_ctx *c, db_statement statement, const apr_array_header_t *pairs)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
     return cache_bulk(at, c, statement, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2, NULL);
+}
+
+static void batch_begin(batch *b, apr_pool_t *pool, int users)
+{
+    apr_size_t room = (apr_size_t)(users + 1) * sizeof(char *);
+    *b = (batch){.rows = apr_palloc(pool, room * ROW), .addresses = apr_array_make(pool, users * 4 + 1, sizeof(char *)),
+                 .old_addresses = apr_array_make(pool, 1, sizeof(char *))};
 }
 
 static ida_kind write_batch(const batch *b, cache_at *at, ida_ctx *c)
@@ -251,13 +263,7 @@ static ida_kind write_batch(const batch *b, cache_at *at, ida_ctx *c)
     if (!kind) {
         kind = bulk_pairs(at, c, STMT_address_drop, b->old_addresses);
     }
-    if (!kind && b->told_count) {
-        kind = cache_by_list(at, c, STMT_license_clear, cache_list(c->pool, b->told_ids, b->told_count));
-    }
-    if (!kind) {
-        kind = bulk_pairs(at, c, STMT_address_put, b->addresses);
-    }
-    return kind ? kind : bulk_pairs(at, c, STMT_license_put, b->licenses);
+    return kind ? kind : bulk_pairs(at, c, STMT_address_put, b->addresses);
 }
 
 static int counts(const char *enabled, const char *guest)
@@ -287,10 +293,8 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
     apr_hash_t *rows;
     census n;
     int64_t born = 0;
-    apr_size_t room = (apr_size_t)(count + 1) * sizeof(char *);
-    batch b = {.rows = apr_palloc(c->pool, room * ROW), .told_ids = apr_palloc(c->pool, room),
-               .addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *)),
-               .old_addresses = apr_array_make(c->pool, 1, sizeof(char *)), .licenses = apr_array_make(c->pool, 1, sizeof(char *))};
+    batch b;
+    batch_begin(&b, c->pool, count);
     ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
     census_begin(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
@@ -328,6 +332,93 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
     return kind ? kind : cache_count(at, c, "users", born);
 }
 
+/* --- in a first load --- */
+
+/* Those of these users whom the cache does not hold move to the front. SQLite tells while it inserts. */
+static ida_kind unknown_first(cache_at *at, ida_ctx *c, const sync_entry **entries, int count, int *unknown)
+{
+    db_result r;
+    apr_hash_t *known = apr_hash_make(c->pool);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    *unknown = count;
+    if (!db_is_postgresql(at->s->db)) {
+        return IDA_OK;
+    }
+    for (int i = 0; i < count; i++) {
+        ids[i] = entries[i]->id;
+    }
+    ida_kind kind = store_read(at->s, c, STMT_user_exists, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        apr_hash_set(known, db_text(&r, row, 0), APR_HASH_KEY_STRING, "");
+    }
+    *unknown = 0;
+    for (int i = 0; !kind && i < count; i++) {
+        if (!apr_hash_get(known, entries[i]->id, APR_HASH_KEY_STRING)) {
+            const sync_entry *e = entries[i];
+            entries[i] = entries[*unknown];
+            entries[(*unknown)++] = e;
+        }
+    }
+    return kind;
+}
+
+ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all, int count)
+{
+    db_result r;
+    batch b;
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    const sync_entry **entries = apr_pmemdup(c->pool, all, (apr_size_t)count * sizeof *entries);
+    const char **items = apr_palloc(c->pool, (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
+    unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)count + 1);
+    const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
+    int unknown, known = 0;
+    int64_t born = 0, members = 0;
+    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
+                               DB_ARGS(DB_T(at->tenant), DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD))), &r);
+    if (kind || r.rows) { /* some may be the same people */
+        return kind ? kind : cache_users_put(at, c, all, count);
+    }
+    kind = unknown_first(at, c, entries, count, &unknown);
+    batch_begin(&b, c->pool, count);
+    for (int i = 0; !kind && i < unknown; i++) {
+        const char **item = items + (apr_size_t)i * CACHE_USER_FIELDS;
+        cache_record_read(c->pool, entries[i]->item, item, CACHE_USER_FIELDS);
+        for (int time = CACHE_USER_last_sign_in_at; time <= CACHE_USER_last_success_at; time++) {
+            item[time] = item[time] ? item[time] : "0";
+        }
+        item[CACHE_USER_licenses] = item[CACHE_USER_licenses] ? item[CACHE_USER_licenses] : "[]";
+        put_row(&b, entries[i], item, entries[i]->digest, run, "0");
+    }
+    if (!kind) {
+        kind = cache_bulk(at, c, STMT_user_new, fixed, 2, b.rows, ROW, b.count, done);
+    }
+    for (int i = 0; !kind && i < unknown; i++) {
+        const char *const *item = items + (apr_size_t)i * CACHE_USER_FIELDS;
+        if (!done[i]) {
+            const sync_entry *e = entries[i]; /* the place at the front is one that is done */
+            entries[i] = entries[known];
+            entries[known++] = e;
+            continue;
+        }
+        born++;
+        members += counts(item[CACHE_USER_enabled], item[CACHE_USER_guest]);
+        push_values(c->pool, b.addresses, entries[i]->id, item[CACHE_USER_addresses]);
+    }
+    if (!kind) {
+        kind = bulk_pairs(at, c, STMT_address_put, b.addresses);
+    }
+    if (!kind) {
+        kind = add(at, c, "enabled_members", members);
+    }
+    if (!kind) {
+        kind = cache_count(at, c, "users", born);
+    }
+    if (!kind && known) {
+        kind = cache_users_put(at, c, entries, known);
+    }
+    return kind || unknown == count ? kind : cache_users_put(at, c, entries + unknown, count - unknown);
+}
+
 /* People of these IDs as they are in the cache. */
 static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
 {
@@ -341,7 +432,7 @@ static person person_of(const db_result *r, int row)
 
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)
 {
-    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone, STMT_license_clear, STMT_user_delete};
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone, STMT_user_delete};
     apr_array_header_t *addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *));
     db_result r;
     census n;

@@ -284,12 +284,6 @@ static ida_kind step_end(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mo
 
 /* --- the order --- */
 
-static ida_kind analyze(sync_run *run, ida_ctx *c, db_statement statement)
-{
-    ida_ctx *b = sync_run_batch(run, c);
-    return sync_run_failed(c, b, store_read(run->at.s, b, statement, DB_NONE, NULL));
-}
-
 static const sync_pages sign_ins_pages = {STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins};
 
 /* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew means its new
@@ -343,7 +337,7 @@ static ida_kind commit_first(sync_run *run, ida_ctx *c)
     if (!kind) {
         kind = sync_run_pages(run, c, &sign_ins_pages);
     }
-    return kind ? kind : sync_run_analyze(run, c);
+    return kind ? kind : sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 
 static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard, sync_summary *summary)
@@ -351,7 +345,7 @@ static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard
     sync_cursor settle = {0}, late = {0};
     ida_kind kind = sync_run_phase(run, c, step_late, &late);
     if (!kind) {
-        kind = analyze(run, c, STMT_analyze_staging);
+        kind = sync_run_analyze(run, c, STMT_analyze_staging, 0);
     }
     if (!kind) {
         kind = guard_check(run, c, guard, summary);
@@ -371,16 +365,25 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
     sync_cursor last = {.baton = &end};
     *summary = (sync_summary){0};
     ida_kind kind = sync_run_flush(run, c);
+    if (!kind && run->writer) {
+        kind = sync_writer_wait(run, c);
+    }
     if (!kind) {
         kind = run->at.first ? commit_first(run, c) : commit_staged(run, c, guard, summary);
     }
     if (!kind) {
         kind = sync_run_phase(run, c, step_end, &last);
     }
-    sync_run_room(run, c, SYNC_USUAL_KB);
     cache_memory_clear(run->at.memory);
     if (!kind) {
         kind = summarize(run, c, summary);
     }
-    return kind ? kind : sync_run_empty(run, c);
+    if (!kind) {
+        kind = sync_run_empty(run, c);
+    }
+    if (run->at.first) {
+        sync_writer_stop(run);
+        store_disconnect(run->at.s);
+    }
+    return kind;
 }

@@ -147,7 +147,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Sorted and each once, so that the order in which a server names values does not make an entry look changed. */
-static const char *set_of(apr_pool_t *pool, const char **items, int count)
+static int sorted(const char **items, int count)
 {
     int kept = 0;
     qsort(items, (size_t)count, sizeof *items, by_text);
@@ -156,7 +156,7 @@ static const char *set_of(apr_pool_t *pool, const char **items, int count)
             items[kept++] = items[i];
         }
     }
-    return cache_record(pool, items, kept);
+    return kept;
 }
 
 static int length(const char *const *list)
@@ -208,13 +208,14 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     }
     int further = length(user->addresses), count = 0;
     const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
-    for (int i = -2; i < further; i++) {
-        const char *address = i == -2 ? fields[CACHE_USER_upn_key] : i == -1 ? fields[CACHE_USER_mail_key] : folded(pool, user->addresses[i]);
-        if (address) {
+    const char *upn_key = fields[CACHE_USER_upn_key];
+    for (int i = -1; i < further; i++) {
+        const char *address = i == -1 ? fields[CACHE_USER_mail_key] : folded(pool, user->addresses[i]);
+        if (address && (!upn_key || strcmp(address, upn_key) != 0)) {
             addresses[count++] = address;
         }
     }
-    fields[CACHE_USER_addresses] = set_of(pool, addresses, count);
+    fields[CACHE_USER_addresses] = cache_record(pool, addresses, sorted(addresses, count));
     if (user->licenses) {
         int names = length(user->licenses), told = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
@@ -224,7 +225,7 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
                 licenses[told++] = name;
             }
         }
-        fields[CACHE_USER_licenses] = set_of(pool, licenses, told);
+        fields[CACHE_USER_licenses] = cache_list(pool, licenses, sorted(licenses, told));
     }
     return cache_record(pool, fields, CACHE_USER_FIELDS);
 }

@@ -20,10 +20,10 @@ typedef struct picked {
     int count;
 } picked;
 
-static picked pick(sync_run *run, ida_ctx *c, const char *kind, const char *op)
+static picked pick(const sync_buffer *b, ida_ctx *c, const char *kind, const char *op)
 {
-    picked p = {apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * sizeof *p.entries), 0};
-    for (const sync_entry *e = run->head; e; e = e->next) {
+    picked p = {apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *p.entries), 0};
+    for (const sync_entry *e = b->head; e; e = e->next) {
         if (is(e, kind, op)) {
             p.entries[p.count++] = e;
         }
@@ -40,9 +40,9 @@ static const char **ids_of(ida_ctx *c, const picked *p)
     return ids;
 }
 
-static ida_kind load_gone(sync_run *run, ida_ctx *c, const char *kind_name, int is_group)
+static ida_kind load_gone(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind_name, int is_group)
 {
-    const picked gone = pick(run, c, kind_name, "delete");
+    const picked gone = pick(b, c, kind_name, "delete");
     int left = 0;
     if (!gone.count) {
         return IDA_OK;
@@ -53,9 +53,9 @@ static ida_kind load_gone(sync_run *run, ida_ctx *c, const char *kind_name, int 
 }
 
 /* seq of the last whole list or end of a group within the buffer, 0: none. */
-static int64_t list_seq(sync_run *run, ida_ctx *c, const char *id)
+static int64_t list_seq(const sync_buffer *b, ida_ctx *c, const char *id)
 {
-    const sync_entry *e = apr_hash_get(run->index, apr_pstrcat(c->pool, "group\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    const sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", id, "\1", NULL), APR_HASH_KEY_STRING);
     return e && strcmp(e->op, "present") != 0 ? e->seq : 0;
 }
 
@@ -78,9 +78,9 @@ static ida_kind lists_anew(sync_run *run, ida_ctx *c, const picked *groups, cons
 }
 
 /* A part of what was picked, in a pool of its own. */
-typedef ida_kind (*part)(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count);
+typedef ida_kind (*part)(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count);
 
-static ida_kind in_parts(sync_run *run, ida_ctx *c, const picked *p, part apply)
+static ida_kind in_parts(sync_run *run, ida_ctx *c, const sync_buffer *b, const picked *p, part apply)
 {
     ida_kind kind = IDA_OK;
     apr_pool_t *pool;
@@ -88,24 +88,25 @@ static ida_kind in_parts(sync_run *run, ida_ctx *c, const picked *p, part apply)
     for (int i = 0; !kind && i < p->count; i += CHUNK) {
         apr_pool_clear(pool);
         ida_ctx *own = ida_ctx_make(c->env, pool);
-        kind = sync_run_failed(c, own, apply(run, own, p->entries + i, p->count - i < CHUNK ? p->count - i : CHUNK));
+        kind = sync_run_failed(c, own, apply(run, own, b, p->entries + i, p->count - i < CHUNK ? p->count - i : CHUNK));
     }
     apr_pool_destroy(pool);
     return kind;
 }
 
-static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count)
+static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count)
 {
-    return cache_users_put(&run->at, c, entries, count);
+    (void)b;
+    return cache_users_load(&run->at, c, entries, count);
 }
 
-static ida_kind load_slices(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count)
+static ida_kind load_slices(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count)
 {
     apr_array_header_t *pairs = apr_array_make(c->pool, 4096, sizeof(char *));
     for (int i = 0; i < count; i++) {
         const sync_entry *e = entries[i];
         int some = cache_record_count(e->item);
-        if (list_seq(run, c, e->id) != e->seq) {
+        if (list_seq(b, c, e->id) != e->seq) {
             continue; /* another list came after */
         }
         const char **members = apr_palloc(c->pool, (apr_size_t)(some + 1) * sizeof *members);
@@ -118,14 +119,14 @@ static ida_kind load_slices(sync_run *run, ida_ctx *c, const sync_entry *const *
     return cache_members_add(&run->at, c, (const char *const *)pairs->elts, pairs->nelts / 2);
 }
 
-static ida_kind load_changes(sync_run *run, ida_ctx *c, const char *op, ida_kind (*apply)(cache_at *at, ida_ctx *c, const char *const *pairs, int count))
+static ida_kind load_changes(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *op, ida_kind (*apply)(cache_at *at, ida_ctx *c, const char *const *pairs, int count))
 {
-    const picked changes = pick(run, c, "change", op);
+    const picked changes = pick(b, c, "change", op);
     const char **pairs = apr_palloc(c->pool, (apr_size_t)(changes.count + 1) * 2 * sizeof *pairs);
     int count = 0;
     for (int i = 0; i < changes.count; i++) {
         const sync_entry *e = changes.entries[i];
-        if (e->seq > list_seq(run, c, e->id)) {
+        if (e->seq > list_seq(b, c, e->id)) {
             pairs[2 * count] = e->id;
             pairs[2 * count++ + 1] = e->sub;
         }
@@ -134,17 +135,44 @@ static ida_kind load_changes(sync_run *run, ida_ctx *c, const char *op, ida_kind
     return count ? apply(&run->at, c, pairs, count) : IDA_OK;
 }
 
+/* Members of slices, but those that a list told after them. They come behind all changes of the buffer. */
+static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_buffer *b)
+{
+    int count = 0, room = 0;
+    for (int i = 0; i < b->slices->nelts; i++) {
+        room += APR_ARRAY_IDX(b->slices, i, sync_slice).count;
+    }
+    const char **pairs = apr_palloc(c->pool, (apr_size_t)(room + 1) * 2 * sizeof *pairs);
+    for (int i = 0; i < b->slices->nelts; i++) {
+        const sync_slice *s = &APR_ARRAY_IDX(b->slices, i, sync_slice);
+        for (int m = 0; s->seq > list_seq(b, c, s->group_id) && m < s->count; m++) {
+            pairs[2 * count] = s->group_id;
+            pairs[2 * count++ + 1] = s->items[m];
+        }
+    }
+    run->apart |= count > 0;
+    return count ? cache_members_add(&run->at, c, pairs, count) : IDA_OK;
+}
+
+static void note_change(apr_hash_t *changed, const sync_buffer *b, ida_ctx *c, const char *id, int64_t seq)
+{
+    if (!apr_hash_get(changed, id, APR_HASH_KEY_STRING) && seq > list_seq(b, c, id)) {
+        apr_hash_set(changed, id, APR_HASH_KEY_STRING, id);
+    }
+}
+
 /* Changes after a list of the same buffer leave its group without a digest, as those of later buffers do by touching it. */
-static ida_kind load_digests(sync_run *run, ida_ctx *c, const picked *groups)
+static ida_kind load_digests(sync_run *run, ida_ctx *c, const sync_buffer *b, const picked *groups)
 {
     apr_hash_t *changed = apr_hash_make(c->pool);
-    const picked changes = pick(run, c, "change", NULL);
+    const picked changes = pick(b, c, "change", NULL);
     const char **pairs = apr_palloc(c->pool, (apr_size_t)(groups->count + 1) * 2 * sizeof *pairs);
     int count = 0;
     for (int i = 0; i < changes.count; i++) {
-        if (changes.entries[i]->seq > list_seq(run, c, changes.entries[i]->id)) {
-            apr_hash_set(changed, changes.entries[i]->id, APR_HASH_KEY_STRING, changes.entries[i]->id);
-        }
+        note_change(changed, b, c, changes.entries[i]->id, changes.entries[i]->seq);
+    }
+    for (int i = 0; i < b->slices->nelts; i++) {
+        note_change(changed, b, c, APR_ARRAY_IDX(b->slices, i, sync_slice).group_id, APR_ARRAY_IDX(b->slices, i, sync_slice).seq);
     }
     for (int i = 0; i < groups->count; i++) {
         const sync_entry *e = groups->entries[i];
@@ -154,7 +182,7 @@ static ida_kind load_digests(sync_run *run, ida_ctx *c, const picked *groups)
         }
     }
     ida_kind kind = cache_groups_finish(&run->at, c, pairs, count);
-    const char **touched = apr_palloc(c->pool, (apr_size_t)(changes.count + 1) * sizeof *touched);
+    const char **touched = apr_palloc(c->pool, (apr_size_t)(apr_hash_count(changed) + 1) * sizeof *touched);
     count = 0;
     for (apr_hash_index_t *at = apr_hash_first(c->pool, changed); at; at = apr_hash_next(at)) {
         touched[count++] = apr_hash_this_key(at);
@@ -162,16 +190,16 @@ static ida_kind load_digests(sync_run *run, ida_ctx *c, const picked *groups)
     return kind || !count ? kind : cache_by_list(&run->at, c, STMT_group_touch, cache_list(c->pool, touched, count));
 }
 
-ida_kind sync_load_entries(sync_run *run, ida_ctx *c)
+ida_kind sync_load_entries(sync_run *run, ida_ctx *c, const sync_buffer *b)
 {
-    const picked users = pick(run, c, "user", "put"), groups = pick(run, c, "group", "put"), slices = pick(run, c, "members", NULL);
+    const picked users = pick(b, c, "user", "put"), groups = pick(b, c, "group", "put"), slices = pick(b, c, "members", NULL);
     unsigned char *born = apr_pcalloc(c->pool, (apr_size_t)groups.count + 1);
-    ida_kind kind = load_gone(run, c, "user", 0);
+    ida_kind kind = load_gone(run, c, b, "user", 0);
     if (!kind) {
-        kind = load_gone(run, c, "group", 1);
+        kind = load_gone(run, c, b, "group", 1);
     }
     if (!kind) {
-        kind = in_parts(run, c, &users, load_users);
+        kind = in_parts(run, c, b, &users, load_users);
     }
     if (!kind) {
         kind = cache_groups_put(&run->at, c, groups.entries, groups.count, born);
@@ -180,18 +208,21 @@ ida_kind sync_load_entries(sync_run *run, ida_ctx *c)
         kind = lists_anew(run, c, &groups, born);
     }
     if (!kind) {
-        kind = in_parts(run, c, &slices, load_slices);
+        kind = in_parts(run, c, b, &slices, load_slices);
     }
     if (!kind) {
-        kind = load_changes(run, c, "remove", cache_members_remove);
+        kind = load_changes(run, c, b, "remove", cache_members_remove);
     }
     if (!kind) {
-        kind = load_changes(run, c, "add", cache_members_add);
+        kind = load_changes(run, c, b, "add", cache_members_add);
     }
     if (!kind) {
-        kind = sync_run_stage(run, c, "sign_ins"); /* their users may come later */
+        kind = load_named(run, c, b);
     }
-    return kind ? kind : load_digests(run, c, &groups);
+    if (!kind) {
+        kind = sync_run_stage(run, c, b, "sign_ins"); /* their users may come later */
+    }
+    return kind ? kind : load_digests(run, c, b, &groups);
 }
 
 /* --- the end --- */

@@ -9,7 +9,10 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define FIRST_BYTES (8 * 1024 * 1024) /* in a first load SQLite's pages should be written few times, and nobody wait for seconds */
+#define FIRST_LITE_BYTES (6 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
+#define FIRST_PG_BYTES (3 * 1024 * 1024)
+#define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
+#define RELIEF_EVERY 4                /* transactions of a first load: the log then holds most pages once */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
@@ -160,13 +163,16 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
 
 /* --- the buffer --- */
 
-static void buffer_clear(sync_run *run)
+void sync_buffer_clear(sync_buffer *b)
 {
-    apr_pool_clear(run->buffer_pool);
-    run->index = apr_hash_make(run->buffer_pool);
-    run->head = run->last = NULL;
-    run->buffered = 0;
-    run->bytes = 0;
+    apr_pool_t *pool = b->pool;
+    apr_pool_clear(pool);
+    *b = (sync_buffer){.pool = pool, .index = apr_hash_make(pool), .slices = apr_array_make(pool, 16, sizeof(sync_slice))};
+}
+
+int sync_buffer_empty(const sync_buffer *b)
+{
+    return !b->count && !b->slices->nelts;
 }
 
 static int is(const char *a, const char *b)
@@ -175,20 +181,20 @@ static int is(const char *a, const char *b)
 }
 
 /* What the cache holds already is noted, not carried along. */
-static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const char *kind_name, db_statement digests)
+static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind_name, db_statement digests)
 {
     const cache_at *at = &run->at;
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * sizeof *ids);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
     db_result r;
     int count = 0;
-    for (const sync_entry *e = run->head; e; e = e->next) {
+    for (const sync_entry *e = b->head; e; e = e->next) {
         if (is(e->op, "put") && is(e->kind, kind_name) && *e->digest) {
             ids[count++] = e->id;
         }
     }
     ida_kind kind = count ? store_read(at->s, c, digests, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r) : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) {
-        sync_entry *e = apr_hash_get(run->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
+        sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
         if (e && is(e->digest, db_text(&r, row, 1))) {
             e->op = "same";
             e->item = NULL;
@@ -198,23 +204,23 @@ static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const char *kind_name,
 }
 
 /* Slices of lists that are in the cache, or that another list replaced, need not be staged. */
-static int wanted(sync_run *run, ida_ctx *c, const sync_entry *e)
+static int wanted(const sync_buffer *b, ida_ctx *c, const sync_entry *e)
 {
     if (!is(e->kind, "members")) {
         return 1;
     }
-    const sync_entry *list = apr_hash_get(run->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
+    const sync_entry *list = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
     return list && list->seq == e->seq && is(list->op, "put");
 }
 
 /* What an earlier item said of the manager goes over to one that says nothing; of one found unchanged the cache knows it. */
-static void take_manager(sync_run *run, sync_entry *e, const char *op, const char *earlier)
+static void take_manager(apr_pool_t *pool, sync_entry *e, const char *op, const char *earlier)
 {
     const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
-    cache_record_read(run->buffer_pool, e->item, item, CACHE_USER_FIELDS);
-    cache_record_read(run->buffer_pool, earlier, before, CACHE_USER_FIELDS);
+    cache_record_read(pool, e->item, item, CACHE_USER_FIELDS);
+    cache_record_read(pool, earlier, before, CACHE_USER_FIELDS);
     if (is(op, "same")) {
-        item[CACHE_USER_manager_untold] = ida_printf(run->buffer_pool, "%d", CACHE_MANAGER_KEPT);
+        item[CACHE_USER_manager_untold] = ida_printf(pool, "%d", CACHE_MANAGER_KEPT);
     } else if (!before[CACHE_USER_manager_untold]) {
         item[CACHE_USER_manager_id] = before[CACHE_USER_manager_id];
         item[CACHE_USER_manager_untold] = NULL;
@@ -222,18 +228,18 @@ static void take_manager(sync_run *run, sync_entry *e, const char *op, const cha
     } else {
         return;
     }
-    e->item = cache_record(run->buffer_pool, item, CACHE_USER_FIELDS);
-    e->digest = cache_digest(run->buffer_pool, e->item, strlen(e->item));
+    e->item = cache_record(pool, item, CACHE_USER_FIELDS);
+    e->digest = cache_digest(pool, e->item, strlen(e->item));
 }
 
-static ida_kind keep_managers(sync_run *run, ida_ctx *c)
+static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
 {
     const cache_at *at = &run->at;
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * sizeof *ids);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
     apr_hash_t *staged = apr_hash_make(c->pool);
     db_result r;
     int count = 0;
-    for (const sync_entry *e = run->head; e; e = e->next) {
+    for (const sync_entry *e = b->head; e; e = e->next) {
         if (e->untold) {
             ids[count++] = e->id;
         }
@@ -242,24 +248,24 @@ static ida_kind keep_managers(sync_run *run, ida_ctx *c)
                           : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
         const char *id = db_text(&r, row, 0);
-        sync_entry *e = apr_hash_get(run->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+        sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
         if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
-            take_manager(run, e, db_text(&r, row, 1), db_text(&r, row, 2));
+            take_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
         }
         apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
     }
     return kind;
 }
 
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const char *kind)
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind)
 {
     enum { COLUMNS = 7 };
     cache_at *at = &run->at;
     int rows = 0;
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
-    const char **values = apr_palloc(c->pool, (apr_size_t)(run->buffered + 1) * COLUMNS * sizeof *values);
-    for (const sync_entry *e = run->head; e; e = e->next) {
-        if (kind ? is(e->kind, kind) : wanted(run, c, e)) {
+    const char **values = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * COLUMNS * sizeof *values);
+    for (const sync_entry *e = b->head; e; e = e->next) {
+        if (kind ? is(e->kind, kind) : wanted(b, c, e)) {
             const char *const row[COLUMNS] = {e->kind, e->id, e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq), e->digest, e->item};
             memcpy(values + COLUMNS * rows++, row, sizeof row);
         }
@@ -267,78 +273,98 @@ ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const char *kind)
     return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, rows, NULL);
 }
 
-static ida_kind into_staging(sync_run *run, ida_ctx *c)
+static ida_kind into_staging(sync_run *run, ida_ctx *c, const sync_buffer *b)
 {
-    ida_kind kind = keep_managers(run, c);
+    ida_kind kind = keep_managers(run, c, b);
     if (!kind) {
-        kind = skip_unchanged(run, c, "user", STMT_user_digests);
+        kind = skip_unchanged(run, c, b, "user", STMT_user_digests);
     }
     if (!kind) {
-        kind = skip_unchanged(run, c, "group", STMT_group_digests);
+        kind = skip_unchanged(run, c, b, "group", STMT_group_digests);
     }
-    return kind ? kind : sync_run_stage(run, c, NULL);
+    return kind ? kind : sync_run_stage(run, c, b, NULL);
 }
 
-ida_kind sync_run_analyze(sync_run *run, ida_ctx *c)
+static ida_kind analyze(store *s, ida_ctx *c, void *baton)
 {
-    static const db_statement statements[] = {STMT_analyze_entries, STMT_analyze_members};
-    ida_kind kind = IDA_OK;
-    for (size_t i = 0; !kind && i < sizeof statements / sizeof *statements; i++) {
-        ida_ctx *b = sync_run_batch(run, c);
-        kind = sync_run_failed(c, b, store_read(run->at.s, b, statements[i], DB_NONE, NULL));
+    const db_statement *statements = baton;
+    ida_kind kind = store_read(s, c, STMT_analyze_lightly, DB_NONE, NULL);
+    for (int i = 0; !kind && i < 2; i++) {
+        kind = statements[i] ? store_read(s, c, statements[i], DB_NONE, NULL) : IDA_OK;
     }
     return kind;
 }
 
-static ida_kind step_flush(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more)
 {
-    (void)cursor;
+    db_statement statements[] = {statement, more};
+    store *s = run->at.s;
+    if (s->db && !db_is_postgresql(s->db)) {
+        return IDA_OK; /* it goes by the figures in the schema */
+    }
+    ida_ctx *batch = sync_run_batch(run, c);
+    return sync_run_failed(c, batch, store_transaction(s, batch, analyze, statements));
+}
+
+static ida_kind step_write(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
     (void)more;
-    return run->at.first ? sync_load_entries(run, c) : into_staging(run, c);
+    return run->at.first ? sync_load_entries(run, c, cursor->baton) : into_staging(run, c, cursor->baton);
+}
+
+ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
+{
+    sync_cursor cursor = {.baton = buffer};
+    ida_kind kind = sync_run_phase(run, c, step_write, &cursor);
+    int due = !run->at.first || ++run->flushes % RELIEF_EVERY == 0;
+    if (!kind && due) {
+        relieve(run, c);
+    }
+    if (kind || !run->at.first || run->flushes < run->analyze_at) {
+        return kind;
+    }
+    run->analyze_at = run->flushes * 4; /* tables that grow from nothing */
+    return sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 
 ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
 {
-    sync_cursor cursor = {0};
-    if (!run->buffered) {
+    if (sync_buffer_empty(run->buffer)) {
         return IDA_OK;
     }
-    ida_kind kind = sync_run_phase(run, c, step_flush, &cursor);
-    if (kind) {
-        return kind;
+    if (run->writer) {
+        return sync_writer_give(run, c);
     }
-    buffer_clear(run);
-    relieve(run, c);
-    if (!run->at.first || ++run->flushes < run->analyze_at) {
-        return IDA_OK;
+    ida_kind kind = sync_run_write(run, c, run->buffer);
+    if (!kind) {
+        sync_buffer_clear(run->buffer);
     }
-    run->analyze_at = run->flushes * 4; /* tables that grow from nothing */
-    return sync_run_analyze(run, c);
+    return kind;
 }
 
 /* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging; "present" says less than an
  * entry, and a group told without members says nothing of the list before it. */
 static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq, const char *digest, const char *item)
 {
-    const char *key = apr_pstrcat(run->buffer_pool, kind, "\1", id, "\1", sub, NULL);
-    sync_entry *e = apr_hash_get(run->index, key, APR_HASH_KEY_STRING);
+    const char *key = apr_pstrcat(run->buffer->pool, kind, "\1", id, "\1", sub, NULL);
+    sync_entry *e = apr_hash_get(run->buffer->index, key, APR_HASH_KEY_STRING);
     if (!e) {
-        e = apr_pcalloc(run->buffer_pool, sizeof *e);
-        apr_hash_set(run->index, key, APR_HASH_KEY_STRING, e);
-        *(run->last ? &run->last->next : &run->head) = e;
-        run->last = e;
-        run->buffered++;
+        e = apr_pcalloc(run->buffer->pool, sizeof *e);
+        apr_hash_set(run->buffer->index, key, APR_HASH_KEY_STRING, e);
+        *(run->buffer->last ? &run->buffer->last->next : &run->buffer->head) = e;
+        run->buffer->last = e;
+        run->buffer->count++;
     } else if (is(op, "present") && !is(e->op, "delete")) {
         return;
     }
-    run->bytes += ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
+    run->buffer->bytes += ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
     *e = (sync_entry){.kind = kind, .id = id, .sub = sub, .op = op, .digest = digest, .item = item, .seq = seq > 0 ? seq : e->seq, .next = e->next};
 }
 
 static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
 {
-    int few = run->at.first && run->at.s->db && !db_is_postgresql(run->at.s->db);
-    int full = few ? run->bytes >= FIRST_BYTES : run->buffered >= BUFFER_ITEMS || run->bytes >= BUFFER_BYTES;
+    const sync_buffer *b = run->buffer;
+    int full = run->at.first ? b->bytes >= run->first_bytes : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
     return full ? sync_run_flush(run, c) : IDA_OK;
 }
 
@@ -362,17 +388,17 @@ ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
     /* In a first load the cache's manager is what the run told. */
     told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer_pool, cache_user_item(run->item_pool, &told)), *id = apr_pstrdup(run->buffer_pool, user->id);
+    const char *item = apr_pstrdup(run->buffer->pool, cache_user_item(run->item_pool, &told)), *id = apr_pstrdup(run->buffer->pool, user->id);
     sync_entry before = {.op = "delete"};
-    sync_entry *e = apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    sync_entry *e = apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
     if (e) {
         before = *e;
     }
-    stage(run, "user", id, "", "put", ++run->seq, cache_digest(run->buffer_pool, item, strlen(item)), item);
-    e = apr_hash_get(run->index, apr_pstrcat(run->buffer_pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    stage(run, "user", id, "", "put", ++run->seq, cache_digest(run->buffer->pool, item, strlen(item)), item);
+    e = apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
     e->untold = told.manager_untold != 0;
     if (e->untold && is(before.op, "put")) {
-        take_manager(run, e, before.op, before.item);
+        take_manager(run->buffer->pool, e, before.op, before.item);
     }
     return flush_when_full(run, c);
 }
@@ -381,7 +407,7 @@ ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
-        apr_pool_t *p = run->buffer_pool;
+        apr_pool_t *p = run->buffer->pool;
         const char *const record[] = {ida_printf(p, "%lld", (long long)times->last), ida_printf(p, "%lld", (long long)times->last_noninteractive),
                                       ida_printf(p, "%lld", (long long)times->last_success)};
         stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
@@ -430,12 +456,12 @@ static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, 
         }
     }
     for (int at = 0; at < kept; at += SLICE_MEMBERS) {
-        const char *slice = cache_record(run->buffer_pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
+        const char *slice = cache_record(run->buffer->pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
         const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
         apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
-        stage(run, "members", group_id, ida_printf(run->buffer_pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
+        stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
     }
-    const char *digest = apr_pstrdup(run->buffer_pool, chain);
+    const char *digest = apr_pstrdup(run->buffer->pool, chain);
     return digest;
 }
 
@@ -447,27 +473,51 @@ ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, cons
         return kind;
     }
     int64_t seq = members ? ++run->seq : 0;
-    const char *id = apr_pstrdup(run->buffer_pool, group->id), *list = members ? stage_list(run, id, seq, members, count) : NULL;
+    const char *id = apr_pstrdup(run->buffer->pool, group->id), *list = members ? stage_list(run, id, seq, members, count) : NULL;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer_pool, cache_group_item(run->item_pool, group, list));
-    stage(run, "group", id, "", "put", seq, members ? cache_digest(run->buffer_pool, item, strlen(item)) : "", item);
+    const char *item = apr_pstrdup(run->buffer->pool, cache_group_item(run->item_pool, group, list));
+    stage(run, "group", id, "", "put", seq, members ? cache_digest(run->buffer->pool, item, strlen(item)) : "", item);
     return flush_when_full(run, c);
 }
 
 ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed)
 {
     ida_kind kind = id_check(c, group_id);
-    const char *item = kind ? NULL : cache_member_item(run->buffer_pool, member);
+    if (!kind && run->buffer->slices->nelts) { /* those come behind changes when they are written */
+        kind = sync_run_flush(run, c);
+    }
+    const char *item = kind ? NULL : cache_member_item(run->buffer->pool, member);
     if (!item) {
         return kind; /* a member that cannot be named is none */
     }
-    stage(run, "change", apr_pstrdup(run->buffer_pool, group_id), item, removed ? "remove" : "add", ++run->seq, "", NULL);
+    stage(run, "change", apr_pstrdup(run->buffer->pool, group_id), item, removed ? "remove" : "add", ++run->seq, "", NULL);
+    return flush_when_full(run, c);
+}
+
+/* In a first load there is nothing that a slice could contradict: no last word needs to be found for each member. */
+static ida_kind name_members(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
+{
+    ida_kind kind = id_check(c, group_id);
+    sync_buffer *b = run->buffer;
+    const char **items = apr_palloc(b->pool, (apr_size_t)(count + 1) * sizeof *items);
+    sync_slice slice = {.items = items, .seq = ++run->seq};
+    for (int i = 0; !kind && i < count; i++) {
+        items[slice.count] = cache_member_item(b->pool, &members[i]);
+        slice.count += items[slice.count] != NULL;
+    }
+    if (kind || !slice.count) {
+        return kind;
+    }
+    slice.group_id = apr_pstrdup(b->pool, group_id);
+    APR_ARRAY_PUSH(b->slices, sync_slice) = slice;
+    b->bytes += (size_t)slice.count * MEMBER_BYTES;
     return flush_when_full(run, c);
 }
 
 ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
 {
-    ida_kind kind = IDA_OK;
+    ida_kind kind = run->at.first ? name_members(run, c, group_id, members, count) : IDA_OK;
+    count = run->at.first ? 0 : count;
     for (int i = 0; !kind && i < count; i++) {
         kind = sync_run_member(run, c, group_id, &members[i], 0);
     }
@@ -478,7 +528,7 @@ static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, con
 {
     ida_kind kind = id_check(c, id);
     if (!kind) {
-        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer_pool, id), "", op, ++run->seq, "", NULL);
+        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer->pool, id), "", op, ++run->seq, "", NULL);
         kind = flush_when_full(run, c);
     }
     return kind;
@@ -519,15 +569,6 @@ ida_kind sync_run_empty(sync_run *run, ida_ctx *c)
     return sync_run_phase(run, c, step_empty, &cursor);
 }
 
-/* Indexes grow at random places: with the few pages that a connection keeps, most would be read and written again for each row. */
-void sync_run_room(sync_run *run, ida_ctx *c, int kilobytes)
-{
-    store *s = run->at.s;
-    if (run->at.first && s->db && !db_is_broken(s->db) && !db_is_postgresql(s->db)) {
-        db_script(s->db, c, ida_printf(c->pool, "PRAGMA cache.cache_size = -%d", kilobytes));
-    }
-}
-
 ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory, int full)
 {
     sync_run *run = apr_pcalloc(pool, sizeof *run);
@@ -540,11 +581,9 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
     run->at = (cache_at){.s = s, .tenant = apr_pstrdup(pool, tenant), .directory = ida_directory_name(directory), .kind = directory,
                          .started_at = ida_now(c->env)};
     run->at.memory = cache_memory_make(pool);
-    apr_pool_create(&run->buffer_pool, pool);
     apr_pool_create(&run->batch_pool, pool);
     apr_pool_create(&run->page_pool, pool);
     apr_pool_create(&run->item_pool, pool);
-    buffer_clear(run);
     ida_kind kind = store_write(s, c, STMT_sync_state_begin, DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
     if (!kind && !r.rows) {
         kind = ida_fail(c, IDA_INTERNAL_ERROR, "The store did not tell the number of the sync run it began.");
@@ -559,8 +598,14 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
         if (!kind && r.rows) {
             run->at.first = 1;
             run->budget = CACHE_FIRST_BUDGET_MS;
-            sync_run_room(run, c, SYNC_FIRST_KB);
+            run->first_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
+            kind = sync_writer_start(run, c);
         }
+    }
+    if (!kind && !run->at.first) {
+        run->buffer = apr_pcalloc(pool, sizeof *run->buffer);
+        apr_pool_create(&run->buffer->pool, pool);
+        sync_buffer_clear(run->buffer);
     }
     *out = kind ? NULL : run;
     return kind;
@@ -569,9 +614,16 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
 ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error)
 {
     const cache_at *at = &run->at;
-    buffer_clear(run);
+    if (run->at.first) {
+        sync_writer_stop(run);
+    } else {
+        sync_buffer_clear(run->buffer);
+    }
     cache_memory_clear(at->memory);
-    sync_run_room(run, c, SYNC_USUAL_KB);
     ida_kind kind = store_write(at->s, c, STMT_sync_state_failed, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
-    return kind ? kind : sync_run_empty(run, c);
+    kind = kind ? kind : sync_run_empty(run, c);
+    if (run->at.first) {
+        store_disconnect(at->s);
+    }
+    return kind;
 }

@@ -127,6 +127,28 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
     return IDA_OK;
 }
 
+/* A sorted array, kept in the pool; empty for NULL. */
+static json_t *names(apr_pool_t *pool, const char *text)
+{
+    json_t *list = text ? ida_json_load(pool, text) : NULL;
+    return list ? list : ida_json_keep(pool, json_array());
+}
+
+/* Two sorted arrays as one, each name once. */
+static json_t *united(apr_pool_t *pool, const char *one, const char *other)
+{
+    const json_t *a = names(pool, one), *b = names(pool, other);
+    json_t *all = ida_json_keep(pool, json_array());
+    for (size_t i = 0, k = 0; i < json_array_size(a) || k < json_array_size(b);) {
+        json_t *left = json_array_get(a, i), *right = json_array_get(b, k);
+        int order = !left ? 1 : !right ? -1 : strcmp(json_string_value(left), json_string_value(right));
+        json_array_append(all, order <= 0 ? left : right);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return all;
+}
+
 ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **out, json_t **licenses)
 {
     db_result r;
@@ -150,9 +172,8 @@ ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char
         return IDA_OK;
     }
     kind = store_read(s, c, STMT_user_licenses, DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
-    *licenses = ida_json_keep(c->pool, json_array());
-    for (int row = 0; !kind && row < r.rows; row++) {
-        json_array_append_new(*licenses, json_string(db_text(&r, row, 0)));
+    if (!kind) {
+        *licenses = r.rows == 2 ? united(c->pool, db_text(&r, 0, 0), db_text(&r, 1, 0)) : names(c->pool, db_text(&r, 0, 0));
     }
     return kind;
 }

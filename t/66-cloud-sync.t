@@ -71,14 +71,13 @@ sub lists { my %of; push @{ $of{ $_->[0] } }, $_->[1] for rows($_[0]); return \%
 
 sub cached {
     my %state;
-    my $addresses = lists("SELECT owner_id, address FROM cache.address WHERE directory = 'cloud'");
-    my $licenses  = lists("SELECT user_id, name FROM cache.user_license WHERE directory = 'cloud'");
+    my $addresses = lists("SELECT owner_id, address FROM cache.address WHERE directory = 'cloud' UNION ALL SELECT id, upn_key FROM cache.directory_user WHERE directory = 'cloud' AND upn_key IS NOT NULL");
     my %lives     = map { $_->[0] => 1 } rows("SELECT id FROM cache.directory_user WHERE directory = 'cloud'");
     my $members   = lists("SELECT g.id, CASE m.nested WHEN 1 THEN 'group ' ELSE 'user ' END || e.id FROM cache.membership m JOIN cache.entry g ON g.no = m.group_no JOIN cache.entry e ON e.no = m.member_no WHERE g.directory = 'cloud' AND m.removed = 0");
-    for my $row (rows('SELECT id, enabled, guest, manager_id, created_at, ' . join(', ', @columns) . " FROM cache.directory_user WHERE directory = 'cloud'")) {
-        my ($id, $enabled, $guest, $manager, $created, @values) = @$row;
+    for my $row (rows('SELECT id, enabled, guest, manager_id, created_at, licenses, ' . join(', ', @columns) . " FROM cache.directory_user WHERE directory = 'cloud'")) {
+        my ($id, $enabled, $guest, $manager, $created, $licenses, @values) = @$row;
         $state{"user $id"} = join '|', (map { defined && length ? $_ : '-' } @values), "enabled=$enabled", "guest=$guest", "manager=" . ($lives{ $manager // '' } ? $manager : '-'),
-            "created=" . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($created / 1000)), "addresses=" . join(',', sort @{ $addresses->{$id} // [] }), "licences=" . join(',', sort @{ $licenses->{$id} // [] });
+            "created=" . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($created / 1000)), "addresses=" . join(',', sort @{ $addresses->{$id} // [] }), "licences=" . join(',', @{ json_data($licenses) });
     }
     for my $row (rows("SELECT id, name, description, kind, rule, synced, member_count FROM cache.directory_group WHERE directory = 'cloud'")) {
         my ($id, $name, $description, $kind, $rule, $synced, $count) = @$row;

@@ -34,6 +34,7 @@ CREATE TABLE cache.directory_user (
     manager_id               TEXT COLLATE "C",
     manager_ref              TEXT COLLATE "C",              -- DN key of a manager that was not in the cache when seen; resolved at the end of a run
     addresses                TEXT COLLATE "C"     NOT NULL DEFAULT '', -- record of those in cache.address
+    licenses                 TEXT COLLATE "C"     NOT NULL DEFAULT '[]', -- names, a sorted JSON array
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
@@ -48,8 +49,8 @@ CREATE TABLE cache.directory_user (
 -- What is searched for leads, the tenant follows: of a tenant that the statistics do not know yet the planner expects no row and would
 -- take any index that begins with it.
 CREATE INDEX directory_user_upn ON cache.directory_user (upn_key, tenant_id);
-CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, directory);
-CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory);
+CREATE INDEX directory_user_dn ON cache.directory_user (dn_key, tenant_id, directory) WHERE dn_key IS NOT NULL;
+CREATE INDEX directory_user_manager ON cache.directory_user (manager_id, tenant_id, directory) WHERE manager_id IS NOT NULL;
 CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX directory_user_anchor ON cache.directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
 CREATE INDEX directory_user_employee ON cache.directory_user (employee_id, tenant_id) WHERE employee_id IS NOT NULL; -- a rehire asks
@@ -61,7 +62,7 @@ CREATE INDEX directory_user_idle ON cache.directory_user (tenant_id, guest, (COA
 CREATE INDEX directory_user_unmanaged ON cache.directory_user (tenant_id, name_key, id)
     WHERE shadow = 0 AND enabled = 1 AND guest = 0 AND manager_id IS NULL AND manager_ref IS NULL;
 
--- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
+-- Every address by which somebody or something can be reached, besides the UPN: mail and proxy addresses that differ from it; folded.
 CREATE TABLE cache.address (
     tenant_id TEXT COLLATE "C" NOT NULL,
     address   TEXT COLLATE "C" NOT NULL,
@@ -131,14 +132,6 @@ CREATE TABLE cache.unresolved_member (
     PRIMARY KEY (tenant_id, directory, group_id, dn_key)
 );
 CREATE INDEX unresolved_member_dn ON cache.unresolved_member (dn_key, tenant_id, directory);
-
-CREATE TABLE cache.user_license (
-    tenant_id TEXT COLLATE "C" NOT NULL,
-    directory TEXT COLLATE "C" NOT NULL,
-    user_id   TEXT COLLATE "C" NOT NULL,
-    name      TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant_id, directory, user_id, name)
-);
 
 -- Numbers that would otherwise be scans: enabled_members (a person in two directories
 -- once), users and groups (rows), users.<directory>, groups.<directory>.

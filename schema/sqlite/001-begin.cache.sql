@@ -33,6 +33,7 @@ CREATE TABLE cache.directory_user (
     manager_id               TEXT,
     manager_ref              TEXT,              -- DN key of a manager that was not in the cache when seen; resolved at the end of a run
     addresses                TEXT     NOT NULL DEFAULT '', -- record of those in cache.address
+    licenses                 TEXT     NOT NULL DEFAULT '[]', -- names, a sorted JSON array
     dn                       TEXT,
     dn_key                   TEXT,              -- normalised DN: resolver of DN-valued links, never an identity
     anchor                   TEXT,              -- onPremisesImmutableId or consistency GUID: joins the two directories
@@ -45,7 +46,7 @@ CREATE TABLE cache.directory_user (
     PRIMARY KEY (tenant_id, directory, id)
 );
 CREATE INDEX cache.directory_user_upn ON directory_user (upn_key, tenant_id);
-CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory, id); -- all that a member's DN is looked up for
+CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory, id) WHERE dn_key IS NOT NULL; -- all that a member's DN is looked up for
 CREATE INDEX cache.directory_user_manager ON directory_user (manager_id) WHERE manager_id IS NOT NULL;
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory) WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 CREATE INDEX cache.directory_user_anchor ON directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
@@ -58,7 +59,7 @@ CREATE INDEX cache.directory_user_idle ON directory_user (tenant_id, guest, (COA
 CREATE INDEX cache.directory_user_unmanaged ON directory_user (tenant_id, name_key, id)
     WHERE shadow = 0 AND enabled = 1 AND guest = 0 AND manager_id IS NULL AND manager_ref IS NULL;
 
--- Every address by which somebody or something can be reached: UPN, mail, proxy addresses; folded.
+-- Every address by which somebody or something can be reached, besides the UPN: mail and proxy addresses that differ from it; folded.
 CREATE TABLE cache.address (
     tenant_id TEXT NOT NULL,
     address   TEXT NOT NULL,
@@ -129,14 +130,6 @@ CREATE TABLE cache.unresolved_member (
 ) WITHOUT ROWID;
 CREATE INDEX cache.unresolved_member_dn ON unresolved_member (dn_key, tenant_id, directory);
 
-CREATE TABLE cache.user_license (
-    tenant_id TEXT NOT NULL,
-    directory TEXT NOT NULL,
-    user_id   TEXT NOT NULL,
-    name      TEXT NOT NULL,
-    PRIMARY KEY (tenant_id, directory, user_id, name)
-) WITHOUT ROWID;
-
 -- Numbers that would otherwise be scans: enabled_members (a person in two directories
 -- once), users and groups (rows), users.<directory>, groups.<directory>.
 CREATE TABLE cache.counter (
@@ -206,5 +199,4 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('membership', 'membership_written', '1000 1 1 1'),
     ('unresolved_member', 'unresolved_member', '100000 100000 50000 20 1'),
     ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2 1'),
-    ('user_license', 'user_license', '100000 100000 50000 2 1'),
     ('staging', 'staging', '100000 100000 50000 50000 30000 1 1');
