@@ -33,7 +33,7 @@ class Handler:
         mail = {
             "from": envelope.mail_from,
             "to": envelope.rcpt_tos,
-            "tls": session.ssl is not None,
+            "tls": server.transport.get_extra_info("ssl_object") is not None,
             "user": getattr(session.auth_data, "login", b"").decode() if session.auth_data else None,
             "data": envelope.content.decode("latin-1"),
         }
@@ -48,7 +48,7 @@ class Handler:
 def authenticate(server, session, envelope, mechanism, data):
     want = config.get("auth")
     good = data.login.decode() == want["user"] and data.password.decode() == want["password"]
-    return AuthResult(success=good, auth_data=data)
+    return AuthResult(success=good, handled=False, auth_data=data)
 
 
 async def main():
