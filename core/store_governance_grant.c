@@ -238,7 +238,7 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, cons
     access_grant grant;
     ida_group *found;
     ida_kind kind = store_group_find(s, c, at->task->tenant, item->id, &found);
-    if (kind == IDA_NOT_FOUND) {
+    if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         ida_ctx_clear(c);
         return IDA_OK; /* the directory will say the same */
     }
