@@ -82,15 +82,15 @@ ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char 
 
 ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
 {
-    enum { BRIEF_DIRECTORY, BRIEF_ID, BRIEF_UPN, BRIEF_DISPLAY_NAME, BRIEF_GIVEN_NAME, BRIEF_SURNAME, BRIEF_DEPARTMENT, BRIEF_JOB_TITLE, BRIEF_ANCHOR };
+    enum { BRIEF_DIRECTORY, BRIEF_ID, BRIEF_UPN, BRIEF_DISPLAY_NAME, BRIEF_GIVEN_NAME, BRIEF_SURNAME, BRIEF_DEPARTMENT, BRIEF_JOB_TITLE, BRIEF_SHADOW };
     db_result r;
     ida_kind kind = store_read(s, c, STMT_user_brief, DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, upn))), &r);
     if (kind) {
         return kind;
     }
     int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
-    /* Nobody, several, or somebody who may be known in the cloud under another UPN: the thorough way. */
-    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_text(&r, 0, BRIEF_ANCHOR))) {
+    /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way. */
+    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_int(&r, 0, BRIEF_SHADOW))) {
         return store_user_by_upn(s, c, tenant, upn, user);
     }
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);

@@ -202,6 +202,7 @@ static const ld_dialect dialects[] = {
         .naming = "cn",
         .mail = "mail",
         .addresses = "proxyAddresses",
+        .anchor = "mS-DS-ConsistencyGuid",
         .upn = "userPrincipalName",
         .marker = "adminDescription",
         .photo = "thumbnailPhoto",

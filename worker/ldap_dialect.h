@@ -33,6 +33,8 @@ typedef struct ld_dialect {
     const char *group_type;      /* negative: a security group, else one for mail alone; NULL: all are for security */
     const char *member, *rule, *member_of, *group_name;
     const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
+    const char *anchor;          /* what synchronisation to the cloud names an account by, when it is set; else the bytes of `id`; NULL: accounts of
+                                    both directories are joined by UPN alone */
     size_t photo_max;            /* bytes; photo_type NULL: any kind of picture */
     int binary_ids;              /* IDs are 16 bytes, the first three groups little-endian; else text */
     const char *naming;          /* attribute of a new entry's RDN */

@@ -46,7 +46,8 @@ const char *const *ld_user_attributes(directory *d)
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
     const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,    "cn",
-                                "displayName", t->manager, t->created, t->lock, d->marker_attribute, t->changed, t->addresses};
+                                "displayName", t->manager, t->created, t->lock, d->marker_attribute, t->changed, t->addresses,
+                                t->anchor};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -172,6 +173,16 @@ static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, c
     return count ? out : NULL;
 }
 
+/* As the cloud's onPremisesImmutableId tells it: base64 of 16 bytes. */
+static const char *anchor_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
+{
+    const ld_attribute *a = t->anchor ? ld_get(entry, t->anchor) : NULL;
+    if (t->anchor && (!a || a->values[0].bv_len != 16)) {
+        a = ld_get(entry, t->id);
+    }
+    return a ? ida_base64_encode(pool, (const unsigned char *)a->values[0].bv_val, a->values[0].bv_len) : NULL;
+}
+
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
 {
     const ld_dialect *t = d->dialect;
@@ -187,6 +198,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     c->mail = ld_text(pool, entry, t->mail);
     c->addresses = t->addresses ? proxy_addresses(pool, entry, t->addresses, c->mail)
                                 : further_addresses(pool, entry, t->mail, c->mail);
+    c->anchor = anchor_of(t, pool, entry);
     c->display_name = ld_text(pool, entry, "displayName");
     c->display_name = c->display_name ? c->display_name : naming_value(pool, entry, "cn");
     c->display_name = c->display_name ? c->display_name : ld_rdn_value(pool, entry->dn, "cn");

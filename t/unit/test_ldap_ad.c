@@ -2,7 +2,9 @@
  * group, accounts that are never touched, ways to connect and bind, the doctor. */
 #include <openssl/rand.h>
 
+#include "core/text.h"
 #include "t/unit/slapd.h"
+#include "worker/ldap_ad.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;
@@ -91,6 +93,9 @@ static void names(directory *d)
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "names full of special characters");
     is_str(attribute("odd+name/x.", "sAMAccountName"), "oddnamex", "left out of the login name, and the dot at its end");
     is_class(ops->find(d, pool, user.id, NULL, &again, &e), DIRECTORY_OK, &e, "found again");
+    size_t anchor_len = 0;
+    unsigned char *anchor = again.cache.anchor ? ida_base64_decode(pool, again.cache.anchor, strlen(again.cache.anchor), &anchor_len) : NULL;
+    is_str(anchor ? ld_guid_text(pool, anchor, anchor_len) : NULL, user.id, "its anchor is what the cloud would call it by");
     person.firstname = "Maximiliana Theodora Alexandrina";
     person.surname = "von und zu Hohenlohe-Waldenburg-Schillingsfürst";
     c = creation(&person, "long.cn", "idadmin:n-7");
