@@ -189,6 +189,78 @@ sub leaver_in_the_cloud {
     is($other->cloud->user("maria.oqvist\@acme.example")->{manager}, "eva.berg\@acme.example", 'report to the next');
 }
 
+# A changed person: the workflow of the update follows it, with the new values.
+sub changed_person {
+    my ($on, $name) = @_;
+    my $upn = "$name\@" . $on->domain;
+    my $answer = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, department => 'Nya avdelningen', jobTitle => 'Chef' });
+    is($answer->{status}, 200, 'an update is queued') or diag $answer->{body};
+    my $task = $on->wait_task($answer->{json}{data}{taskId}, seconds => 60);
+    is_deeply([@{ outcomes($task) }{ 'updateAccount', map {"Mover/$_"} '1 sendEmail', '2 setAttribute', '3 callWebhook' }], [('done') x 4], 'its actions follow') or diag(json_text($task));
+    run_of($on, 'Mover', $task, 'done');
+    is((reverse $smtp->mail('hr@nordic.example'))[0]{headers}{subject}, "$upn: Chef, Nya avdelningen", 'the mail knows the new values');
+    my ($call) = (reverse $hook->calls('/ok?mover'))[0];
+    is_deeply([$call->{json}{type}, @{ $call->{json}{data}{user} }{qw(userPrincipalName jobTitle department)}], ['userUpdate', $upn, 'Chef', 'Nya avdelningen'], 'so does the receiver');
+}
+
+sub mover { return workflow('Mover', 'userUpdate', act(sendEmail => to => 'hr@nordic.example', subject => '{userPrincipalName}: {jobTitle}, {department}', body => 'x'), act(setAttribute => attribute => 'office', value => '{department}'), call_hook('/ok?mover')) }
+
+# What never passes is given up after twelve tries of its own; what nobody knows the end of is `unknown`, and the task waits for a human.
+sub given_up {
+    my $domain = $stack->domain;
+    my $stack = company(givenup => workflow('Stubborn', 'userCreate', act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'), act(sendEmail => to => "lost\@$domain", subject => 's', body => 'b', continueOnError => $false), call_hook('/ok?after')));
+    $stack->wait_synced;
+    $stack->worker->expect_log(qr/IDA0318/);
+    my $id = join_now($stack, firstname => 'Stub', surname => 'Born')->{taskId};
+    for my $round ([1, 11], [12, 22]) {
+        my ($from, $to) = @$round;
+        ok(wait_until(20, sub { my $task = $stack->task($id); $task->{state} eq 'queued' && $task->{attempts} == $from }), "it waits after $from tries");
+        $stack->sql("UPDATE task SET attempts = $to, next_at = 0 WHERE id = '$id' AND state = 'queued'");
+    }
+    my $task = $stack->wait_task($id, states => ['attention'], seconds => 60);
+    my %got = %{ outcomes($task) };
+    is_deeply([@got{'Stubborn/1 sendEmail', 'Stubborn/2 sendEmail', 'Stubborn/3 callWebhook'}], [qw(failed unknown skipped)], 'each ends as what it is') or diag(json_text($task));
+    like(step($task, 'Stubborn/1 sendEmail')->{detail}, qr/^given up after 12 tries: .*451 4\.3\.0/, 'the first says how often it was tried');
+    like($task->{error}, qr{^Stubborn/2 sendEmail: given up after 12 tries: .*whose answer is lost}, 'the task says what is unknown');
+    is(scalar(my @calls = $hook->calls('/ok?after')), 0, 'and the rest was left out');
+    run_of($stack, 'Stubborn', $task, 'failed');
+    my ($first, @same) = map { $_->{headers}{'message-id'} } $smtp->mail("lost\@$domain");
+    ok(@same && !grep({ $_ ne $first } @same), 'a mail that was sent again has one ID');
+    # Cancelled between two tries: what has not ended never will.
+    my $other = join_now($stack, firstname => 'Can', surname => 'Celled')->{taskId};
+    ok(wait_until(20, sub { my $t = $stack->task($other); $t->{state} eq 'queued' && $t->{attempts} }), 'another one waits');
+    $stack->ctl_ok('task', 'cancel', 'givenup', $other);
+    my ($run) = grep { $_->{event}{taskId} eq $other } @{ $stack->get('/v1/api/workflow/runs?workflow=Stubborn')->{json}{data}{items} };
+    is_deeply([$run->{status}, map { $_->{status} } @{ $run->{actions} }], [('cancelled') x 4], 'cancelled, its run is too');
+}
+
+# Refusals of the cloud directory.
+sub cloud_failures {
+    my $on = bless { %$other, keys => {}, client => {} }, ref $other;
+    $on->apply_tenant($on->tenant_document(companyId => 'cumulus', workflows => [workflow('Failing', 'userCreate', act(addToGroup => group => 'Everyone in sales'), act(addToGroup => group => 'Synced staff'),
+        act(assignRoleTemplate => roleTemplate => 'Broke'), act('removeLicenses'), act(setAttribute => attribute => 'shoeSize', value => '42'), act(moveTo => container => 'OU=Staff,DC=acme,DC=example'), act('transferReports'),
+        act(sendInitialPassword => to => 'first.line@nordic.example'))], roleTemplates => [{ name => 'Broke', groups => [], licenses => ['SPE_E5'] }]));
+    my $upn = "eva.berg\@" . $on->domain;
+    $on->{company} = 'cumulus';
+    $on->create_key(full => 'hr-full', 'full');
+    $on->create_key(read => 'hr-read', 'read-only');
+    ok(wait_until(30, sub { $on->get_user($upn)->{status} == 200 }), 'a tenant in the cloud');
+    $on->cloud->control(faults => { method => '^PATCH$', path => '^/users/[^/]+$', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied' } });
+    $on->worker->expect_log(qr/IDA0316/);
+    my $before = () = $smtp->mail('first.line@nordic.example');
+    my $task = $on->wait_task(join_now($on, firstname => 'Cloud', surname => 'Fail', country => 'SE')->{taskId}, seconds => 60);
+    $on->cloud->control(clearFaults => $true);
+    my @want = (['1 addToGroup', 'failed', qr/rule|dynamic/i], ['2 addToGroup', 'failed', qr/on-premises/], ['3 assignRoleTemplate', 'failed', qr/SPE_E5/], ['4 removeLicenses', 'already', qr/none/],
+        ['5 setAttribute', 'failed', qr/shoeSize/], ['6 moveTo', 'skipped', qr/no containers/], ['7 transferReports', 'already', qr/nobody/], ['8 sendInitialPassword', 'failed', qr/PasswordProfile/]);
+    for my $want (@want) {
+        my $step = step($task, "Failing/$want->[0]");
+        is($step->{outcome}, $want->[1], $step->{name});
+        like($step->{detail}, $want->[2], 'with the reason');
+    }
+    is(scalar(my @mails = $smtp->mail('first.line@nordic.example')), $before, 'no mail tells of a password that was not set');
+    run_of($on, 'Failing', $task, 'doneWithWarnings');
+}
+
 sub templates { return [{ name => 'Developer', groups => ['Engineering'], licenses => [@_] }] }
 
 # Each failure mode of each action: the outcome, words of the reason, and the task goes on with a warning.
@@ -306,16 +378,20 @@ for_each_engine {
     my ($engine) = @_;
     my $full = $engine eq 'sqlite' || $ENV{IDADMIN_ENGINE};
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { ldif => "dn: ou=former,$people\nobjectClass: organizationalUnit\nou: former\n\n" }, worker => { options => ['--threads', 4, $smtp->options] },
-        tenant => { roleTemplates => templates(), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok', act(moveTo => container => "ou=former,$people")))] });
-    $other = $stack->beside_in_the_cloud(tenant => { roleTemplates => templates('SPE_E3'), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok'))] });
+        tenant => { roleTemplates => templates(), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok', act(moveTo => container => "ou=former,$people"))), mover()] });
+    $other = $stack->beside_in_the_cloud(tenant => { roleTemplates => templates('SPE_E3'), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok')), mover()] });
     my (@upns);
     subtest(joiner_on_premises => sub { $upns[0] = joiner_on_premises() });
     subtest(joiner_in_the_cloud => sub { $upns[1] = joiner_in_the_cloud() });
+    subtest(changed_on_premises => sub { changed_person($stack, 'rut.sandell') });
+    subtest(changed_in_the_cloud => sub { changed_person($other, 'rut.sandell') });
     subtest(leaver_on_premises => sub { leaver_on_premises($upns[0]) });
     subtest(leaver_in_the_cloud => sub { leaver_in_the_cloud($upns[1]) });
     if ($full) {
         subtest(transient => \&transient);
         subtest(failures => \&failures);
+        subtest(given_up => \&given_up);
+        subtest(cloud_failures => \&cloud_failures);
         subtest(broken_off => \&broken_off);
         subtest(changed_meanwhile => \&changed_meanwhile);
         subtest(refused_at_apply => \&refused_at_apply);
