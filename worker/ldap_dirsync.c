@@ -397,3 +397,37 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     apr_pool_destroy(f.pool);
     return class;
 }
+
+static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    (void)k, (void)type, (void)message, (void)baton;
+    return DIRECTORY_OK;
+}
+
+directory_class ld_dirsync_right(ld_call *k, int *deletions)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    const struct berval none = {0};
+    LDAPControl *control = request_control(&none), *controls[] = {control, NULL};
+    ld_answer answer = {0};
+    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+    const char *root = class || !k->d->root ? NULL : apr_pstrdup(k->pool, k->d->root);
+    if (!class && !root) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
+    }
+    if (!class) {
+        const ld_query query = {.base = root,
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = "(objectClass=builtinDomain)", /* one entry: the right is asked, not the content */
+                                .attributes = nothing,
+                                .controls = controls,
+                                .phase = LD_BASE,
+                                .doing = "DirSync"};
+        class = ld_stream(k, &query, pass_over, NULL, &answer);
+    }
+    ldap_control_free(control);
+    if (!class && answer.code != LDAP_SUCCESS) {
+        class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
+    }
+    return class ? class : deletions_shown(k, root, deletions);
+}

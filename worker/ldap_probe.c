@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
+#include "worker/ldap_probe.h"
 #include "worker/ldap_session.h"
 #include "worker/report.h"
 
@@ -175,6 +176,21 @@ static void check_clock(probe *p, int64_t bound_at)
     report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
+static void check_openldap(probe *p, int64_t bound_at)
+{
+    const directory *d = p->k->d;
+    report_line(&p->report, "content synchronisation", d->offers_sync != 0,
+         d->offers_sync > 0    ? "offered (syncprov)"
+         : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
+                               : "unknown: the rootDSE is not readable by our account");
+    report_line(&p->report, "initial passwords", 1,
+         d->offers_password ? "set by the Password Modify operation: the server hashes them"
+                            : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
+                              "that it hashes clear text (ppolicy_hash_cleartext)");
+    check_placeholder(p);
+    check_clock(p, bound_at);
+}
+
 directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
@@ -192,22 +208,18 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
     report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
     report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
     report_judge(&p.report, "createIn", read_base(&k, d->create_in, "createIn"),
-          apr_pstrcat(pool, d->create_in, ": exists; LDAP tells write permission only at the first write", NULL));
+          apr_pstrcat(pool, d->create_in, d->dialect->active_directory ? ": exists"
+                                                                       : ": exists; LDAP tells write permission only at the first write", NULL));
     class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
     report_judge(&p.report, "users", class, detail);
     class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);
     report_judge(&p.report, "groups", class, detail);
     check_schema(&p);
-    report_line(&p.report, "content synchronisation", d->offers_sync != 0,
-         d->offers_sync > 0    ? "offered (syncprov)"
-         : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
-                               : "unknown: the rootDSE is not readable by our account");
-    report_line(&p.report, "initial passwords", 1,
-         d->offers_password ? "set by the Password Modify operation: the server hashes them"
-                            : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
-                              "that it hashes clear text (ppolicy_hash_cleartext)");
-    check_placeholder(&p);
-    check_clock(&p, bound_at);
+    if (d->dialect->active_directory) {
+        ld_probe_active_directory(&k, &p.report);
+    } else {
+        check_openldap(&p, bound_at);
+    }
     *e = p.report.error;
     return p.report.first;
 }

@@ -33,6 +33,8 @@ void ld_group_later(ld_run *r, const char *dn);
 /* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable: the
  * server or our account cannot; what was staged is worth nothing. */
 directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable);
+/* OK when our account may use DirSync; FORBIDDEN when not. *deletions: it may read where deleted entries lie. */
+directory_class ld_dirsync_right(ld_call *k, int *deletions);
 /* The same by uSNChanged. */
 directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 /* Where deletions do not show: every ten minutes a look at what is still there. */

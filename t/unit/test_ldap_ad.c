@@ -428,12 +428,58 @@ static void connecting(void)
     unsetenv("KRB5_CLIENT_KTNAME");
 }
 
+static const char *line_of(const json_t *report, const char *check, int *good)
+{
+    size_t i;
+    json_t *line;
+    json_array_foreach(report, i, line) {
+        if (strcmp(json_string_value(json_object_get(line, "check")), check) == 0) {
+            *good = json_is_true(json_object_get(line, "ok"));
+            const char *detail = json_string_value(json_object_get(line, "detail"));
+            return detail ? detail : "";
+        }
+    }
+    *good = -1;
+    return "no such line";
+}
+
+static void doctor(void)
+{
+    directory_error e;
+    const char *const checks[] = {"userBase", "groupBase", "createIn", "schema", "disabling accounts", "markerAttribute", "upnAttribute", "fields",
+                                  "creating accounts", "changing accounts", "changing groups", "DirSync", "deletions", "password policy", "clock"};
+    int good;
+    directory *d = session("");
+    json_t *report = ida_json_keep(pool, json_array());
+    is_class(ops->probe(d, pool, report, &e), DIRECTORY_OK, &e, "the doctor finds nothing");
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const char *detail = line_of(report, checks[i], &good);
+        ok(good == 1, "%s: %s", checks[i], detail);
+    }
+    ok(strstr(line_of(report, "fields", &good), "every field") != NULL, "there is a place for every field");
+    ok(strstr(line_of(report, "deletions", &good), "shown") != NULL, "deletions are shown");
+    ops->close(d);
+    d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), simple("reader@ad.example.test"), ""));
+    report = ida_json_keep(pool, json_array());
+    is_class(ops->probe(d, pool, report, &e), DIRECTORY_FORBIDDEN, &e, "an account that may only read");
+    const char *detail = line_of(report, "creating accounts", &good);
+    ok(good == 0 && strstr(detail, "Create User objects"), "creating: %s", detail);
+    detail = line_of(report, "changing accounts", &good);
+    ok(good == 0 && strstr(detail, "userAccountControl"), "changing: %s", detail);
+    detail = line_of(report, "changing groups", &good);
+    ok(good == 0 && strstr(detail, "member"), "groups: %s", detail);
+    detail = line_of(report, "DirSync", &good);
+    ok(good == 1 && strstr(detail, "Replicating Directory Changes"), "DirSync: %s", detail);
+    ops->close(d);
+}
+
 int main(void)
 {
     slapd_start("samba => 1");
     suffix = perl("$Idadmin::Test::Samba::suffix");
     people = perl("$Idadmin::Test::Samba::people");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
+    doctor();
     directory *d = session("");
     create_and_adopt(d);
     names(d);
