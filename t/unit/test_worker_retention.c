@@ -149,5 +149,5 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         test_engine(i);
     }
-    ;
+    return done();
 }
