@@ -513,6 +513,7 @@ static step_end run_step(run *r, ida_step *step)
     if (end == STEP_ON) {
         end = record_step(r);
         *step = r->step;
+        r->action = NULL; /* told; what comes now is not about it */
     }
     return end;
 }
