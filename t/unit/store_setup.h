@@ -69,7 +69,8 @@ static void unit_store_prepare(void)
     }
     const char *given = getenv("IDADMIN_TEST_PGSQL");
     unit_store.owner = getpid();
-    strcpy(unit_store.dir, "/tmp/idadmin-unit-XXXXXX");
+    const char *place = getenv("TMPDIR");
+    snprintf(unit_store.dir, sizeof unit_store.dir, "%s/idadmin-unit-XXXXXX", place && strlen(place) < 40 ? place : "/tmp");
     if (!mkdtemp(unit_store.dir)) {
         abort();
     }
