@@ -53,7 +53,7 @@ ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, cons
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_offboarded_since,
-                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at), DB_T(task->id)), &r);
+                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), &r);
     *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
     return kind;
 }

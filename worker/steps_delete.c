@@ -242,6 +242,31 @@ static int granted_by_action(run *r, sweep *s, const directory_membership *row)
     return 1;
 }
 
+static int shows(const groups_call *call, const char *group_id)
+{
+    for (int i = 0; i < call->count; i++) {
+        if (strcmp(call->rows[i].group_id, group_id) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Memberships that the cache still has and the directory has no more: an earlier try took them away and did not live to say so. Not while
+ * the directory may answer as before a write. */
+static step_end forget_removed(run *r, const groups_call *call)
+{
+    step_end end = STEP_ON;
+    if (ida_now(&r->r->w->env) - run_last_write(r) < r->session->ops->lag_ms) {
+        return STEP_ON;
+    }
+    for (int i = 0; i < call->candidate_count && end == STEP_ON; i++) {
+        directory_membership row = {.group_id = call->candidates[i]};
+        end = shows(call, row.group_id) ? STEP_ON : run_cache(r, put_removed, &row);
+    }
+    return end;
+}
+
 /* Reads the memberships and removes what can be removed. `keep`: what is found is what the person had. */
 static step_end sweep_groups(run *r, sweep *s, int keep)
 {
@@ -262,6 +287,7 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
         return run_fails(r, &e);
     }
     end = keep ? keep_snapshot(r, &call) : STEP_ON;
+    end = end == STEP_ON ? forget_removed(r, &call) : end;
     for (int i = 0; i < call.count && end == STEP_ON; i++) {
         if (granted_by_action(r, s, &call.rows[i])) {
             continue;
