@@ -233,6 +233,23 @@ static void moves(directory *d, const char *what)
     is_class(ops->move(d, pool, id_of(d, "bo.ek"), leavers, &after, &e), DIRECTORY_PROTECTED, &e, "a protected account stays");
 }
 
+/* A service account that is one of the people it manages: by its DN in any spelling. */
+static void own_account(void)
+{
+    directory_error e;
+    directory_user user, after;
+    write_file(slapd_file("own"), perl("Idadmin::Test::Slapd::user_password('sten.vik')"), 0600);
+    directory *d = open_with(tenant_with(json_list(perl("$s->ldaps_url"), NULL),
+                                         ida_printf(pool, ",\"bindDn\":\"UID=Sten.Vik, OU=People,dc=nordic,dc=example\",\"bindPasswordFile\":\"%s\"",
+                                                    slapd_file("own"))));
+    is_class(ops->find(d, pool, NULL, "sten.vik@nordic.example", &user, &e), DIRECTORY_OK, &e, "our own account");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e, "is not disabled");
+    ok(e.message && strstr(e.message, "service account"), "with the reason");
+    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e, "nor given a password");
+    is_class(ops->move(d, pool, user.id, people, &after, &e), DIRECTORY_PROTECTED, &e, "nor moved");
+    ops->close(d);
+}
+
 static directory *session(void)
 {
     return open_with(tenant_with(json_list(perl("$s->ldaps_url"), NULL), ",\"protectedAccounts\":[\"bo.ek\"]"));
@@ -252,6 +269,7 @@ int main(void)
     joins(d);
     moves(d, "a server that keeps links");
     ops->close(d);
+    own_account();
     /* Links are text to this one. */
     perl("$s = Idadmin::Test::Slapd->new(overlays => ['ppolicy', 'syncprov']); 1");
     d = session();
