@@ -6,7 +6,7 @@
 #include "core/store_cache.h"
 
 #define LOOK_AT_ONCE 1000
-#define SETS (1 << 16)
+#define SETS (1 << 15)
 #define WAYS 8
 
 /* --- memory --- */
@@ -78,7 +78,7 @@ static place *set_of(cache_memory *m, const unsigned char key[16])
         abort(); /* as APR does */
     }
     memcpy(halves, key, sizeof halves);
-    return m->places + (((halves[0] ^ halves[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 48) * WAYS;
+    return m->places + (((halves[0] ^ halves[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 49) * WAYS;
 }
 
 static int64_t recall(cache_memory *m, const unsigned char key[16])

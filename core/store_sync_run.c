@@ -9,7 +9,7 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define FIRST_LITE_BYTES (6 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
+#define FIRST_LITE_BYTES (4 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
 #define RELIEF_EVERY 4                /* transactions of a first load: the log then holds most pages once */

@@ -492,6 +492,71 @@ static void crashes(const char *dsn, const char *name)
     passed("%s: a process that dies at any of %d points of a run is repaired by the next one", name, points);
 }
 
+/* A first load goes straight into the tables, in many transactions; what one that died left is made whole by the next run. Some of the members come
+ * in slices. */
+static void load_first(store *s, truth *t)
+{
+    sync_run *run;
+    sync_summary summary;
+    ida_ctx *c = fresh();
+    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
+    wrong(run->at.first || crash_countdown <= 0, "not a first load");
+    run->first_bytes = 1500;
+    send_all(run, c, t, FULL);
+    for (int g = 0; g < GROUPS; g++) {
+        for (int m = 0; m < USERS && t->groups[g].exists; m++) {
+            sync_member member;
+            member_of(t, m, &member);
+            if (t->groups[g].members[m]) {
+                must(sync_run_slice(run, c, group_id(t, g), &member, 1), c, "slice");
+            }
+        }
+    }
+    must(sync_run_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
+    settled(t);
+}
+
+static void first_load_crashes(const char *dsn, const char *name)
+{
+    int points = 0;
+    for (int directory = 0; directory < 2; directory++) {
+        truth *t = apr_pcalloc(pool, sizeof *t);
+        int finished = 0;
+        t->directory = (ida_directory_kind)directory;
+        seed = 70 + (uint32_t)directory;
+        for (int i = 0; i < 600; i++) {
+            mutate(t);
+        }
+        store *s = store_make(pool, dsn, DB_SYNC);
+        for (int at = 1; !finished && at < 400 && !failures; at += 1 + at / 6, points++) {
+            ida_ctx *c = fresh();
+            must(store_cache_reset(s, c, tenant, t->directory), c, "reset");
+            store_disconnect(s);
+            pid_t child = fork();
+            if (child == 0) {
+                crash_countdown = at;
+                env.monotonic = crashing_monotonic;
+                failures = 0;
+                load_first(store_make(pool, dsn, DB_SYNC), t);
+                _exit(failures ? 1 : 0);
+            }
+            int status = 0;
+            waitpid(child, &status, 0);
+            finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9), "point %d: status %d", at, status);
+            sync_now(s, t, FULL);
+            compare(s, t);
+            wrong(counter(s, "enabled_members") == enabled_members(directory ? apr_pcalloc(pool, sizeof *t) : t, directory ? t : apr_pcalloc(pool, sizeof *t)),
+                  "point %d: enabled_members", at);
+        }
+        wrong(finished, "no run came to its end");
+        ida_ctx *c = fresh();
+        must(store_cache_reset(s, c, tenant, t->directory), c, "reset");
+    }
+    wrong(points > 12, "only %d points", points);
+    passed("%s: a first load that dies at any of %d points is made whole by the next run", name, points);
+}
+
 /* --- guard --- */
 
 static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full, const sync_guard *guard, sync_summary *summary)
@@ -749,6 +814,7 @@ int main(void)
         const char *name, *dsn = store_upgraded(i, &name);
         random_script(dsn, name);
         crashes(store_upgraded(i, &name), name);
+        first_load_crashes(store_upgraded(i, &name), name);
         dsn = store_upgraded(i, &name);
         guard_edges(dsn, name);
         protection(dsn, name);
