@@ -1,5 +1,6 @@
 /* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-throughs and aborts in two directories; crashes at
- * every point of a commit; the deletion guard at its edges; what a write-through protects. On both engines. */
+ * every point of a commit; the deletion guard at its edges; what a write-through protects. On both engines. Members
+ * told in pieces: test_store_members.c. */
 #include "core/store_cache.h"
 #include "core/store_user.h"
 #include "t/unit/setup.h"
@@ -703,110 +704,6 @@ static void overtaken(const char *dsn, const char *name)
     passed("%s: one run at a time", name);
 }
 
-/* Members one by one, mixed with lists, and a group larger than a transaction. */
-static void members(const char *dsn, const char *name)
-{
-    enum { MANY = 9500 };
-    store *s = store_make(pool, dsn, DB_SYNC);
-    ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    sync_group g = {.id = "big", .name = "Big", .kind = "security"};
-    ida_group *found;
-    sync_member *list = apr_pcalloc(pool, MANY * sizeof *list);
-    const ida_directory_kind here = IDA_DIR_ON_PREMISES;
-    must(store_cache_reset(s, c, tenant, here), c, "reset");
-    for (int i = 0; i < MANY; i++) {
-        list[i] = (sync_member){.dn_key = text_of("uid=m%d", i)};
-    }
-    must(sync_run_begin(&run, s, c, pool, tenant, here, 1), c, "begin");
-    must(sync_run_group(run, c, &g, list, MANY), c, "group");
-    for (int i = 0; i < MANY; i += 2) {
-        sync_user u = {.id = text_of("m%d", i), .dn_key = list[i].dn_key, .enabled = 1};
-        must(sync_run_user(run, c, &u), c, "user");
-    }
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    must(store_group_find(s, c, tenant, "big", &found), c, "find");
-    is_int(found->member_count, MANY / 2, "members of a large group that are known");
-    is_int(summary.unresolved, MANY / 2, "and those that wait");
-    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
-    for (int i = 1; i < 200; i += 2) {
-        sync_user u = {.id = text_of("m%d", i), .dn_key = list[i].dn_key, .enabled = 1};
-        must(sync_run_user(run, c, &u), c, "user");
-    }
-    must(sync_run_member(run, c, "big", &(sync_member){.id = "m0", .kind = "user"}, 1), c, "remove");
-    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m2"}, 1), c, "remove");
-    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m2"}, 0), c, "add again");
-    must(sync_run_member(run, c, "big", &(sync_member){.dn_key = "uid=m9499"}, 1), c, "remove one that waits");
-    must(sync_run_member(run, c, "nobody", &(sync_member){.id = "m2"}, 0), c, "unknown group");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    must(store_group_find(s, c, tenant, "big", &found), c, "find");
-    is_int(found->member_count, MANY / 2 + 100 - 1, "appeared members and single changes");
-    is_int(summary.unresolved, MANY / 2 - 100 - 1, "those that wait still");
-    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
-    must(sync_run_member(run, c, "big", &(sync_member){.id = "m8"}, 1), c, "a change before the list");
-    must(sync_run_group(run, c, &g, list, 10), c, "group");
-    must(sync_run_member(run, c, "big", &(sync_member){.id = "m4"}, 1), c, "a change after the list");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    must(store_group_find(s, c, tenant, "big", &found), c, "find");
-    is_int(found->member_count, 9, "a list takes the place of earlier changes, later ones come on top");
-    must(sync_run_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
-    must(sync_run_delete(run, c, "group", "big"), c, "delete");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    is_int(store_group_find(s, c, tenant, "big", &found), IDA_NOT_FOUND, "a group goes with its members");
-    is_int(number(s, STMT_unresolved_count, DB_ARGS(DB_T(tenant), DB_T("onPremises"))), 0, "and with those that waited");
-    passed("%s: lists and single members", name);
-}
-
-/* A cloud directory tells large groups in pieces and leaves out what it was not asked. */
-static void slices(const char *dsn, const char *name)
-{
-    enum { MANY = 3000, PIECE = 300 };
-    store *s = store_make(pool, dsn, DB_SYNC);
-    ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    sync_group g = {.id = "pieces", .name = "Pieces", .kind = "security"};
-    ida_group *found;
-    sync_member *list = apr_pcalloc(pool, MANY * sizeof *list);
-    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-    for (int i = 0; i < MANY; i++) {
-        list[i] = (sync_member){.id = text_of("w%d", i), .kind = "user"};
-    }
-    for (int round = 0; round < 3; round++) { /* all, all again, a part: what is missing goes */
-        int last = round == 2 ? 2 * PIECE : MANY;
-        must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
-        for (int i = 0; i < MANY; i++) {
-            sync_user u = {.id = list[i].id, .upn = text_of("w%d@contoso.example", i), .enabled = 1, .last_sign_in_at = 7000 + round, .sign_ins_untold = round > 0};
-            must(sync_run_user(run, c, &u), c, "user");
-        }
-        for (int at = last - PIECE; at >= 0; at -= PIECE) {
-            must(sync_run_slice(run, c, "pieces", list + at, PIECE), c, "slice");
-            if (at % (2 * PIECE) == 0) {
-                g.name = text_of("Pieces %d", at);
-                must(sync_run_group(run, c, &g, NULL, 0), c, "group");
-            }
-        }
-        must(sync_run_slice(run, c, "pieces", list, 10), c, "told twice");
-        must(sync_run_member(run, c, "pieces", &list[5], 1), c, "removed after its slice");
-        must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-        must(store_group_find(s, c, tenant, "pieces", &found), c, "find");
-        is_int(found->member_count, last - 1, "the union of the slices is the list");
-        is_str(found->name, "Pieces 0", "the last word names the group");
-    }
-    ida_user *w7;
-    must(store_user_by_upn(s, c, tenant, "w7@contoso.example", &w7), c, "user");
-    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not told stay");
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
-    must(sync_run_slice(run, c, "pieces", list + 1000, PIECE), c, "slice");
-    must(sync_run_group(run, c, &g, NULL, 0), c, "group");
-    must(sync_run_member(run, c, "pieces", &list[1], 1), c, "remove");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    must(store_group_find(s, c, tenant, "pieces", &found), c, "find");
-    is_int(found->member_count, 2 * PIECE - 1 + PIECE - 1, "outside a full run a slice adds");
-    passed("%s: groups in slices", name);
-}
-
 int main(void)
 {
     setup();
@@ -819,8 +716,6 @@ int main(void)
         guard_edges(dsn, name);
         protection(dsn, name);
         overtaken(dsn, name);
-        members(dsn, name);
-        slices(dsn, name);
     }
     return done();
 }
