@@ -1,0 +1,43 @@
+# Updates and a rehire in the cloud directory: what the emulator holds afterwards.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test qw(json_text);
+use Idadmin::Test::Photo ();
+use Idadmin::Test::Stack ();
+use Idadmin::Test::Times qw(outcomes step);
+
+my $domain = $Idadmin::Test::Cloud::domain;
+# The rules are the same on both engines (t/22-lifecycle.t): here the connector counts.
+my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', cloud => {});
+my $cloud = $stack->cloud;
+my $upn   = "karin.hedlund\@$domain";
+sub patch { return $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, @_ }) }
+sub done  { my ($answer) = @_; is($answer->{status}, 200, 'queued') or diag($answer->{body}); return $stack->wait_task($answer->{json}{data}{taskId}, seconds => 60) }
+
+my $photo = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(4000));
+my $task = done(patch(surname => 'Ny', jobTitle => 'Lead', employeeId => 'K-1', country => 'no', manager => "eva.berg\@$domain", profilePhoto => $photo));
+is_deeply(outcomes($task), { updateAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'new values are written');
+my $user = $cloud->user($upn);
+is_deeply([@$user{qw(surname jobTitle employeeId displayName usageLocation)}], ['Ny', 'Lead', 'K-1', 'Karin Ny', 'NO'], 'they are in the directory');
+my $before = json_text([sort map { $_->{name} } grep { ($_->{source} // '') ne 'dynamic_group' } map { { name => $_->{resource}{name}, source => $_->{source} } } @{ $stack->get("/v1/api/user/access?user=$upn")->{json}{data}{items} }]);
+$task = done(patch(jobTitle => undef, manager => '', profilePhoto => undef));
+is_deeply(outcomes($task), { updateAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'and cleared');
+is($cloud->user($upn)->{jobTitle}, undef, 'also there');
+is(outcomes(done(patch(profilePhoto => '')))->{setPhoto}, 'already', 'no photo is no photo');
+
+$task = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
+is($stack->post('/v1/api/user', { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1' })->{status}, 409, 'her number is known');
+my $back = $stack->post('/v1/api/user', { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1', jobTitle => 'Back', rehire => 'restore' });
+my $rehire = $back->{json}{data}{rehire};
+ok(@{ $rehire->{memberships} } && @{ $rehire->{notRevokedThen} }, 'groups that come back and groups that never went are listed') or diag($back->{body});
+$task = done($back);
+is(outcomes($task)->{restoreMemberships}, 'done', 'her groups are back') or diag(json_text($task));
+$user = $cloud->user($upn);
+ok($user->{accountEnabled} && $user->{jobTitle} eq 'Back', 'the same account, enabled');
+my %now = map { ($_->{resource}{name} => 1) } @{ $stack->get("/v1/api/user/access?user=$upn")->{json}{data}{items} };
+is_deeply([grep { !$now{ $_->{name} } } @{ $rehire->{memberships} }], [], 'the access report shows them');
+is($stack->worker->stop, 0, 'the worker ends cleanly');
+$stack->stop;
+done_testing();
