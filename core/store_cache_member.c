@@ -129,7 +129,10 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     if (!kind) {
         kind = cache_by_list(at, c, is_group ? STMT_resolved_group : STMT_resolved_user, ids);
     }
-    return kind ? kind : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, groups, r.rows));
+    /* The group named that DN long ago and may have been changed in silence since: it is to be looked at again. */
+    const char *list = cache_list(c->pool, groups, r.rows);
+    kind = kind ? kind : cache_by_list(at, c, STMT_group_touch, list);
+    return kind ? kind : cache_by_list(at, c, STMT_group_recount, list);
 }
 
 ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids)

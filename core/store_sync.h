@@ -84,6 +84,16 @@ ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const ch
 /* Ends a run without applying; error text kept in sync_state.error. */
 ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
 
+/* --- what no directory tells ---
+ * A server may follow a rename or a deletion with changes of its own that it reports to nobody (OpenLDAP's refint), and later than it reports the rename: a
+ * link then leads nowhere in the cache, or to somebody else. IDs of those whose links were cut by a deletion, lead to somebody whose DN changed in run `since`
+ * or later, or led nowhere when they were last told, in run `nowhere_since` or later; at most `limit` of each. */
+
+typedef struct sync_again_ids { const char *const *users, *const *groups; int user_count, group_count; } sync_again_ids;
+
+ida_kind sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since, int limit,
+                    sync_again_ids *out);
+
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
 
 /* Unknown users and groups are no failure: there is nothing to keep right, the next sync brings them. An item of a run that contradicts a

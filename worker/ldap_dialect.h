@@ -31,6 +31,7 @@ typedef struct ld_dialect {
     const char *static_group_class, *dynamic_group_class, *group_filter; /* dynamic NULL: there are none */
     const char *dynamic_filter;
     const char *group_type;      /* negative: a security group, else one for mail alone; NULL: all are for security */
+    const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames of it are not looked for */
     const char *member, *rule, *member_of, *group_name;
     const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
     const char *anchor;          /* what synchronisation to the cloud names an account by, when it is set; else the bytes of `id`; NULL: accounts of

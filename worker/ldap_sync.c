@@ -15,6 +15,7 @@
 
 #define RUN_MS (60 * 60 * 1000) /* longest run */
 #define SILENCE_MS 60000        /* of the server inside one answer */
+#define FULL_MS (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose changes in crashes */
 
 directory_class ld_stored(ld_run *r, ida_kind kind)
 {
@@ -340,13 +341,29 @@ static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t
     return class;
 }
 
+typedef struct wanted {
+    int64_t number; /* of this run, or one less */
+    const char *places;
+    store *cache;
+    const ld_kind *kinds;
+    int accept, kept_sign_ins;
+    const char *binding;
+} wanted;
+
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old` NULL: everything. */
-static directory_class streams(ld_run *r, const ld_kind *kinds, const json_t *old, way w, const char **tokens, int *unavailable)
+static directory_class streams(ld_run *r, const wanted *wanted, const json_t *old, way w, const char **tokens, int *unavailable)
 {
+    const ld_kind *kinds = wanted->kinds;
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
     directory_class class = w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
                             : w == BY_USN   ? ld_usn(r, kinds, old, fresh)
                                             : two_streams(r, kinds, old, w, fresh, unavailable);
+    if (!class && old && w == BY_SYNCREPL) {
+        class = ld_again(r, wanted->cache, kinds, 2, old);
+    }
+    ida_json_put(fresh, "places", wanted->places);
+    json_object_set_new(fresh, "run", json_integer(wanted->number));
+    json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
     class = class ? class : late_groups(r);
     if (!class && (r->changes > 0 || !old)) {
         class = read_dynamic(r, &kinds[1]);
@@ -358,13 +375,6 @@ static directory_class streams(ld_run *r, const ld_kind *kinds, const json_t *ol
     return class;
 }
 
-typedef struct wanted {
-    store *cache;
-    const ld_kind *kinds;
-    int accept, kept_sign_ins;
-    const char *binding;
-} wanted;
-
 static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, way by, sync_summary *summary,
                                 int *unavailable)
 {
@@ -374,7 +384,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     sync_guard guard = d->guard;
     guard.accept = w->accept;
     *unavailable = 0;
-    r->changes = 0;
+    r->changes = r->entries = 0;
     r->sign_ins = 0;
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     directory_class class =
@@ -382,7 +392,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     if (class) {
         return class;
     }
-    class = streams(r, w->kinds, old, by, &tokens, unavailable);
+    class = streams(r, w, old, by, &tokens, unavailable);
     if (class) {
         sync_run_abort(r->run, r->c, k->e->message);
         return class;
@@ -419,9 +429,16 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     }
     w.binding = binding_of(&k, identity, kinds, 2);
     w.kept_sign_ins = state.sign_ins;
+    w.number = state.run + 1;
+    class = ld_places(&k, kinds, 2, &w.places);
+    if (class) {
+        return class;
+    }
+    const char *places = ida_json_string(tokens, "places");
+    int moved = !places || strcmp(places, w.places) != 0, old = state.full_at <= ida_now(d->env) - FULL_MS;
     int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
     way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;
-    if (full || state.full_at <= 0 || !bound) {
+    if (full || state.full_at <= 0 || !bound || moved || old) {
         tokens = NULL;
     } else if (!has_tokens(tokens, by)) {
         by = has_tokens(tokens, ways[by].instead) ? ways[by].instead : by;

@@ -11,6 +11,7 @@ typedef struct ld_run {
     apr_pool_t *item_pool; /* cleared after every item */
     int sign_ins;          /* a sign-in time was seen */
     int64_t changes;       /* items that were more than "still there" */
+    int64_t entries;       /* of them, in content synchronisation, those with content: new or different */
     apr_array_header_t *later; /* DNs of groups whose members are to be read in full after the stream */
 } ld_run;
 
@@ -39,6 +40,14 @@ directory_class ld_dirsync_right(ld_call *k, int *deletions);
 directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 /* Where deletions do not show: every ten minutes a look at what is still there. */
 directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
+
+/* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the streams.
+ * `tokens`: of the run before. */
+directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
+
+/* *digest of all containers below the bases, by ID and DN. The server reports the rename of a container, not the new DNs of what it
+ * holds: another digest means that everything must be read. */
+directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const char **digest);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
  * server gave none. *unavailable: the server cannot sync; nothing was staged. */

@@ -89,6 +89,7 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     }
     const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
     r->changes++;
+    r->entries++;
     return entry ? f->kind->item(r, entry) : broken(k);
 }
 

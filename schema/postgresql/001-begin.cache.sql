@@ -37,6 +37,7 @@ CREATE TABLE cache.directory_user (
     licenses                 TEXT COLLATE "C"     NOT NULL DEFAULT '[]', -- names, a sorted JSON array
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
+    dn_run                   BIGINT   NOT NULL DEFAULT 0, -- run that brought another DN; 0: it has the first one
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
     shadow                   SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and the cloud has the person too: lists show that row
     run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
@@ -55,6 +56,8 @@ CREATE INDEX directory_user_waiting ON cache.directory_user (manager_ref, tenant
 CREATE INDEX directory_user_anchor ON cache.directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
 CREATE INDEX directory_user_employee ON cache.directory_user (employee_id, tenant_id) WHERE employee_id IS NOT NULL; -- a rehire asks
 CREATE INDEX directory_user_late ON cache.directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
+CREATE INDEX directory_user_again ON cache.directory_user (tenant_id, directory, id) WHERE digest = '';
+CREATE INDEX directory_user_moved ON cache.directory_user (tenant_id, directory, dn_run) WHERE dn_run > 0;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
 CREATE INDEX directory_user_list ON cache.directory_user (tenant_id, name_key, id) INCLUDE (directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;
 CREATE INDEX directory_user_idle ON cache.directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)

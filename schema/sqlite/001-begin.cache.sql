@@ -36,6 +36,7 @@ CREATE TABLE cache.directory_user (
     licenses                 TEXT     NOT NULL DEFAULT '[]', -- names, a sorted JSON array
     dn                       TEXT,
     dn_key                   TEXT,              -- normalised DN: resolver of DN-valued links, never an identity
+    dn_run                   BIGINT   NOT NULL DEFAULT 0, -- run that brought another DN; 0: it has the first one
     anchor                   TEXT,              -- onPremisesImmutableId or consistency GUID: joins the two directories
     shadow                   SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and the cloud has the person too: lists show that row
     run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through
@@ -52,6 +53,8 @@ CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant
 CREATE INDEX cache.directory_user_anchor ON directory_user (anchor, tenant_id) WHERE anchor IS NOT NULL;
 CREATE INDEX cache.directory_user_employee ON directory_user (employee_id, tenant_id) WHERE employee_id IS NOT NULL; -- a rehire asks
 CREATE INDEX cache.directory_user_late ON directory_user (tenant_id, directory, id) WHERE late IS NOT NULL;
+CREATE INDEX cache.directory_user_again ON directory_user (tenant_id, directory, id) WHERE digest = '';
+CREATE INDEX cache.directory_user_moved ON directory_user (tenant_id, directory, dn_run) WHERE dn_run > 0;
 -- Lists of people. The first one holds all that a search looks at: rows are read for the page alone.
 CREATE INDEX cache.directory_user_list ON directory_user (tenant_id, name_key, id, directory, enabled, guest, last_sign_in_at, department_key, search_key, shadow) WHERE shadow = 0;
 CREATE INDEX cache.directory_user_idle ON directory_user (tenant_id, guest, (COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at)), id)
@@ -185,6 +188,8 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'directory_user_waiting', '50000 10 10 10'),
     ('directory_user', 'directory_user_anchor', '50000 1 1'),
     ('directory_user', 'directory_user_late', '1000 1000 500 1'),
+    ('directory_user', 'directory_user_again', '1000 1000 500 1'),
+    ('directory_user', 'directory_user_moved', '1000 1000 500 10'),
     ('address', 'address', '200000 200000 1 1 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 1 1 1'),

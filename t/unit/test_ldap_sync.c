@@ -123,6 +123,9 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
     char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL),
          *moved = apr_pstrcat(pool, "moved.", tag, NULL);
     is_str(perl("$s->add_user('%s'); $s->add_user('%s'); 'ok'", gone, moved), "ok", "two to begin with");
+    is_str(perl("$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); 'ok'", tag,
+                people, tag),
+           "ok", "and a place");
     is_str(
         perl(
             "$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: groupOfNames\\ncn: Group %s\\nmember: "
@@ -138,10 +141,9 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
            "ok", "one in, one out");
     is_str(
         perl(
-            "$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); "
             "$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: "
             "ou=%s,%s\\n\"); 'ok'",
-            tag, people, tag, moved, people, moved, tag, people),
+            moved, people, moved, tag, people),
         "ok", "one moved and renamed");
     is_str(
         perl(
@@ -168,6 +170,22 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
     is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
                 groups, people),
            "ok", "as before");
+}
+
+/* The server tells of the container, not of those in it. */
+static void container_renamed(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    is_str(perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first again\\ndeleteoldrdn: 1\\n\"); 'ok'", people), "ok",
+           "a container is renamed");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(phases, "users:present groups:present ", "everything is read");
+    ida_user *inside = user_of("moved.first");
+    ok(inside && strstr(inside->dn, "first again"), "who is in it has the new DN");
+    is_str(groups_of("moved.first"), "Group first", "and the groups");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(phases, "users:delete groups:delete ", "and then changes alone");
 }
 
 static void tokens(directory *d)
@@ -290,6 +308,7 @@ int main(void)
     whole(d);
     changes(d, "users:delete groups:delete ", "first", 0);
     changes(d, "users:present groups:present ", "second", 1);
+    container_renamed(d);
     tokens(d);
     guard();
     broken_streams();

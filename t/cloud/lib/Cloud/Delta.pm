@@ -136,7 +136,7 @@ sub _all_groups {
         my $to = $m + $left - 1;
         $to = $ever - 1 if $to >= $ever;
         my $entries = $to < $m ? '' : $untouched ? $bulk->slice($group->{id}, $m, $to) : join ',', map { encode_json(_member($directory, $_)) }
-            grep { $directory->is_member($group->{id}, $_, $state->{when}) } map { $directory->member_ever($group->{id}, $_) } $m .. $to;
+            grep { $directory->is_member($group->{id}, $_, $state->{when}) && !_gone_group($directory, $_, $state->{when}) } map { $directory->member_ever($group->{id}, $_) } $m .. $to;
         my $text = encode_json(group_row($p, $state->{select}, 1));
         substr($text, -1) = ',"members@delta":[' . $entries . ']}' if $ever;
         push @rows, $text;
@@ -147,6 +147,9 @@ sub _all_groups {
     $bulk->{slices}{$key} = \@page if $bulk && $clean;
     return @page;
 }
+
+# A group that was deleted is nobody's member any more.
+sub _gone_group { my ($directory, $id, $when) = @_; my $object = $directory->{objects}{$id}; return $object && $object->{type} eq 'group' && !Cloud::Directory::visible($object, $when) }
 
 sub _member {
     my ($directory, $id) = @_;

@@ -69,7 +69,7 @@ sub _certificates {
 sub start {
     my ($self) = @_;
     my $file = Idadmin::Test::spew("$self->{base}/config.json", Idadmin::Test::json_text($self->{config}));
-    $self->site($_)->script for 0 .. $#{ $self->{config}{sites} };
+    for my $site (map { $self->site($_) } 0 .. $#{ $self->{config}{sites} }) { $site->script if !-e "$self->{base}/script.$site->{site}.json" }
     $self->{pid} = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/ldap-peer/peer.pl', $file], log => $self->{log});
     Idadmin::Test::wait_until(20, sub { Idadmin::Test::ended($self->{pid}) || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{config}{sites}[-1][1], Proto => 'tcp', Timeout => 2) });
     die "the scripted peer does not start:\n" . Idadmin::Test::slurp($self->{log}) if Idadmin::Test::ended($self->{pid});

@@ -1,0 +1,104 @@
+# Random changes of a directory while workers are killed and the server is restarted: in the end the cache is what the directory holds.
+#   IDADMIN_SCRIPT_OPS=5000   changes, on both engines; without it a few hundred, on SQLite
+#   IDADMIN_SEED=N            the script of another day again
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test::Mirror qw(cache_of same_in_both);
+use Idadmin::Test::RandomScript ();
+use Idadmin::Test::Stack ();
+use Time::HiRes ();
+
+my $changes = $ENV{IDADMIN_SCRIPT_OPS};
+my $seed = $ENV{IDADMIN_SEED} // ($changes ? time % 100_000 : 4711);
+my %backends = (
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, stack => { slapd => {} }, source => sub { $_[0]->slapd } },
+    Cloud => { directory => 'cloud', company => 'acme', usual => 400, stack => { cloud => { settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } }, source => sub { $_[0]->cloud } },
+);
+
+# What a worker that was killed held is free after a minute without a heartbeat; that minute is other tests' business.
+sub free_leases { my ($stack) = @_; $stack->sql('UPDATE directory_state SET sync_owner = NULL') }
+
+# Compares; the directory must not have moved meanwhile.
+sub compare {
+    my ($stack, $backend, $how, $name) = @_;
+    my $want = $backend->truth;
+    # Twice: what a server changed in silence is found by the sync after the one that told the reason.
+    for my $time (qw(once twice)) {
+        my $synced = $stack->ctl('sync', $how->{company}, '--wait');
+        is($synced->{exit}, 0, "$name: synced $time") or diag($synced->{out}, $synced->{err}, substr $stack->worker->log_text, -3000);
+    }
+    my $have = cache_of($stack, $how->{directory});
+    my $same = same_in_both($want, $have, $name);
+    if (!$same && $stack->slapd) {
+        for my $key (grep { ($want->{$_} // '') ne ($have->{$_} // '') } sort keys %$want) {
+            my ($id) = $key =~ / (.*)/ or next;
+            diag($stack->slapd->client('ldapsearch', ['-LLL', '-b', $Idadmin::Test::Slapd::suffix, "(entryUUID=$id)", qw(* +)])->{out});
+        }
+        diag(join "\n", map { join '|', map { $_ // '-' } @$_ } $stack->sql("SELECT tokens, run FROM cache.sync_state"), $stack->sql("SELECT id,dn,manager_id,manager_ref,run,stamp FROM cache.directory_user"), $stack->sql('select * from cache.unresolved_member'));
+        diag($stack->slapd->client('ldapsearch', ['-LLL', '-s', 'base', '-b', $Idadmin::Test::Slapd::suffix, qw(contextCSN)])->{out});
+        Idadmin::Test::spew('/tmp/h-peer/worker.log', $stack->worker->log_text);
+    }
+    return $same;
+}
+
+sub life {
+    my ($engine, $kind) = @_;
+    my $how = $backends{$kind};
+    my $start = Time::HiRes::time();
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, httpd => 0, sync => 0, tenant => {}, worker => { options => ['--log-level', 'debug'] }, %{ $how->{stack} });
+    my $document = $stack->tenant_document;
+    $document->{directories}{ $how->{directory} }{deletionGuard} = '100%';
+    $stack->apply_tenant($document);
+    wait_until(20, sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 }) or die "no first sync\n";
+    my $backend = "Idadmin::Test::RandomScript::$kind"->new($how->{source}->($stack));
+    my $script = Idadmin::Test::RandomScript->new($backend, $seed);
+    $stack->worker->expect_log(qr/IDA0[345]/);    # a server that is away is told
+    my $whole = $changes // $how->{usual};
+    my $rounds = 8 + int $whole / 250;
+    my $kills = my $restarts = my $compared = 0;
+    for my $round (1 .. $rounds) {
+        my $part = int($whole * $round / $rounds) - $script->{done};
+        if ($round % 2 && !$ENV{NOKILL}) {
+            # Killed somewhere in the changes or in what the worker makes of them.
+            $script->run(int $part / 2);
+            $stack->ctl('sync', $how->{company});
+            Time::HiRes::sleep($script->number(600) / 1000);
+            $stack->worker->kill9;
+            $kills++;
+            $script->run($part - int $part / 2);
+            free_leases($stack);
+            $stack->worker->start;
+        }
+        else {
+            $script->run($part);
+        }
+        if (!$ENV{NORESTART} && $round % 3 == 0 && $backend->can('restart')) {
+            $backend->restart($ENV{HARD} && $round % 2);
+            $restarts++;
+        }
+        if ($round % 4 == 0 || $round == $rounds) {
+            $compared++;
+            compare($stack, $backend, $how, "$kind, seed $seed, after $script->{done} changes") or last;
+        }
+    }
+    cmp_ok($script->{refused}, '<', $script->{done} / 5, 'most changes were taken');
+    diag(sprintf '%s on %s, seed %d: %d changes (%d refused), %d kills, %d restarts, compared %d times, %.1f s', $kind, $engine, $seed, $script->{done}, $script->{refused}, $kills, $restarts, $compared,
+        Time::HiRes::time() - $start);
+    note($script->told);
+    my ($row) = grep { $_->{companyId} eq $how->{company} } @{ $stack->ctl_ok('status', '--json')->{directories} };
+    ok(!$row->{error}, 'the last sync ended well');
+    $stack->stop;
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    plan(skip_all => 'with IDADMIN_SCRIPT_OPS only') if $engine ne 'sqlite' && !$changes && !$ENV{IDADMIN_ENGINE};
+    for my $kind ($ENV{IDADMIN_SCRIPT_BACKEND} // sort keys %backends) {
+        require "Idadmin/Test/RandomScript/$kind.pm";
+        subtest $kind => sub { life($engine, $kind) };
+    }
+};
+
+done_testing();
