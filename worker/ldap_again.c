@@ -1,5 +1,5 @@
-/* Owns what a sync must find out because no server tells it: links that were changed in silence, containers that were moved. Must not
- * know how tokens are kept. */
+/* Owns what a sync must find out because no server tells it: links that were changed in silence, containers that were moved. Must
+ * not know how tokens are kept. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>

@@ -351,18 +351,18 @@ typedef struct wanted {
 } wanted;
 
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old` NULL: everything. */
-static directory_class streams(ld_run *r, const wanted *wanted, const json_t *old, way w, const char **tokens, int *unavailable)
+static directory_class streams(ld_run *r, const wanted *of, const json_t *old, way w, const char **tokens, int *unavailable)
 {
-    const ld_kind *kinds = wanted->kinds;
+    const ld_kind *kinds = of->kinds;
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
     directory_class class = w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
                             : w == BY_USN   ? ld_usn(r, kinds, old, fresh)
                                             : two_streams(r, kinds, old, w, fresh, unavailable);
     if (!class && old && w == BY_SYNCREPL) {
-        class = ld_again(r, wanted->cache, kinds, 2, old);
+        class = ld_again(r, of->cache, kinds, 2, old);
     }
-    ida_json_put(fresh, "places", wanted->places);
-    json_object_set_new(fresh, "run", json_integer(wanted->number));
+    ida_json_put(fresh, "places", of->places);
+    json_object_set_new(fresh, "run", json_integer(of->number));
     json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
     class = class ? class : late_groups(r);
     if (!class && (r->changes > 0 || !old)) {
