@@ -89,7 +89,11 @@ directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const cha
     const char *const attributes[] = {t->id, NULL};
     listing l = {k->pool, apr_array_make(k->pool, 64, sizeof(const char *))};
     directory_class class = DIRECTORY_OK;
-    for (int i = 0; !class && t->container_filter && i < count; i++) {
+    *digest = NULL;
+    if (!t->container_filter) {
+        return DIRECTORY_OK;
+    }
+    for (int i = 0; !class && i < count; i++) {
         if (i > 0 && strcmp(kinds[i].base, kinds[0].base) == 0) {
             break;
         }

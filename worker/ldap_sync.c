@@ -435,7 +435,7 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         return class;
     }
     const char *places = ida_json_string(tokens, "places");
-    int moved = !places || strcmp(places, w.places) != 0, old = state.full_at <= ida_now(d->env) - FULL_MS;
+    int moved = w.places && (!places || strcmp(places, w.places) != 0), old = state.full_at <= ida_now(d->env) - FULL_MS;
     int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
     way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;
     if (full || state.full_at <= 0 || !bound || moved || old) {

@@ -46,7 +46,7 @@ directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
 
 /* *digest of all containers below the bases, by ID and DN. The server reports the rename of a container, not the new DNs of what it
- * holds: another digest means that everything must be read. */
+ * holds: another digest means that everything must be read. NULL: the dialect tells of them. */
 directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const char **digest);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
