@@ -16,7 +16,6 @@
 
 #define SIGN_IN_PATIENCE_MS 15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
 #define RETURNED_SLICE 100
-#define RETURNED_AGE_MS (60 * INT64_C(60000)) /* made longer ago than this before the last round, and yet not in the cache */
 
 enum { USERS, GROUPS, STREAMS };
 
@@ -197,6 +196,7 @@ static directory_class read_appeared(graph_delta *d)
     return class;
 }
 
+/* Whoever was made before the last round began and is not in the cache came back, or was shown late: then asking costs two requests. */
 static directory_class read_returned(graph_delta *d, wanted *w)
 {
     const char **ids, *after = "";
@@ -204,7 +204,7 @@ static directory_class read_returned(graph_delta *d, wanted *w)
     do {
         directory_class class = graph_stored(
             w->k, w->c,
-            sync_run_returned(d->run, w->c, w->state.started_at - RETURNED_AGE_MS, after, RETURNED_SLICE, &ids, &count));
+            sync_run_returned(d->run, w->c, w->state.started_at, after, RETURNED_SLICE, &ids, &count));
         for (int i = 0; !class && i < count; i++) {
             class = returned_user(d, ids[i]);
             apr_pool_clear(d->item_pool);
