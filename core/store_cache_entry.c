@@ -105,64 +105,34 @@ static void remember(cache_memory *m, const unsigned char key[16], int64_t numbe
 
 /* --- the table --- */
 
-static void note(apr_hash_t *found, apr_pool_t *pool, const db_result *r)
-{
-    for (int row = 0; row < r->rows; row++) {
-        int64_t *number = apr_palloc(pool, sizeof *number);
-        *number = db_int(r, row, 1);
-        apr_hash_set(found, db_text(r, row, 0), APR_HASH_KEY_STRING, number);
-    }
-}
-
-static ida_kind look_up(cache_at *at, ida_ctx *c, const char *const *ids, int count, apr_hash_t *found)
+static ida_kind look_up(cache_at *at, ida_ctx *c, const char *list, apr_hash_t *found)
 {
     db_result r;
-    ida_kind kind = count ? store_read(at->s, c, STMT_entry_numbers, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
-                          : IDA_OK;
-    if (!kind && count) {
-        note(found, c->pool, &r);
+    ida_kind kind = store_read(at->s, c, STMT_entry_numbers, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r);
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *numbers);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        numbers[row] = db_int(&r, row, 1);
+        apr_hash_set(found, db_text(&r, row, 0), APR_HASH_KEY_STRING, &numbers[row]);
     }
     return kind;
 }
 
-static ida_kind make(cache_at *at, ida_ctx *c, const char *const *ids, int count, apr_hash_t *found)
+/* In a first load most have none yet, later most have one. */
+static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found)
 {
-    int at_once = db_is_postgresql(at->s->db) ? count : 1;
-    ida_kind kind = IDA_OK;
-    for (int i = 0; !kind && i < count; i += at_once) {
-        db_result r;
-        const char *what = at_once > 1 || db_is_postgresql(at->s->db) ? cache_array(c->pool, ids, 1, count) : ids[i];
-        kind = store_write(at->s, c, STMT_entry_make, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(what)), &r);
-        if (!kind) {
-            note(found, c->pool, &r);
-        }
-    }
-    return kind;
-}
-
-/* Those that `found` does not hold move to the front. */
-static int missing(const char **ids, int count, apr_hash_t *found)
-{
+    ida_kind kind = at->first ? IDA_OK : look_up(at, c, cache_list(c->pool, ids, count), found);
     int left = 0;
     for (int i = 0; i < count; i++) {
         if (!apr_hash_get(found, ids[i], APR_HASH_KEY_STRING)) {
             ids[left++] = ids[i];
         }
     }
-    return left;
-}
-
-/* In a first load most have none yet, later most have one. */
-static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found)
-{
-    ida_kind (*const steps[])(cache_at *at, ida_ctx *c, const char *const *ids, int count, apr_hash_t *found) = {at->first ? make : look_up,
-                                                                                                                 at->first ? look_up : make};
-    ida_kind kind = IDA_OK;
-    for (size_t i = 0; !kind && count && i < sizeof steps / sizeof *steps; i++) {
-        kind = steps[i](at, c, ids, count, found);
-        count = missing(ids, count, found);
+    if (kind || !left) {
+        return kind;
     }
-    return kind || !count ? kind : ida_fail(c, IDA_INTERNAL_ERROR, "The store gave %d entries no number.", count);
+    const char *list = cache_list(c->pool, ids, left);
+    kind = cache_by_list(at, c, STMT_entry_make, list);
+    return kind ? kind : look_up(at, c, list, found);
 }
 
 ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int count, int64_t *numbers)
@@ -173,8 +143,8 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
     ida_kind kind = IDA_OK;
     for (int i = 0; i < count; i++) {
         unsigned char key[16];
-        numbers[i] = 0;
-        if (at->memory) {
+        numbers[i] = i && ids[i] == ids[i - 1] ? numbers[i - 1] : 0; /* one group's members come together */
+        if (!numbers[i] && at->memory) {
             key_of(ids[i], key);
             numbers[i] = recall(at->memory, key);
         }
@@ -202,7 +172,11 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
         if (numbers[i]) {
             continue;
         }
-        numbers[i] = *(const int64_t *)apr_hash_get(found, ids[i], APR_HASH_KEY_STRING);
+        const int64_t *number = apr_hash_get(found, ids[i], APR_HASH_KEY_STRING);
+        if (!number) {
+            return ida_fail(c, IDA_INTERNAL_ERROR, "The store gave the entry %s no number.", ids[i]);
+        }
+        numbers[i] = *number;
         if (at->memory) {
             key_of(ids[i], key);
             remember(at->memory, key, numbers[i]);

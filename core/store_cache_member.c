@@ -22,54 +22,100 @@ static ida_kind owners_of(cache_at *at, ida_ctx *c, const char *const *keys, int
     return kind;
 }
 
-/* Group, member, whether that is a group: three numbers a row, each membership once. */
-static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
-{
-    ida_kind kind = IDA_OK;
-    int64_t horizon = cache_horizon(at, c);
-    if (db_is_postgresql(at->s->db)) {
-        return count ? cache_bulk_numbers(at, c, STMT_members_put, (const db_arg[]){DB_I(run), DB_I(horizon)}, 2, rows, 3, count) : IDA_OK;
-    }
-    for (int i = 0; !kind && i < count; i++, rows += 3) {
-        kind = store_write(at->s, c, STMT_member_put, DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[0]), DB_I(rows[1]), DB_I(rows[2])), NULL);
-    }
-    return kind;
-}
+/* A membership: group, member, whether that is a group. */
+enum { GROUP, MEMBER, NESTED, NUMBERS };
 
 static int by_numbers(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
-    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] != y[1] ? (x[1] < y[1] ? -1 : 1) : x[2] < y[2] ? -1 : x[2] > y[2];
+    int order = 0;
+    for (int i = 0; i < NUMBERS && !order; i++) {
+        order = (x[i] > y[i]) - (x[i] < y[i]);
+    }
+    return order;
 }
 
-/* Sorted, so that neighbours in the table are written together; PostgreSQL insists on each row once. */
+/* Sorted, so that neighbours in the table are written together; each once. */
 static int in_order(int64_t *rows, int count)
 {
     int kept = 0;
-    qsort(rows, (size_t)count, 3 * sizeof *rows, by_numbers);
+    qsort(rows, (size_t)count, NUMBERS * sizeof *rows, by_numbers);
     for (int i = 0; i < count; i++) {
-        if (!kept || rows[3 * kept - 3] != rows[3 * i] || rows[3 * kept - 2] != rows[3 * i + 1]) {
-            memmove(rows + 3 * kept++, rows + 3 * i, 3 * sizeof *rows);
+        const int64_t *row = rows + NUMBERS * i, *before = rows + NUMBERS * (kept - 1);
+        if (!kept || before[GROUP] != row[GROUP] || before[MEMBER] != row[MEMBER]) {
+            memmove(rows + NUMBERS * kept++, row, NUMBERS * sizeof *rows);
         }
     }
     return kept;
 }
 
-/* Groups and members by ID, as a record of two columns each, become memberships of the run given. */
+static ida_kind put_each(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+{
+    ida_kind kind = IDA_OK;
+    int64_t horizon = cache_horizon(at, c);
+    for (int i = 0; !kind && i < count; i++, rows += NUMBERS) {
+        kind = store_write(at->s, c, STMT_member_put, DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[GROUP]), DB_I(rows[MEMBER]), DB_I(rows[NESTED])), NULL);
+    }
+    return kind;
+}
+
+/* Those of one group and kind, sorted: together, and one by one when some were there. */
+static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+{
+    db_result r;
+    char *list = apr_palloc(c->pool, (apr_size_t)count * 21 + 3), *p = list;
+    for (int i = 0; i < count; i++) {
+        char digits[20];
+        int n = 0;
+        *p++ = i ? ',' : '[';
+        for (int64_t left = rows[NUMBERS * i + MEMBER]; left || !n; left /= 10) {
+            digits[n++] = (char)('0' + left % 10);
+        }
+        while (n) {
+            *p++ = digits[--n];
+        }
+    }
+    strcpy(p, "]");
+    ida_kind kind = store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), &r);
+    return kind || r.changes == count ? kind : put_each(at, c, run, rows, count);
+}
+
+static ida_kind put_groups(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int count)
+{
+    ida_kind kind = IDA_OK;
+    for (int from = 0, to; !kind && from < count; from = to) {
+        int64_t *first = rows + NUMBERS * from;
+        for (to = from + 1; to < count && rows[NUMBERS * to + GROUP] == first[GROUP] && rows[NUMBERS * to + NESTED] == first[NESTED]; to++) {
+        }
+        kind = put_together(at, c, run, first, in_order(first, to - from));
+    }
+    return kind;
+}
+
+static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int count)
+{
+    if (!db_is_postgresql(at->s->db)) {
+        return at->first ? put_groups(at, c, run, rows, count) : put_each(at, c, run, rows, in_order(rows, count));
+    }
+    const db_arg fixed[] = {DB_I(run), DB_I(cache_horizon(at, c))};
+    return cache_bulk_numbers(at, c, STMT_members_put, fixed, 2, rows, NUMBERS, in_order(rows, count));
+}
+
+/* Become memberships named by the run given. */
 static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups, const char *const *members, const unsigned char *nested, int count)
 {
     apr_size_t room = (apr_size_t)(count + 1) * sizeof(int64_t);
-    int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room), *rows = apr_palloc(c->pool, 3 * room);
+    int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room), *rows = apr_palloc(c->pool, NUMBERS * room);
     ida_kind kind = cache_numbers(at, c, groups, count, of_groups);
     if (!kind) {
         kind = cache_numbers(at, c, members, count, of_members);
     }
     for (int i = 0; !kind && i < count; i++) {
-        rows[3 * i] = of_groups[i];
-        rows[3 * i + 1] = of_members[i];
-        rows[3 * i + 2] = nested[i];
+        rows[NUMBERS * i + GROUP] = of_groups[i];
+        rows[NUMBERS * i + MEMBER] = of_members[i];
+        rows[NUMBERS * i + NESTED] = nested[i];
     }
-    return kind ? kind : put(at, c, run, rows, in_order(rows, count));
+    return kind ? kind : put(at, c, run, rows, count);
 }
 
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
