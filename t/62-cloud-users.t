@@ -313,7 +313,7 @@ subtest 'new values' => sub {
     is(call(update => id => id_of("per.lundin\@$domain"), values => { department => 'Late' })->{class}, 'ok', 'a write is final, whatever late replicas show');
     calm();
     my $synced = call(update => id => id_of("syn.kad\@$domain"), values => { department => 'X' });
-    is($synced->{class}, 'value refused', 'an account of the on-premises directory');
+    is($synced->{class}, 'mastered in another directory', 'an account of the on-premises directory');
     like($synced->{message}, qr/change it on-premises/, 'is to be changed there');
     is(call(update => id => '00000000-0000-4000-8000-000000000000', values => { department => 'X' })->{class}, 'not found', 'nobody');
 };
@@ -376,7 +376,7 @@ subtest 'disable and sessions' => sub {
     calm();
     is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody');
     my $synced = call(disable => id => id_of("syn.kad\@$domain"));
-    is($synced->{class}, 'value refused', 'an account of the on-premises directory');
+    is($synced->{class}, 'mastered in another directory', 'an account of the on-premises directory');
     like($synced->{message}, qr/disable it on-premises/, 'is to be disabled there');
     my $admin = call(disable => id => id_of("root.admin\@$domain"));
     is($admin->{class}, 'not allowed to the service account', 'an administrator');
