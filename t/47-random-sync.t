@@ -24,8 +24,8 @@ sub free_leases { my ($stack) = @_; $stack->sql('UPDATE directory_state SET sync
 sub compare {
     my ($stack, $backend, $how, $name) = @_;
     my $want = $backend->truth;
-    # Twice: what a server changed in silence is found by the sync after the one that told the reason.
-    for my $time (qw(once twice)) {
+    # What a server changed in silence is found by the syncs after the one that told the reason.
+    for my $time (qw(once twice thrice)) {
         my $synced = $stack->ctl('sync', $how->{company}, '--wait');
         is($synced->{exit}, 0, "$name: synced $time") or diag($synced->{out}, $synced->{err}, substr $stack->worker->log_text, -3000);
     }
@@ -39,6 +39,7 @@ sub life {
     my $stack = Idadmin::Test::Stack->new(engine => $engine, httpd => 0, sync => 0, tenant => {}, %{ $how->{stack} });
     my $document = $stack->tenant_document;
     $document->{directories}{ $how->{directory} }{deletionGuard} = '100%';
+    $document->{directories}{ $how->{directory} }{syncInterval} = '2s';    # longer than refint takes, which tells nobody
     $stack->apply_tenant($document);
     wait_until(20, sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 }) or die "no first sync\n";
     my $backend = "Idadmin::Test::RandomScript::$kind"->new($how->{source}->($stack));

@@ -11,6 +11,7 @@
 
 #define AGAIN_MAX 500 /* more than that are no leftovers of renames but the shape of the directory */
 #define AT_ONCE 50
+#define LOOK_RUNS 3 /* in so many runs after a move: the server may still be at it in the first */
 
 typedef struct reading {
     ld_run *r;
@@ -49,7 +50,7 @@ static directory_class read_these(ld_run *r, const ld_kind *kind, const char *co
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens)
 {
     sync_again_ids ids;
-    int64_t since = json_integer_value(json_object_get(tokens, "run"));
+    int64_t since = json_integer_value(json_object_get(tokens, "run")) - LOOK_RUNS + 1;
     /* Who came (back) in that run may be the one whom links lead to by a DN that was changed in silence. */
     int64_t nowhere_since = json_is_true(json_object_get(tokens, "came")) ? 0 : since;
     directory_class class = ld_stored(

@@ -190,7 +190,7 @@ sub _changes {
             my $to = $m + $left - 1;
             $to = $#members if $to > $#members;
             $row //= $state->{minimal} ? { id => $id } : group_row($p, $state->{select}, 1);
-            $row->{'members@delta'} = [map { my $e = _member($cloud->{directory}, $_); $e->{'@removed'} = { reason => 'deleted' } if !$members->{$_}; $e } @members[$m .. $to]];
+            $row->{'members@delta'} = [map { my $e = _member($cloud->{directory}, $_); $e->{'@removed'} = { reason => 'deleted' } if !$members->{$_} || _gone_group($cloud->{directory}, $_, $state->{when}); $e } @members[$m .. $to]];
             $left -= $to - $m + 1;
             $m = $to + 1;
         }
@@ -213,7 +213,7 @@ sub _changed_row {
     my $row = user_row($cloud, $p, $state->{minimal} && !$whole ? ['id', @tracked] : $state->{select}, 1);
     if (grep { $_ eq 'manager' } @{ $state->{select} } and $changed{manager} || $whole) {
         $row->{'manager@delta'} = $p->{_manager} ? [{ '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }]
-            : $whole ? [] : [{ '@odata.type' => '#microsoft.graph.user', id => '00000000-0000-0000-0000-000000000000', '@removed' => { reason => 'deleted' } }];
+            : $whole && !$changed{manager} ? [] : [{ '@odata.type' => '#microsoft.graph.user', id => '00000000-0000-0000-0000-000000000000', '@removed' => { reason => 'deleted' } }];
     }
     return $row;
 }
