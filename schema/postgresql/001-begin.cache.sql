@@ -85,6 +85,7 @@ CREATE TABLE cache.directory_group (
     description  TEXT COLLATE "C",
     dn           TEXT COLLATE "C",
     dn_key       TEXT COLLATE "C",
+    dn_run       BIGINT NOT NULL DEFAULT 0,   -- as of users
     rule         TEXT COLLATE "C",                    -- dynamic membership rule
     synced       SMALLINT NOT NULL DEFAULT 0, -- 1: mastered in the other directory
     member_count BIGINT NOT NULL DEFAULT 0,   -- direct members without the placeholder
@@ -97,6 +98,7 @@ CREATE TABLE cache.directory_group (
 CREATE UNIQUE INDEX directory_group_no ON cache.directory_group (no);
 CREATE INDEX directory_group_name ON cache.directory_group (name_key, tenant_id, id);
 CREATE INDEX directory_group_dn ON cache.directory_group (dn_key, tenant_id, directory);
+CREATE INDEX directory_group_moved ON cache.directory_group (tenant_id, directory, dn_run) WHERE dn_run > 0;
 CREATE INDEX directory_group_empty ON cache.directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
 -- Numbers in place of IDs, for memberships: a million rows of four long texts are mostly text. An ID gets its number when a membership or a group

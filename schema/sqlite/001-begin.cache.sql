@@ -82,6 +82,7 @@ CREATE TABLE cache.directory_group (
     description  TEXT,
     dn           TEXT,
     dn_key       TEXT,
+    dn_run       BIGINT NOT NULL DEFAULT 0,   -- as of users
     rule         TEXT,                    -- dynamic membership rule
     synced       SMALLINT NOT NULL DEFAULT 0, -- 1: mastered in the other directory
     member_count BIGINT NOT NULL DEFAULT 0,   -- direct members without the placeholder
@@ -94,6 +95,7 @@ CREATE TABLE cache.directory_group (
 CREATE UNIQUE INDEX cache.directory_group_no ON directory_group (no);
 CREATE INDEX cache.directory_group_name ON directory_group (name_key, tenant_id, id);
 CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
+CREATE INDEX cache.directory_group_moved ON directory_group (tenant_id, directory, dn_run) WHERE dn_run > 0;
 CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key, id) WHERE member_count = 0;
 
 -- Numbers in place of IDs, for memberships: a million rows of four long texts are mostly text. An ID gets its number when a membership or a group
@@ -193,6 +195,7 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('address', 'address', '200000 200000 1 1 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 1 1 1'),
+    ('directory_group', 'directory_group_moved', '100 100 50 2'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
     ('directory_group', 'directory_group_no', '5000 1'),
