@@ -145,7 +145,8 @@ static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_buffer *b)
     const char **pairs = apr_palloc(c->pool, (apr_size_t)(room + 1) * 2 * sizeof *pairs);
     for (int i = 0; i < b->slices->nelts; i++) {
         const sync_slice *s = &APR_ARRAY_IDX(b->slices, i, sync_slice);
-        for (int m = 0; s->seq > list_seq(b, c, s->group_id) && m < s->count; m++) {
+        int named = s->seq > list_seq(b, c, s->group_id) ? s->count : 0;
+        for (int m = 0; m < named; m++) {
             pairs[2 * count] = s->group_id;
             pairs[2 * count++ + 1] = s->items[m];
         }
