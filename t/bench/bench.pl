@@ -2,7 +2,7 @@
 # Speed as ratios: every figure is measured beside something else of the same machine in interleaved rounds of one run; medians, errors must be 0.
 # "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size;
 # of the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (3), its pages BENCH_CLOUD_PAGE (500; 2000 members), and
-# BENCH_ENGINE (sqlite).
+# BENCH_ENGINE (sqlite); of the part slapd: BENCH_USERS, BENCH_ENGINE.
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command json_data);
@@ -13,7 +13,7 @@ use Time::HiRes ();
 my $users   = $ENV{BENCH_USERS}   // 100_000;
 my $rounds  = $ENV{BENCH_ROUNDS}  // 5;
 my $seconds = $ENV{BENCH_SECONDS} // 3;
-my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud);
+my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud slapd);
 my $bad     = 0;
 $| = 1;
 
@@ -47,7 +47,7 @@ sub load {
 
 # -- the cloud directory: a whole sync beside a client that only downloads the same pages -----------------------------
 
-# Runs the worker once: (seconds, MB of memory at most, its processor seconds).
+# Runs the worker once: (seconds, MB of memory at most, its processor seconds, ms of the sync as it logs them).
 sub sync_once {
     my ($cloud_stack) = @_;
     my $worker = $cloud_stack->new_worker(start => 0);
@@ -65,7 +65,7 @@ sub sync_once {
     }
     my $took = Time::HiRes::time() - $start;
     die 'idadmin-worker --once: ' . $worker->log_text if Idadmin::Test::stop_daemon($pid) || $worker->log_text !~ /synced in/;
-    return ($took, $peak / 1024, $busy);
+    return ($took, $peak / 1024, $busy, $worker->log_text =~ /synced in (\d+) ms/);
 }
 
 # The queries with which the worker's rounds begin, out of its own traffic.
@@ -112,6 +112,19 @@ sub cloud {
     report('memory (MB) beside that for a tenth', [[@memory{ $people, int($people / 10) }]], 1.5, 1);
 }
 
+# -- a whole sync from slapd, a poll that finds nothing, a poll that finds one change ------------------------------------------
+sub slapd {
+    my $engine = $ENV{BENCH_ENGINE} // 'sqlite';
+    for my $count (int($users / 4), $users) {
+        my $nordic = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => $count, groups => int($count / 20) }, httpd => 0, worker => 0, sync => 0, tenant => {});
+        my ($took, $memory, $busy, $ms) = sync_once($nordic);
+        my ($idle_took, $idle_memory, $idle_busy, $nothing) = sync_once($nordic);
+        printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, %.0f MB; a run that finds nothing %d ms, %.0f MB\n", $engine, $count,
+            int($count / 20), $ms / 1000, $busy, $memory, $nothing, $idle_memory;
+        $nordic->stop;
+    }
+}
+
 my $any_user = '/v1/api/user?userPrincipalName=user{u}%40nordic.example';
 
 # In the background: connections that POST without pause until stopped.
@@ -123,8 +136,9 @@ sub posting {
     POSIX::_exit(!$figures || $figures->{errors} || !$figures->{requests} ? 1 : 0);
 }
 
-if (delete $wanted{cloud}) {
-    cloud();
+slapd() if delete $wanted{slapd};
+if (exists $wanted{cloud} || !%wanted) {
+    cloud() if delete $wanted{cloud};
     exit($bad ? 1 : 0) if !%wanted;
 }
 printf "%s users, %s rounds of %s s, %s\n", $users, $rounds, $seconds, scalar localtime;
