@@ -23,6 +23,15 @@ extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user
 /* Payload members of create, update and delete as parameters: OpenAPI and audit sanitising are made from them. */
 extern const ida_param ida_create_params[], ida_delete_params[], ida_update_params[];
 
+/* Texts of a person that creations and updates alike take; `TEXT(name, most characters, about)` makes a parameter of each. */
+#define IDA_PROFILE_PARAMS(TEXT)                                                                                    \
+    TEXT("middleName", 64, "Middle name."), TEXT("jobTitle", 128, "Job title."), TEXT("department", 64, "Department."), \
+        TEXT("company", 64, "Company name."), TEXT("office", 128, "Office location."), TEXT("city", 128, "City."),   \
+        TEXT("country", 128, "Country; an ISO 3166-1 alpha-2 code is recommended."),                                \
+        TEXT("streetAddress", 1024, "Street address."), TEXT("postalCode", 40, "Postal code."),                      \
+        TEXT("preferredLanguage", 0, "BCP 47 language tag, such as sv-SE."),                                        \
+        TEXT("employeeId", 16, "The person's number in the HR system.")
+
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                                                      \
     {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Page size; default 50."},                        \

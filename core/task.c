@@ -153,44 +153,40 @@ static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_
 }
 
 /* Actions that act on an account, in whichever directory the group or licence is. */
-static int may_need_cloud(const json_t *workflows)
+static int may_need_cloud(const apr_array_header_t *actions)
 {
-    static const char *const types[] = {"addToGroup", "removeFromGroup", "assignRoleTemplate"};
-    json_t *workflow, *action;
-    size_t w, a;
-    json_array_foreach(workflows, w, workflow) {
-        const char *trigger = ida_json_string(workflow, "trigger");
-        if (!trigger || strcmp(trigger, ida_task_type_text(IDA_USER_CREATE)) != 0 || json_is_false(json_object_get(workflow, "active"))) {
-            continue;
-        }
-        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
-            const char *type = ida_json_string(action, "type");
-            for (size_t i = 0; type && i < sizeof types / sizeof *types; i++) {
-                if (strcmp(type, types[i]) == 0) {
-                    return 1;
-                }
+    static const char *const endings[] = {" addToGroup", " removeFromGroup", " assignRoleTemplate"};
+    for (int i = 0; i < actions->nelts; i++) {
+        const char *type = strrchr(APR_ARRAY_IDX(actions, i, const char *), ' ');
+        for (size_t e = 0; type && e < sizeof endings / sizeof *endings; e++) {
+            if (strcmp(type, endings[e]) == 0) {
+                return 1;
             }
         }
     }
     return 0;
 }
 
+static void add_names(apr_array_header_t *names, const char *const *more)
+{
+    for (; *more; more++) {
+        *(const char **)apr_array_push(names) = *more;
+    }
+}
+
 const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both)
 {
     apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
-    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE || may_need_cloud(json_object_get(tenant->document, "workflows"))));
-    for (const char *const *name = frame->before; *name; name++) {
-        *(const char **)apr_array_push(names) = *name;
-    }
-    const json_t *workflows = json_object_get(tenant->document, "workflows"), *workflow;
+    apr_array_header_t *actions = apr_array_make(pool, 8, sizeof(const char *));
+    json_t *workflow;
     size_t i;
-    json_array_foreach(workflows, i, workflow)
-    {
-        add_actions(pool, names, workflow, ida_task_type_text(type));
+    json_array_foreach(json_object_get(tenant->document, "workflows"), i, workflow) {
+        add_actions(pool, actions, workflow, ida_task_type_text(type));
     }
-    for (const char *const *name = frame->after; *name; name++) {
-        *(const char **)apr_array_push(names) = *name;
-    }
+    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE || may_need_cloud(actions)));
+    add_names(names, frame->before);
+    apr_array_cat(names, actions);
+    add_names(names, frame->after);
     *(const char **)apr_array_push(names) = NULL;
     return (const char **)names->elts;
 }

@@ -36,6 +36,11 @@ $rest    Require idadmin-company somebody-else
     SetHandler idadmin-openapi
     Require all granted
 </Location>
+<Location "/mcp">
+    SetHandler idadmin-mcp
+    AuthType IdAdmin
+    Require valid-user
+</Location>
 <Location "/guarded/v1/openapi.json">
     SetHandler idadmin-openapi
     AuthType IdAdmin
@@ -255,6 +260,10 @@ subtest 'HTTP/2' => sub {
     my $head = $h2->('-I', $httpd->tls_url . '/v1/api/tasks');
     like $head, qr/content-length: \d+.*\n200$/s, 'HEAD';
     like $head, qr/ratelimit: "key";r=/, 'with its limits';
+    %headers = $stack->headers('read');
+    my @mcp = ('-H', 'Content-Type: application/json', '-H', 'Accept: application/json, text/event-stream', '-w', "\n%{http_version} %{http_code}");
+    like $h2->(@mcp, '-d', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workflows","arguments":{}}}', $httpd->tls_url . '/mcp'), qr/"structuredContent":\{"items":.*\n2 200$/s, 'an MCP call';
+    like $h2->(@mcp, '-X', 'GET', $httpd->tls_url . '/mcp'), qr/\n2 405$/, 'which only POST may be';
 };
 
 # Each request on a connection of its own: none may be refused or left without an answer.

@@ -16,7 +16,7 @@ sub upn     { return "$_[0]\@$d" }
 sub offboard { my ($uid) = @_; my $answer = $stack->delete('/v1/api/user', { userPrincipalName => upn($uid), date => '2026-01-02' }); is($answer->{status}, 200, "offboarding of $uid") or diag $answer->{body}; return $answer->{json}{data}{taskId} }
 sub groups_on_premises { my ($uid) = @_; return grep { my $group = $_; grep { $_ eq Idadmin::Test::Slapd::user_dn($uid) } $stack->slapd->members($group) } 'All staff', 'Sales team', 'Engineering', 'Finance', 'CRM admins' }
 sub is_off { my ($uid) = @_; return $stack->slapd->bind_code(Idadmin::Test::Slapd::user_dn($uid), Idadmin::Test::Slapd::user_password($uid)) != 0 }
-sub waits_at { my ($id, $step) = @_; my $task; Idadmin::Test::wait_until(20, sub { $task = $stack->task($id); $task->{state} eq 'queued' && ($task->{error} // '') =~ $step }) or diag explain $task; return $task }
+sub waits_at { my ($id, $why) = @_; my $task; ok(wait_until(20, sub { $task = $stack->task($id); $task->{state} eq 'queued' && ($task->{error} // '') =~ $why }), 'it waits, and says for what') or diag explain $task; return $task }
 
 sub joined {
     my $user = $stack->get('/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape(upn('bo.ek')))->{json}{data}{user};
@@ -66,7 +66,7 @@ sub synchronised {
 sub created {
     my $mobile = $stack->cloud->group('Mobile staff')->{id};
     $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Mobile staff', continueOnError => JSON::PP::true() }] }]));
-    Idadmin::Test::wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Hy', surname => 'Brid' })->{body} =~ /addToGroup/ }); # a change holds within 5 s
+    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Hy', surname => 'Brid' })->{body} =~ /addToGroup/ }); # a change holds within 5 s
     my $answer = $stack->post('/v1/api/user', { firstname => 'Hy', surname => 'Brid' });
     is($answer->{status}, 200, 'created on-premises') or diag $answer->{body};
     my $task = waits_at($answer->{json}{data}{taskId}, qr/the account has not appeared in the other directory yet/);
@@ -81,7 +81,7 @@ sub created {
     $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'No', surname => 'Need' })->{json}{data}{taskId}, states => ['done', 'failed']);
     is(outcomes($task)->{awaitSynchronisation}, 'skipped', 'nobody waits when no action concerns the cloud');
     $stack->apply_tenant($stack->tenant_document(createUsersIn => 'cloud', workflows => []));
-    Idadmin::Test::wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Cloud', surname => 'Born' })->{body} !~ /awaitSynchronisation/ }); # a change holds within 5 s
+    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'Cloud', surname => 'Born' })->{body} !~ /awaitSynchronisation/ }); # a change holds within 5 s
     $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'Cloud', surname => 'Born' })->{json}{data}{taskId});
     ok($stack->cloud->user(upn('cloud.born')) && !$stack->slapd->user('cloud.born'), 'createUsersIn is followed');
     is(outcomes($task)->{awaitSynchronisation}, undef, 'with nothing to wait for');
@@ -92,7 +92,7 @@ sub created {
 sub away {
     $stack->cloud->control(faults => { path => '.', do => 'status', status => 503 });
     my $id = offboard('carin.sjoberg');
-    Idadmin::Test::wait_until(60, sub { my $task = $stack->task($id); (outcomes($task)->{disableAccount} // '') eq 'done' && $task->{state} eq 'queued' });
+    wait_until(60, sub { my $task = $stack->task($id); (outcomes($task)->{disableAccount} // '') eq 'done' && $task->{state} eq 'queued' });
     ok(is_off('carin.sjoberg'), 'disabled on-premises while the cloud is away');
     my $task = $stack->task($id);
     ok($task->{error}, "and waits: " . ($task->{error} // ''));

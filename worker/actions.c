@@ -80,6 +80,12 @@ static const char *find(const run *r, workflow_action *a)
     return NULL;
 }
 
+const json_t *action_settings(const run *r, const char *step)
+{
+    workflow_action a = {0};
+    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a) ? a.settings : NULL;
+}
+
 static const json_t *ended(const run *r, const char *step)
 {
     return json_object_get(json_object_get(r->progress, ENDED), step);

@@ -28,6 +28,11 @@ ida_kind action_waits(run *r, store *s, ida_ctx *c, const char *reason);
 /* Failed actions as warnings and as the failure of the task. Repeatable. */
 void actions_sum_up(run *r);
 
+/* --- for steps_hybrid.c --- */
+
+/* What the document says of the action that a step is named after; NULL: the step is none, or the document has it no more. */
+const json_t *action_settings(const run *r, const char *step);
+
 /* --- for steps_delete.c --- */
 
 /* Name of the group when an action of this task made the person a member of it: not to be revoked by `verify`; else NULL. */

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "core/text.h"
+#include "worker/transfer.h"
 
 #define CONNECT_MS 8000
 #define IDLE_S 50L /* an unused connection is not trusted for longer: balancers drop them in silence */
@@ -206,28 +207,13 @@ static http_outcome judge(const exchange *x, CURLcode code)
 static int set_options(graph_http *h, const http_request *r, exchange *x, char *error, int64_t left)
 {
     CURL *curl = h->curl;
-    int bad = 0;
-#define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     curl_easy_reset(curl); /* connections stay */
-    SET(ERRORBUFFER, error);
-    SET(NOSIGNAL, 1L);
-    SET(URL, r->url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    SET(PROTOCOLS_STR, "http,https");
-#else
-    SET(PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
+    int bad = !transfer_guard(curl, r->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS, h->ca_file, error);
+#define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
     SET(HTTP_VERSION, h->single ? (long)CURL_HTTP_VERSION_1_1 : (long)CURL_HTTP_VERSION_2TLS);
     SET(FORBID_REUSE, h->single ? 1L : 0L);
-    SET(SSL_VERIFYPEER, 1L);
-    SET(SSL_VERIFYHOST, 2L);
-    SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (h->ca_file) {
-        SET(CAINFO, h->ca_file);
-        SET(CAPATH, NULL);
-    }
     /* An empty text switches off what the environment says. What is not encrypted is for this machine and passes no proxy. */
     SET(PROXY, h->proxy_url && strncasecmp(r->url, "https:", 6) == 0 ? h->proxy_url : "");
     SET(NOPROXY, "");

@@ -10,6 +10,7 @@
 
 #include "core/text.h"
 #include "worker/secret.h"
+#include "worker/transfer.h"
 
 #define CONNECT_MS 8000
 #define CREDENTIAL_MAX 1024
@@ -259,26 +260,11 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
 static int set_options(CURL *curl, const worker_config *config, const char *from, struct curl_slist *to, const char *password,
                        sending *s, char *error)
 {
-    int bad = 0;
+    int bad = !transfer_guard(curl, config->smtp_url, "smtp,smtps", CURLPROTO_SMTP | CURLPROTO_SMTPS, config->smtp_ca_file, error);
     int clear = is_loopback(config->smtp_url) && !config->smtp_ca_file && !config->smtp_user;
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
-    SET(ERRORBUFFER, error);
-    SET(NOSIGNAL, 1L);
-    SET(URL, config->smtp_url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    SET(PROTOCOLS_STR, "smtp,smtps");
-#else
-    SET(PROTOCOLS, CURLPROTO_SMTP | CURLPROTO_SMTPS);
-#endif
     SET(PROXY, "");
     SET(USE_SSL, clear ? (long)CURLUSESSL_NONE : (long)CURLUSESSL_ALL);
-    SET(SSL_VERIFYPEER, 1L);
-    SET(SSL_VERIFYHOST, 2L);
-    SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (config->smtp_ca_file) {
-        SET(CAINFO, config->smtp_ca_file);
-        SET(CAPATH, NULL);
-    }
     if (password) {
         SET(USERNAME, config->smtp_user);
         SET(PASSWORD, password);

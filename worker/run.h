@@ -126,6 +126,9 @@ step_end step_disable_account(run *r);
 step_end step_revoke_sessions(run *r);
 step_end step_revoke_memberships(run *r);
 step_end step_verify(run *r);
+/* The account that the run acts on: disabled, with the cache told; its sessions ended. As run_call: `e` tells the answer. */
+step_end run_disable(run *r, directory_error *e);
+step_end run_sign_out(run *r, directory_error *e);
 step_end step_await_synchronisation(run *r);
 
 /* steps_common.c */

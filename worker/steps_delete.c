@@ -70,21 +70,25 @@ static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_user_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
 }
 
+step_end run_disable(run *r, directory_error *e)
+{
+    directory_user after = {0};
+    step_end end = run_call(r, call_disable, &after, e);
+    int is_there = e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY;
+    return end == STEP_ON && is_there ? run_cache(r, put_disabled, &after) : end;
+}
+
 /* *already: it was disabled before. */
 static step_end disable(run *r, int *already, int *gone)
 {
-    directory_user after = {0};
     directory_error e;
-    step_end end = run_call(r, call_disable, &after, &e);
+    step_end end = run_disable(r, &e);
     if (end != STEP_ON) {
         return end;
     }
     *gone = e.class == DIRECTORY_NOT_FOUND;
     *already = e.class == DIRECTORY_ALREADY;
-    if (*gone) {
-        return STEP_ON;
-    }
-    return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY ? run_cache(r, put_disabled, &after) : run_fails(r, &e);
+    return verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
 }
 
 step_end step_disable_account(run *r)
@@ -112,6 +116,11 @@ static directory_class call_sessions(run *r, const directory_ops *ops, directory
     return ops->revoke_sessions(dir, r->pool, r->task->object_id, e);
 }
 
+step_end run_sign_out(run *r, directory_error *e)
+{
+    return run_call(r, call_sessions, NULL, e);
+}
+
 step_end step_revoke_sessions(run *r)
 {
     directory_error e;
@@ -121,7 +130,7 @@ step_end step_revoke_sessions(run *r)
     if (!r->task->object_id) {
         return step_absent(r);
     }
-    step_end end = run_call(r, call_sessions, NULL, &e);
+    step_end end = run_sign_out(r, &e);
     if (end != STEP_ON) {
         return end;
     }

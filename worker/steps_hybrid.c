@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/store_governance_grant.h"
 #include "core/store_sync.h"
+#include "worker/actions.h"
 #include "worker/holds.h"
 #include "worker/run.h"
 
@@ -27,28 +28,11 @@ static step_end wait_for_it(run *r, const char *what)
 
 /* --- a leaver: disabled there too --- */
 
-static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    return ops->disable(dir, r->pool, r->task->object_id, baton, e);
-}
-
-static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    (void)baton;
-    return ops->revoke_sessions ? ops->revoke_sessions(dir, r->pool, r->task->object_id, e) : DIRECTORY_ALREADY;
-}
-
-static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const directory_user *after = baton;
-    return store_cache_user_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
-}
-
 /* Until that moment the person could sign in there: what was begun meanwhile ends once more. */
 static step_end sign_out(run *r, int was_so)
 {
-    directory_error e;
-    step_end end = run_call(r, call_sessions, NULL, &e);
+    directory_error e = {.class = DIRECTORY_OK};
+    step_end end = r->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
     if (end == STEP_ON && verdict_of(e.class) != VERDICT_GOOD) {
         end = run_fails(r, &e);
     }
@@ -59,9 +43,8 @@ static step_end sign_out(run *r, int was_so)
 
 static step_end await_disabled(run *r)
 {
-    directory_user after = {0};
     directory_error e;
-    step_end end = run_call(r, call_disable, &after, &e);
+    step_end end = run_disable(r, &e);
     if (end != STEP_ON) {
         return end;
     }
@@ -71,11 +54,7 @@ static step_end await_disabled(run *r)
     if (e.class == DIRECTORY_NOT_FOUND) {
         return step_absent(r);
     }
-    if (verdict_of(e.class) != VERDICT_GOOD) {
-        return run_fails(r, &e);
-    }
-    end = run_cache(r, put_disabled, &after);
-    return end == STEP_ON ? sign_out(r, e.class == DIRECTORY_ALREADY) : end;
+    return verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY) : run_fails(r, &e);
 }
 
 /* --- a joiner: there at all --- */
@@ -104,21 +83,14 @@ static int template_in_cloud(run *r, const char *named)
     return 0;
 }
 
-/* 1 when an action of the joiner workflows gives something in the cloud: for the others nobody has to wait. */
+/* 1 when an action of the task gives something in the cloud: for the others nobody has to wait. */
 static int is_needed(run *r)
 {
-    json_t *workflow, *action;
-    size_t w, a;
-    json_array_foreach(json_object_get(r->session->tenant->document, "workflows"), w, workflow) {
-        const char *trigger = ida_json_string(workflow, "trigger");
-        if (!trigger || strcmp(trigger, ida_task_type_text(r->task->type)) != 0 || json_is_false(json_object_get(workflow, "active"))) {
-            continue;
-        }
-        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
-            const char *group = ida_json_string(action, "group"), *template = ida_json_string(action, "roleTemplate");
-            if ((group && in_cloud(r, group)) || (template && template_in_cloud(r, template))) {
-                return 1;
-            }
+    for (int i = 0; i < r->task->step_count; i++) {
+        const json_t *settings = action_settings(r, r->task->steps[i].name);
+        const char *group = ida_json_string(settings, "group"), *template = ida_json_string(settings, "roleTemplate");
+        if ((group && in_cloud(r, group)) || (template && template_in_cloud(r, template))) {
+            return 1;
         }
     }
     return 0;

@@ -16,6 +16,7 @@
 #include "core/text.h"
 #include "worker/graph_http.h"
 #include "worker/secret.h"
+#include "worker/transfer.h"
 
 #define CONNECT_MS 5000
 #define SECRET_FILE_MAX 1024
@@ -210,26 +211,11 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
 
 static int set_options(CURL *curl, const webhook_call *call, exchange *x, struct curl_slist *headers, char *error)
 {
-    int bad = 0;
+    int bad = !transfer_guard(curl, call->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS, call->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
-    SET(ERRORBUFFER, error);
-    SET(NOSIGNAL, 1L);
-    SET(URL, call->url);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    SET(PROTOCOLS_STR, "http,https");
-#else
-    SET(PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
     SET(FOLLOWLOCATION, 0L);
     SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(PROXY, "");
-    SET(SSL_VERIFYPEER, 1L);
-    SET(SSL_VERIFYHOST, 2L);
-    SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (call->ca_file) {
-        SET(CAINFO, call->ca_file);
-        SET(CAPATH, NULL);
-    }
     SET(TIMEOUT_MS, (long)WEBHOOK_MS);
     SET(CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(FORBID_REUSE, 1L);

@@ -1,0 +1,27 @@
+/* Owns how libcurl is kept safe in this program: TLS verified always, no scheme but those meant. Knows no protocol above. */
+#include "worker/transfer.h"
+
+int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits, const char *ca_file, char *error)
+{
+    int bad = 0;
+#define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
+    SET(ERRORBUFFER, error);
+    SET(NOSIGNAL, 1L);
+    SET(URL, url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    (void)protocol_bits;
+    SET(PROTOCOLS_STR, protocols);
+#else
+    (void)protocols;
+    SET(PROTOCOLS, protocol_bits);
+#endif
+    SET(SSL_VERIFYPEER, 1L);
+    SET(SSL_VERIFYHOST, 2L);
+    SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (ca_file) {
+        SET(CAINFO, ca_file);
+        SET(CAPATH, NULL);
+    }
+#undef SET
+    return !bad;
+}
