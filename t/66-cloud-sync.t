@@ -4,105 +4,20 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_data json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text wait_until);
 use Idadmin::Test::Cloud ();
+use Idadmin::Test::Mirror qw(all_of cache_of cloud_truth same_in_both);
 use Idadmin::Test::Stack ();
-use List::Util qw(shuffle);
 use POSIX ();
 use Time::HiRes qw(sleep);
 
 my $domain = $Idadmin::Test::Cloud::domain;
 my ($stack, $cloud, $engine);
 
-# -- the truth, as lists and single reads tell it --------------------------------------------------------------------
+# -- both sides ------------------------------------------------------------------------------------------------------
 
-sub all_of {
-    my ($target) = @_;
-    my @rows;
-    while ($target) {
-        my $answer = $cloud->api(GET => $target);
-        die "$target: $answer->{status} $answer->{body}\n" if $answer->{status} != 200;
-        my $page = json_data($answer->{body});
-        push @rows, @{ $page->{value} };
-        $target = $page->{'@odata.nextLink'};
-    }
-    return @rows;
-}
-
-my %texts = (
-    upn => 'userPrincipalName', mail => 'mail', display_name => 'displayName', given_name => 'givenName', surname => 'surname', department => 'department', job_title => 'jobTitle',
-    company => 'companyName', office => 'officeLocation', city => 'city', country => 'country', employee_id => 'employeeId', anchor => 'onPremisesImmutableId',
-);
-my @columns = sort keys %texts;
-
-sub kind_of {
-    my ($group) = @_;
-    my %type = map { $_ => 1 } @{ $group->{groupTypes} // [] };
-    return 'dynamic'      if $type{DynamicMembership};
-    return 'microsoft365' if $type{Unified};
-    return $group->{mailEnabled} ? 'distribution' : 'security';
-}
-
-sub truth {
-    my %state;
-    my %sku = map { $_->{skuId} => $_->{skuPartNumber} } all_of('/subscribedSkus');
-    my @users = all_of('/users?$top=999&$select=id,userType,accountEnabled,createdDateTime,assignedLicenses,proxyAddresses,' . join(',', values %texts) . '&$expand=manager($select=id)');
-    my %lives = map { $_->{id} => 1 } @users;
-    for my $user (@users) {
-        my $guest = ($user->{userType} // '') eq 'Guest' || $user->{userPrincipalName} =~ /#EXT#/ ? 1 : 0;
-        my %addresses = map { lc($_) => 1 } grep { defined } $user->{userPrincipalName}, $user->{mail}, map {s/^smtp://ir} grep {/^smtp:/i} @{ $user->{proxyAddresses} // [] };
-        $state{"user $user->{id}"} = join '|', (map { $user->{ $texts{$_} } // '-' } @columns), "enabled=" . ($user->{accountEnabled} ? 1 : 0), "guest=$guest", "manager=" . ($lives{ $user->{manager}{id} // '' } ? $user->{manager}{id} : '-'),
-            "created=" . $user->{createdDateTime}, "addresses=" . join(',', sort keys %addresses), "licences=" . join(',', sort map { $sku{ $_->{skuId} } // $_->{skuId} } @{ $user->{assignedLicenses} // [] });
-    }
-    for my $group (all_of('/groups?$top=999&$select=id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule,onPremisesSyncEnabled')) {
-        my @members = sort map {"$_->{'@odata.type'} $_->{id}" =~ s/^#microsoft\.graph\.//r} grep { $_->{'@odata.type'} =~ /\.(?:user|group)\z/ } all_of("/groups/$group->{id}/members?\$top=999&\$select=id");
-        my $kind = kind_of($group);
-        $state{"group $group->{id}"} = join '|', $group->{displayName}, $group->{description} // '-', $kind, $kind eq 'dynamic' ? $group->{membershipRule} // '-' : '-', $group->{onPremisesSyncEnabled} ? 1 : 0,
-            scalar(@members), @members;
-    }
-    return \%state;
-}
-
-sub rows { return map { [map { my $text = $_; utf8::decode($text) if defined $text; $text } @$_] } $stack->sql($_[0]) }
-
-# -- the cache -------------------------------------------------------------------------------------------------------
-
-sub lists { my %of; push @{ $of{ $_->[0] } }, $_->[1] for rows($_[0]); return \%of }
-
-sub cached {
-    my %state;
-    my $addresses = lists("SELECT owner_id, address FROM cache.address WHERE directory = 'cloud' UNION ALL SELECT id, upn_key FROM cache.directory_user WHERE directory = 'cloud' AND upn_key IS NOT NULL");
-    my %lives     = map { $_->[0] => 1 } rows("SELECT id FROM cache.directory_user WHERE directory = 'cloud'");
-    my $members   = lists("SELECT g.id, CASE m.nested WHEN 1 THEN 'group ' ELSE 'user ' END || e.id FROM cache.membership m JOIN cache.entry g ON g.no = m.group_no JOIN cache.entry e ON e.no = m.member_no WHERE g.directory = 'cloud' AND m.removed = 0");
-    for my $row (rows('SELECT id, enabled, guest, manager_id, created_at, licenses, ' . join(', ', @columns) . " FROM cache.directory_user WHERE directory = 'cloud'")) {
-        my ($id, $enabled, $guest, $manager, $created, $licenses, @values) = @$row;
-        $state{"user $id"} = join '|', (map { defined && length ? $_ : '-' } @values), "enabled=$enabled", "guest=$guest", "manager=" . ($lives{ $manager // '' } ? $manager : '-'),
-            "created=" . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($created / 1000)), "addresses=" . join(',', sort @{ $addresses->{$id} // [] }), "licences=" . join(',', @{ json_data($licenses) });
-    }
-    for my $row (rows("SELECT id, name, description, kind, rule, synced, member_count FROM cache.directory_group WHERE directory = 'cloud'")) {
-        my ($id, $name, $description, $kind, $rule, $synced, $count) = @$row;
-        $state{"group $id"} = join '|', $name, length($description // '') ? $description : '-', $kind, length($rule // '') ? $rule : '-', $synced, $count, sort @{ $members->{$id} // [] };
-    }
-    my $counted = { map { @$_ } $stack->sql("SELECT name, value FROM cache.counter WHERE name IN ('enabled_members', 'users.cloud', 'groups.cloud')") };
-    $state{counters} = join ' ', map { $_ . '=' . ($counted->{$_} // 0) } sort keys %$counted;
-    return \%state;
-}
-
-# The definition of the counters over the truth.
-sub counters_of {
-    my ($state) = @_;
-    my $members = grep { $state->{$_} =~ /\|enabled=1\|guest=0\|/ } keys %$state;
-    return sprintf 'enabled_members=%d groups.cloud=%d users.cloud=%d', $members, scalar(grep {/^group/} keys %$state), scalar(grep {/^user/} keys %$state);
-}
-
-sub same {
-    my ($name) = @_;
-    my ($want, $have) = (truth(), cached());
-    $want->{counters} = counters_of($want);
-    my @wrong = grep { ($want->{$_} // '(none)') ne ($have->{$_} // '(none)') } sort keys %{ { %$want, %$have } };
-    ok(!@wrong, "$name: the cache is what the directory says") or diag(map {"$_\n  directory $want->{$_}\n  cache     $have->{$_}\n"} map { $want->{$_} //= '(none)'; $have->{$_} //= '(none)'; $_ } @wrong[0 .. ($#wrong < 4 ? $#wrong : 4)]);
-    return !@wrong;
-}
+sub cached { return cache_of($stack, 'cloud') }
+sub same   { my ($name) = @_; return same_in_both(cloud_truth($cloud), cached(), $name) }
 
 # -- syncs -----------------------------------------------------------------------------------------------------------
 
@@ -232,7 +147,7 @@ sub faulty_pages {
 }
 
 sub guard {
-    my @gone = map { $_->{id} } grep { $_->{userPrincipalName} =~ /^guard/ } all_of('/users?$top=999&$select=id,userPrincipalName');
+    my @gone = map { $_->{id} } grep { $_->{userPrincipalName} =~ /^guard/ } all_of($cloud, '/users?$top=999&$select=id,userPrincipalName');
     is(scalar @gone, 0, 'nobody yet');
     $cloud->control(create => [map { { properties => { userPrincipalName => "guard$_\@$domain", displayName => "Guard $_" } } } 1 .. 60]);
     synced('sixty more');
@@ -287,8 +202,8 @@ sub lag {
     $cloud->control(change => { key => "filip.nyman\@$domain", properties => { jobTitle => 'Seen late' } });
     $cloud->control(create => [{ properties => { userPrincipalName => "late.one\@$domain", displayName => 'Late One', accountEnabled => JSON::PP::true }, memberOf => ['Finance'] }]);
     synced('before it shows');
-    ok(!(grep { $_->[0] } rows("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'")), 'a late replica shows nobody new');
-    ok(wait_until(40, sub { once()->{exit} == 0 && (rows("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'"))[0][0] }), 'a later round does');
+    ok(!(grep { $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'")), 'a late replica shows nobody new');
+    ok(wait_until(40, sub { once()->{exit} == 0 && ($stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = 'late.one\@$domain'"))[0][0] }), 'a later round does');
     $cloud->control(settings => { lag => {} });
     same('after the lag');
 }
@@ -309,14 +224,14 @@ sub random_life {
         sub { my ($u, $v) = @_; $u ne $v and $cloud->api(PUT => "/users/$u/manager/\$ref", json => { '@odata.id' => $cloud->url . "/users/$v" }) },
         sub { my ($u) = @_; $cloud->api(DELETE => "/users/$u/manager/\$ref") },
         sub { my ($u) = @_; $u ne id_of("eva.berg\@$domain") and $cloud->api(DELETE => "/users/$u") },
-        sub { my @deleted = map { $_->{id} } all_of('/directory/deletedItems/microsoft.graph.user?$select=id'); @deleted and $cloud->api(POST => "/directory/deletedItems/$deleted[rand @deleted]/restore") },
+        sub { my @deleted = map { $_->{id} } all_of($cloud, '/directory/deletedItems/microsoft.graph.user?$select=id'); @deleted and $cloud->api(POST => "/directory/deletedItems/$deleted[rand @deleted]/restore") },
         sub { my ($u, undef, $g) = @_; $cloud->control(change => { key => $g, properties => { displayName => "Group " . int rand 10000 } }) },
         sub { my ($u) = @_; $cloud->api(POST => "/users/$u/assignLicense", json => { addLicenses => [{ skuId => 'efccb6f7-5641-4e0e-bd10-b4976e1bf68e', disabledPlans => [] }], removeLicenses => [] }) },
         sub { my ($u) = @_; $cloud->api(POST => "/users/$u/assignLicense", json => { addLicenses => [], removeLicenses => ['efccb6f7-5641-4e0e-bd10-b4976e1bf68e'] }) },
     );
     for my $round (1 .. $rounds) {
-        my @users  = map { $_->{id} } grep { $_->{userPrincipalName} !~ /root\.admin/ } all_of('/users?$top=999&$select=id,userPrincipalName');
-        my @groups = map { $_->{id} } all_of('/groups?$top=999&$select=id');
+        my @users  = map { $_->{id} } grep { $_->{userPrincipalName} !~ /root\.admin/ } all_of($cloud, '/users?$top=999&$select=id,userPrincipalName');
+        my @groups = map { $_->{id} } all_of($cloud, '/groups?$top=999&$select=id');
         for (1 .. $steps) {
             my ($u, $v, $g) = ($users[rand @users], $users[rand @users], $groups[rand @groups]);
             next if $cloud->user($u)->{deleted} || $cloud->user($v)->{deleted};
