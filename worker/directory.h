@@ -57,6 +57,7 @@ typedef struct directory_user {
     const char *marker;
     const char *login;   /* the name without a domain, where the directory has one; NULL */
     const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the entry says so */
+    const char *primary; /* names the group that the account's own entry makes it a member of, as the connector compares it; NULL: none */
     sync_user cache; /* the same entry in the form the cache takes */
     /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;

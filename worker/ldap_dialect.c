@@ -219,6 +219,7 @@ static const ld_dialect dialects[] = {
         .lock_bit = 2,
         .lock_missing = "the server does not know userAccountControl",
         .primary_group = "primaryGroupID",
+        .sid = "objectSid",
         .guards = active_directory_guards,
         .keeps_links = 1,
         .sync = LD_SYNC_DIRSYNC,

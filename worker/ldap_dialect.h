@@ -49,6 +49,7 @@ typedef struct ld_dialect {
     int password_unlocks;        /* a new password lifts the lock of a disabled account */
     const char *password_age;    /* set to "0" beside a new password: it must be changed; NULL: see ldap_update.c */
     const char *primary_group;   /* RID of the group that stands in no `member`; NULL: there is none */
+    const char *sid;             /* what that number belongs to; NULL as well */
     const char *const *guards;   /* attributes that tell accounts which are never touched; NULL-terminated or NULL */
     int needs_member;            /* a group may not be left without members: placeholder */
     int keeps_links;             /* the server itself takes DNs in other entries along when an entry moves */

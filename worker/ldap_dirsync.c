@@ -26,6 +26,7 @@ typedef struct changed {
     const char *id;
     int placed; /* new, renamed or moved */
     int fresh;  /* told with its class: new to this token */
+    apr_array_header_t *lost; /* DNs of members that went; NULL: none */
 } changed;
 
 typedef struct dirsync {
@@ -78,13 +79,20 @@ static directory_class member_slice(ld_run *r, const char *id, const ld_attribut
     return ld_stored(r, sync_run_slice(r->run, r->c, id, members, count));
 }
 
-static directory_class member_changes(ld_run *r, const char *id, const ld_attribute *a)
+static directory_class member_changes(dirsync *f, changed *c, const ld_attribute *a)
 {
+    ld_run *r = f->r;
     directory_class class = DIRECTORY_OK;
+    if (went(a) && !c->lost) {
+        c->lost = apr_array_make(r->k->pool, a->count, sizeof(const char *));
+    }
     for (int i = 0; !class && i < a->count; i++) {
         const sync_member member = {.dn_key = ld_dn_key(r->item_pool, a->values[i].bv_val)};
         if (member.dn_key) {
-            class = ld_stored(r, sync_run_member(r->run, r->c, id, &member, went(a)));
+            class = ld_stored(r, sync_run_member(r->run, r->c, c->id, &member, went(a)));
+        }
+        if (went(a)) {
+            APR_ARRAY_PUSH(c->lost, const char *) = apr_pstrdup(r->k->pool, a->values[i].bv_val);
         }
     }
     return class;
@@ -133,7 +141,7 @@ static directory_class part(dirsync *f, const char *id, const ld_entry *entry)
         const ld_attribute *a = &entry->attributes[i];
         if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count) {
             f->lists = f->lists || (!came(a) && !went(a));
-            class = member_changes(r, id, a);
+            class = member_changes(f, c, a);
         }
     }
     return class;
@@ -193,6 +201,7 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
         } else {
             class = ld_group_entry(r, entry, &group);
             class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
+            ld_primary_lost(r, entry, c->id, c->lost);
         }
         apr_hash_set(f->known, c->id, APR_HASH_KEY_STRING, NULL);
     }

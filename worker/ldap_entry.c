@@ -47,7 +47,7 @@ const char *const *ld_user_attributes(directory *d)
     apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
     const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,    "cn",
                                 "displayName", t->manager, t->created, t->lock, d->marker_attribute, t->changed, t->addresses,
-                                t->anchor};
+                                t->anchor, t->primary_group, t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -73,7 +73,8 @@ const char *const *ld_group_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, 10, sizeof(const char *));
-    const char *const base[] = {t->id, t->stamp, t->changed, t->group_name, t->group_type, "objectClass", "description", t->rule};
+    const char *const base[] = {t->id, t->stamp, t->changed, t->group_name, t->group_type, "objectClass", "description", t->rule,
+                                t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -183,6 +184,13 @@ static const char *anchor_of(const ld_dialect *t, apr_pool_t *pool, const ld_ent
     return a ? ida_base64_encode(pool, (const unsigned char *)a->values[0].bv_val, a->values[0].bv_len) : NULL;
 }
 
+struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
+{
+    const ld_attribute *sid = t->primary_group ? ld_get(entry, t->sid) : NULL;
+    long rid = sid ? ld_number(pool, entry, t->primary_group) : 0;
+    return rid > 0 && rid <= UINT32_MAX ? ld_sid_with(pool, &sid->values[0], (uint32_t)rid) : (struct berval){0};
+}
+
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
 {
     const ld_dialect *t = d->dialect;
@@ -226,6 +234,8 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     user->marker = ld_text(pool, entry, d->marker_attribute);
     user->login = naming_value(pool, entry, t->login);
     user->guarded = guard_of(d, pool, entry);
+    struct berval primary = ld_primary_sid(t, pool, entry);
+    user->primary = primary.bv_val ? ld_filter_bytes(pool, primary.bv_val, primary.bv_len) : NULL;
     return 1;
 }
 

@@ -4,7 +4,6 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "worker/ldap_ad.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_session.h"
@@ -157,31 +156,22 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const char 
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* The group that stands in no `member` of any group, but in a number of the user's own entry. */
-static directory_class gather_primary(ld_call *k, gathering *g, const char *dn)
+/* The group that stands in no `member` of any group, but in a number of the user's own entry: wherever it lies. */
+static directory_class gather_primary(ld_call *k, gathering *g, const directory_user *user)
 {
-    const ld_dialect *t = k->d->dialect;
-    const ld_entry *own = NULL, **rows;
-    int count = 0;
-    if (!t->primary_group) {
+    const ld_entry **rows;
+    int count = 0, before = g->rows->nelts;
+    if (!user->primary || !k->d->root) {
         return DIRECTORY_OK;
-    }
-    const char *const attributes[] = {t->primary_group, "objectSid", NULL};
-    directory_class class = ld_read(k, dn, attributes, "read the primary group", &own);
-    const ld_attribute *sid = own ? ld_get(own, "objectSid") : NULL;
-    struct berval wanted = ld_sid_with(k->pool, sid ? &sid->values[0] : NULL, own ? (uint32_t)ld_number(k->pool, own, t->primary_group) : 0);
-    if (class || !wanted.bv_val || !k->d->root) {
-        return class;
     }
     const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(objectSid=", ld_filter_bytes(k->pool, wanted.bv_val, wanted.bv_len), ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=", user->primary, ")", NULL),
                             .attributes = k->d->group_attributes,
                             .limit = 1,
                             .phase = LD_BASE,
                             .doing = "find the primary group"};
-    class = ld_search(k, &query, &rows, &count);
-    int before = g->rows->nelts;
+    directory_class class = ld_search(k, &query, &rows, &count);
     if (!class && count) {
         gather(k, rows[0], k->pool, g);
     }
@@ -192,8 +182,15 @@ static directory_class gather_primary(ld_call *k, gathering *g, const char *dn)
     return class;
 }
 
+static int is_primary(ld_call *k, const ld_entry *group, const directory_user *user)
+{
+    const ld_attribute *sid = user->primary ? ld_get(group, k->d->dialect->sid) : NULL;
+    return sid && strcmp(ld_filter_bytes(k->pool, sid->values[0].bv_val, sid->values[0].bv_len), user->primary) == 0;
+}
+
 /* The group by ID with `shows` = it holds the user now. NOT_FOUND when there is no such group. */
-static directory_class group_holding(ld_call *k, const char *group_id, const char *user_dn, const ld_entry **group, int *shows)
+static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user, const ld_entry **group,
+                                     int *shows)
 {
     const ld_dialect *t = k->d->dialect;
     const char *uuid = ld_uuid_canonical(k->pool, group_id);
@@ -217,7 +214,8 @@ static directory_class group_holding(ld_call *k, const char *group_id, const cha
                                k->d->group_base);
     }
     *group = rows[0];
-    return shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user_dn, shows);
+    *shows = is_primary(k, *group, user);
+    return *shows ? DIRECTORY_OK : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user->dn, shows);
 }
 
 directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
@@ -236,14 +234,14 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
     class = class ? class : gather_by_member(&k, &g, user.dn);
     class = class ? class : gather_by_back_link(&k, &g, user.dn);
     class = class ? class : gather_by_rule(&k, &g, user.dn);
-    class = class ? class : gather_primary(&k, &g, user.dn);
+    class = class ? class : gather_primary(&k, &g, &user);
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;
         if (apr_hash_get(g.seen, candidates[i], APR_HASH_KEY_STRING)) {
             continue;
         }
-        class = group_holding(&k, candidates[i], user.dn, &group, &shows);
+        class = group_holding(&k, candidates[i], &user, &group, &shows);
         if (!class && shows) {
             gather(&k, group, pool, &g);
         }
@@ -284,7 +282,7 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
     for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         class = ld_user_by_id(&k, user_id, &user);
         class = class ? class : ld_guard(&k, &user);
-        class = class ? class : group_holding(&k, group_id, user.dn, &group, &shows);
+        class = class ? class : group_holding(&k, group_id, &user, &group, &shows);
         if (class == DIRECTORY_NOT_FOUND) {
             *e = (directory_error){0};
             return DIRECTORY_ALREADY;
@@ -299,6 +297,10 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
         if (is_dynamic(d, group)) {
             return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d),
                            group->dn);
+        }
+        if (is_primary(&k, group, &user)) {
+            return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: %s is the primary group of the account: it can be left only when another one "
+                           "is made the primary group", ld_server_url(d), group->dn);
         }
         if (attempt == LD_ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
             break;
@@ -326,7 +328,7 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
     *dn = NULL;
     directory_class class = ld_user_by_id(k, user_id, &user);
     class = class ? class : ld_guard(k, &user);
-    class = class ? class : group_holding(k, group_id, user.dn, group, &shows);
+    class = class ? class : group_holding(k, group_id, &user, group, &shows);
     if (class || shows) {
         return class ? class : DIRECTORY_ALREADY;
     }

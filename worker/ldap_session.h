@@ -180,6 +180,9 @@ int ld_is_placeholder(const directory *d, const char *member_key, const char *gr
 directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
 directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
 
+/* SID of the primary group of an account's entry, in `pool`; bv_val NULL: none. */
+struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry);
+
 /* OK unless the entry is our own account or one of protectedAccounts. */
 directory_class ld_guard(ld_call *k, const directory_user *user);
 

@@ -32,7 +32,8 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
                        entry->dn, r->k->d->dialect->id);
     }
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
-    return ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
+    directory_class class = ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
+    return class ? class : ld_primary_user(r, entry);
 }
 
 directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group)
@@ -70,7 +71,12 @@ static void push_members(const directory *d, apr_pool_t *pool, const sync_group 
 
 static directory_class store_members(ld_run *r, const sync_group *group, const apr_array_header_t *members)
 {
-    return ld_stored(r, sync_run_group(r->run, r->c, group, (const sync_member *)members->elts, members->nelts));
+    const sync_member *list = (const sync_member *)members->elts;
+    if (!r->primary || !r->whole) {
+        return ld_stored(r, sync_run_group(r->run, r->c, group, list, members->nelts));
+    }
+    directory_class class = ld_stored(r, sync_run_group(r->run, r->c, group, NULL, 0));
+    return class || !members->nelts ? class : ld_stored(r, sync_run_slice(r->run, r->c, group->id, list, members->nelts));
 }
 
 static directory_class store_group(ld_run *r, const sync_group *group, const ld_entry *entry)
@@ -78,12 +84,22 @@ static directory_class store_group(ld_run *r, const sync_group *group, const ld_
     const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
     apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(sync_member));
     long last;
-    if (begins_list(a, &last)) {
+    if (begins_list(a, &last) || (r->primary && !r->whole)) {
         ld_group_later(r, entry->dn);
         return DIRECTORY_OK;
     }
     push_members(r->k->d, r->item_pool, group, a, members);
     return store_members(r, group, members);
+}
+
+static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *members)
+{
+    apr_array_header_t *keys = apr_array_make(pool, 8, sizeof(const char *));
+    directory_class class = ld_primary_holders(r, group, pool, keys);
+    for (int i = 0; i < keys->nelts; i++) {
+        *(sync_member *)apr_array_push(members) = (sync_member){.dn_key = APR_ARRAY_IDX(keys, i, const char *)};
+    }
+    return class;
 }
 
 /* One group with all its members, part by part. */
@@ -117,6 +133,10 @@ static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *poo
         push_members(d, pool, &group, a, members);
         more = begins_list(a, &last) && last >= from;
         from = last + 1;
+        class = more ? DIRECTORY_OK : push_holders(r, entry, pool, members);
+        if (class) {
+            return class;
+        }
     }
     return store_members(r, &group, members);
 }
@@ -216,6 +236,21 @@ static directory_class server_identity(ld_call *k, const char **identity)
     class = class ? class : database_of(k, &database);
     *identity = class ? NULL : apr_pstrcat(k->pool, ld_server_url(k->d), " ", database, " ", id, NULL);
     return class;
+}
+
+/* Since when the server runs, in its own words (slapd dates its schema so, to the second); "" when it does not tell. */
+static directory_class running_since(ld_call *k, const char **since)
+{
+    static const char *const created[] = {"createTimestamp", NULL};
+    const ld_entry *schema = NULL;
+    *since = "";
+    if (k->d->dialect->sync != LD_SYNC_SYNCREPL || !k->d->subschema) {
+        return DIRECTORY_OK;
+    }
+    directory_class class = ld_read(k, apr_pstrdup(k->pool, k->d->subschema), created, "read since when the server runs", &schema);
+    const char *text = schema ? ld_text(k->pool, schema, created[0]) : NULL;
+    *since = text ? text : "";
+    return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
 }
 
 /* Tokens are one server's own: it is asked first, as long as it answers. */
@@ -343,7 +378,7 @@ static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t
 
 typedef struct wanted {
     int64_t number; /* of this run, or one less */
-    const char *places;
+    const char *places, *since;
     store *cache;
     const ld_kind *kinds;
     int accept, kept_sign_ins;
@@ -355,16 +390,20 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
 {
     const ld_kind *kinds = of->kinds;
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
-    directory_class class = w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
-                            : w == BY_USN   ? ld_usn(r, kinds, old, fresh)
-                                            : two_streams(r, kinds, old, w, fresh, unavailable);
+    directory_class class = ld_primary_begin(r, &kinds[1], old == NULL);
+    class = class               ? class
+            : w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
+            : w == BY_USN     ? ld_usn(r, kinds, old, fresh)
+                              : two_streams(r, kinds, old, w, fresh, unavailable);
     if (!class && old && w == BY_SYNCREPL) {
         class = ld_again(r, of->cache, kinds, 2, old);
     }
     ida_json_put(fresh, "places", of->places);
+    ida_json_put(fresh, "since", of->since);
     json_object_set_new(fresh, "run", json_integer(of->number));
     json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
     class = class ? class : late_groups(r);
+    class = class ? class : ld_primary_end(r);
     if (!class && (r->changes > 0 || !old)) {
         class = read_dynamic(r, &kinds[1]);
     }
@@ -386,6 +425,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     *unavailable = 0;
     r->changes = r->entries = 0;
     r->sign_ins = 0;
+    r->whole = old == NULL;
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     directory_class class =
         ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
@@ -431,10 +471,12 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     w.kept_sign_ins = state.sign_ins;
     w.number = state.run + 1;
     class = ld_places(&k, kinds, 2, &w.places);
+    class = class ? class : running_since(&k, &w.since);
     if (class) {
         return class;
     }
-    const char *places = ida_json_string(tokens, "places");
+    const char *places = ida_json_string(tokens, "places"), *since = ida_json_string(tokens, "since");
+    r.restarted = since && strcmp(since, w.since) != 0;
     int moved = w.places && (!places || strcmp(places, w.places) != 0), old = state.full_at <= ida_now(d->env) - FULL_MS;
     int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
     way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;

@@ -4,6 +4,8 @@
 
 #include "worker/ldap_session.h"
 
+typedef struct ld_primary ld_primary;
+
 typedef struct ld_run {
     ld_call *k;
     ida_ctx *c;
@@ -13,6 +15,9 @@ typedef struct ld_run {
     int64_t changes;       /* items that were more than "still there" */
     int64_t entries;       /* of them, in content synchronisation, those with content: new or different */
     apr_array_header_t *later; /* DNs of groups whose members are to be read in full after the stream */
+    ld_primary *primary;       /* NULL: the dialect knows no primary groups */
+    int restarted;             /* the server has been started since the token was given: what it knew of deletions may be lost */
+    int whole;                 /* everything is read: lists of members are told as slices, which primary groups add to */
 } ld_run;
 
 typedef struct ld_kind {
@@ -40,6 +45,19 @@ directory_class ld_dirsync_right(ld_call *k, int *deletions);
 directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 /* Where deletions do not show: every ten minutes a look at what is still there. */
 directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
+
+/* --- primary groups (ldap_primary.c) --- */
+
+/* Before the streams of a run; and after them, when all that was collected is told. */
+directory_class ld_primary_begin(ld_run *r, const ld_kind *groups, int whole);
+directory_class ld_primary_end(ld_run *r);
+/* An account as it is now: a member of its primary group. */
+directory_class ld_primary_user(ld_run *r, const ld_entry *entry);
+/* DNs of members that a group was told to have lost; `dns` is kept. */
+void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr_array_header_t *dns);
+/* DN keys of those who have the group as primary one, from the directory, for a list of members that replaces the old one. No stream
+ * may be open. In a whole run nobody: they are told by ld_primary_user. */
+directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *keys);
 
 /* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the streams.
  * `tokens`: of the run before. */

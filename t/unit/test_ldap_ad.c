@@ -297,7 +297,7 @@ static void memberships(directory *d)
     is_str(perl("scalar grep { /Anna/ } $s->members('Sales team')"), "0", "the group says so");
     is_class(ops->remove_member(d, pool, sales, anna, &e), DIRECTORY_ALREADY, &e, "again: already");
     is_class(ops->remove_member(d, pool, elsewhere, anna, &e), DIRECTORY_FORBIDDEN, &e, "a group our account may not write: forbidden");
-    is_class(ops->remove_member(d, pool, primary, anna, &e), DIRECTORY_ALREADY, &e, "the primary group has no such member");
+    is_class(ops->remove_member(d, pool, primary, anna, &e), DIRECTORY_INVALID, &e, "the primary group cannot be left");
     is_class(ops->remove_member(d, pool, nobody, anna, &e), DIRECTORY_ALREADY, &e, "a group that is gone: already");
     const char *three[] = {eva, anna, tove};
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "three to a group that has one of them");

@@ -1,14 +1,9 @@
 /* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members, moves, renames, deletions, containers
  * that move, foreign tokens, stickiness to one server; and the way by uSNChanged of an account without the right. */
-#include <sqlite3.h>
-
-#include "core/store_sync.h"
-#include "core/store_user.h"
-#include "t/unit/slapd.h"
+#include "t/unit/cached.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;
-static store *cache, *reader;
 static long entries;    /* of the last run */
 static char told[4096]; /* log ids and messages since they were last looked at */
 
@@ -54,49 +49,6 @@ static directory_class run_sync(directory *d, int full, sync_summary *summary, d
     apr_pool_create(&sub, pool);
     directory_class class = ops->sync(d, sub, cache, fresh(), full, 1, NULL, NULL, summary, e);
     return class;
-}
-
-static ida_user *user_of(const char *local)
-{
-    ida_user *user = NULL;
-    ida_kind kind = store_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
-    return kind == IDA_OK ? user : NULL;
-}
-
-static const char *groups_of(const char *local)
-{
-    ida_user *user = user_of(local);
-    const ida_group *rows;
-    int count;
-    if (!user || store_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
-        return "nobody";
-    }
-    const char *names[64], *text = "";
-    for (int i = 0; i < count && i < 64; i++) {
-        int at = i;
-        for (; at > 0 && strcmp(names[at - 1], rows[i].name) > 0; at--) {
-            names[at] = names[at - 1];
-        }
-        names[at] = rows[i].name;
-    }
-    for (int i = 0; i < count && i < 64; i++) {
-        text = apr_pstrcat(pool, text, i ? "|" : "", names[i], NULL);
-    }
-    return text;
-}
-
-static store_sync_state state_now(void)
-{
-    store_sync_state state = {0};
-    store_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
-    return state;
-}
-
-static int64_t users_cached(void)
-{
-    store_sync_info info = {0};
-    store_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
-    return info.users;
 }
 
 __attribute__((format(printf, 1, 2))) static void change(const char *format, ...)
@@ -183,6 +135,53 @@ static void changes(directory *d, const char *tag, int deletions)
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
 }
 
+static void set_primary(const char *group)
+{
+    is_str(perl("$s->make_primary('CN=Karin Hedlund,%s', '%s'); 'ok'", people, group), "ok", "another primary group");
+}
+
+/* Whoever has a group as primary one is in it, though no list of members says so. */
+static void primary_group(directory *d, int full)
+{
+    sync_summary summary;
+    directory_error e;
+    const char *crew = apr_psprintf(pool, "CN=Crew,OU=Groups,%s", suffix), *deck = apr_psprintf(pool, "CN=Deck,OU=Groups,%s", suffix),
+               *moved = apr_psprintf(pool, "CN=Deck,OU=Inner,OU=Groups,%s", suffix), *users = apr_psprintf(pool, "CN=Domain Users,CN=Users,%s", suffix);
+    int64_t full_at = state_now().full_at;
+    for (int i = 0; i < 2; i++) {
+        change("dn: %s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: Primary %d\\nmember: CN=Karin Hedlund,%s\\n", i ? deck : crew, i, people);
+    }
+    set_primary(crew);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering", "both groups, one by its list and one as primary group");
+    set_primary(deck);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering", "the other way round");
+    change("dn: %s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n", crew, people);
+    change("dn: %s\\nchangetype: modify\\nadd: member\\nmember: CN=Bo Ek,%s\\n", deck, people);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "the former primary group is left like any other");
+    change("dn: OU=Inner,OU=Groups,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n", suffix);
+    change("dn: %s\\nchangetype: modrdn\\nnewrdn: CN=Deck\\ndeleteoldrdn: 1\\nnewsuperior: OU=Inner,OU=Groups,%s\\n", deck, suffix);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "a group that moved is read anew, with those who have it as primary one");
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Deck\\n", people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Moved\\ndeleteoldrdn: 1\\n", people);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "so is an account that was renamed");
+    change("dn: CN=Karin Moved,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Hedlund\\ndeleteoldrdn: 1\\n", people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
+    set_primary(users);
+    is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "a group outside groupBase is not shown, the former one is");
+    is_str(groups_of("bo.ek"), "All staff|CRM admins|Deck|Sales team", "with its other members");
+    ok(full || state_now().full_at == full_at, "all of it without reading everything");
+    change("dn: %s\\nchangetype: delete\\n", crew);
+    change("dn: %s\\nchangetype: delete\\n", moved);
+    change("dn: OU=Inner,OU=Groups,%s\\nchangetype: delete\\n", suffix);
+    is_class(run_sync(d, 1, &summary, &e), DIRECTORY_OK, &e, "as before");
+}
+
 static void containers(directory *d)
 {
     sync_summary summary;
@@ -204,13 +203,9 @@ static void tokens(directory *d)
 {
     sync_summary summary;
     directory_error e;
-    sqlite3 *file;
     int64_t full_at = state_now().full_at;
-    ok(sqlite3_open(slapd_file("store-cache.db"), &file) == SQLITE_OK
-           && sqlite3_exec(file, "UPDATE sync_state SET tokens = '{\"dirsync\":\"bm8gdG9rZW4gYXQgYWxs\"}'", NULL, NULL, NULL) == SQLITE_OK,
-       "a token that is none");
-    sqlite3_close(file);
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "is refused by the server, and everything is read again");
+    meddle("UPDATE sync_state SET tokens = '{\"dirsync\":\"bm8gdG9rZW4gYXQgYWxs\"}'");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is none: everything is read again");
     ok(was_told("everything is read again") && state_now().full_at >= full_at, "as the log says");
     is_int(users_cached(), 21, "all of it");
 
@@ -245,12 +240,10 @@ static void without_right(void)
     is_int(entries, 0, "so nothing is told");
     changes(d, "usn", 0);
     ok(!was_told("IDA0402"), "the warning is not repeated");
-    sqlite3 *file;
-    ok(sqlite3_open(slapd_file("store-cache.db"), &file) == SQLITE_OK
-           && sqlite3_exec(file, "UPDATE sync_state SET tokens = replace(tokens, '\"scanned\":\"', '\"scanned\":\"-')", NULL, NULL, NULL) == SQLITE_OK,
-       "ten minutes later");
-    sqlite3_close(file);
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "deletions are looked for");
+    primary_group(d, 0);
+    primary_group(d, 1);
+    meddle("UPDATE sync_state SET tokens = replace(tokens, '\"scanned\":\"', '\"scanned\":\"-')");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "ten minutes later deletions are looked for");
     is_int(users_cached(), 21, "and found");
     change("dn: OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: OU=Former\\ndeleteoldrdn: 1\\n", people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a renamed container");
@@ -265,19 +258,17 @@ int main(void)
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
     suffix = perl("$Idadmin::Test::Samba::suffix");
     people = perl("$Idadmin::Test::Samba::people");
-    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
-    reader = store_make(pool, dsn, DB_REQUEST);
+    cached_begin();
     directory *d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), "idadmin"));
     whole(d);
     changes(d, "first", 1);
     changes(d, "second", 1);
+    primary_group(d, 0);
+    primary_group(d, 1);
     containers(d);
     tokens(d);
     ops->close(d);
     without_right();
-    store_disconnect(cache);
-    store_disconnect(reader);
+    cached_end();
     return done();
 }

@@ -1,15 +1,10 @@
 /* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present phase, moves, lost and
  * foreign tokens, the guard, broken streams, and the way without syncprov. */
-#include <sqlite3.h>
-
-#include "core/store_sync.h"
-#include "core/store_user.h"
-#include "t/unit/slapd.h"
+#include "t/unit/cached.h"
 
 static const directory_ops *ops;
 static const char *ldaps, *people, *groups;
 static ida_tenant *tenant;
-static store *cache, *reader;
 static char phases[512]; /* of the last run: "users:delete groups:present " */
 
 static void log_phases(void *baton, ida_level level, const char *id, const char *message)
@@ -31,61 +26,6 @@ static directory_class run_sync(directory *d, int full, int accept, sync_summary
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
     return ops->sync(d, sub, cache, fresh(), full, accept, NULL, NULL, summary, e);
-}
-
-static ida_user *user_of(const char *local)
-{
-    ida_user *user = NULL;
-    ida_kind kind = store_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
-    return kind == IDA_OK ? user : NULL;
-}
-
-/* Names of a user's groups, sorted, joined by "|". */
-static const char *groups_of(const char *local)
-{
-    ida_user *user = user_of(local);
-    const ida_group *rows;
-    int count;
-    if (!user || store_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
-        return "nobody";
-    }
-    const char *names[64], *text = "";
-    for (int i = 0; i < count && i < 64; i++) {
-        int at = i;
-        for (; at > 0 && strcmp(names[at - 1], rows[i].name) > 0; at--) {
-            names[at] = names[at - 1];
-        }
-        names[at] = rows[i].name;
-    }
-    for (int i = 0; i < count && i < 64; i++) {
-        text = apr_pstrcat(pool, text, i ? "|" : "", names[i], NULL);
-    }
-    return text;
-}
-
-static store_sync_state state_now(void)
-{
-    store_sync_state state = {0};
-    store_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
-    return state;
-}
-
-static int64_t users_cached(void)
-{
-    store_sync_info info = {0};
-    store_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
-    return info.users;
-}
-
-/* Writes into the cache behind the program's back, as a damaged store would look. */
-static void meddle(const char *sql)
-{
-    sqlite3 *file;
-    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK
-        || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        printf("# meddle: %s\n", sqlite3_errmsg(file));
-    }
-    sqlite3_close(file);
 }
 
 static void whole(directory *d)
@@ -186,6 +126,25 @@ static void container_renamed(directory *d)
     is_str(groups_of("moved.first"), "Group first", "and the groups");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(phases, "users:delete groups:delete ", "and then changes alone");
+}
+
+/* A server that is killed forgets deletions, and does not know it. */
+static void server_killed(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "somebody");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    ok(user_of("left.behind") != NULL, "is seen");
+    is_str(perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); $s->start; 'ok'", people), "ok",
+           "deleted; another one added; then the server is killed");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
+    is_str(phases, "users:present groups:present ", "reads everything");
+    ok(!user_of("left.behind"), "and notices the deletion");
+    ok(user_of("after.that") != NULL, "and the new one");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the second one");
+    is_str(phases, "users:delete groups:delete ", "is incremental");
+    is_str(perl("$s->delete_entry('uid=after.that,%s'); 'ok'", people), "ok", "as before");
 }
 
 static void tokens(directory *d)
@@ -299,22 +258,18 @@ int main(void)
     people = perl("$Idadmin::Test::Slapd::people");
     groups = perl("$Idadmin::Test::Slapd::groups");
     tenant = tenant_with(json_list(ldaps, NULL), "");
-    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    ida_ctx *c = fresh();
-    is_int(store_schema_upgrade(dsn, c, NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
-    reader = store_make(pool, dsn, DB_REQUEST);
+    cached_begin();
     directory *d = open_with(tenant);
     whole(d);
     changes(d, "users:delete groups:delete ", "first", 0);
     changes(d, "users:present groups:present ", "second", 1);
     container_renamed(d);
+    server_killed(d);
     tokens(d);
     guard();
     broken_streams();
     ops->close(d);
     limits_and_no_syncprov();
-    store_disconnect(cache);
-    store_disconnect(reader);
+    cached_end();
     return done();
 }

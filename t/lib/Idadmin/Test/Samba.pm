@@ -251,6 +251,15 @@ sub members {
     return @members;
 }
 
+# The number of an account or group within the domain.
+sub rid { my ($self, $dn) = @_; return unpack 'V', substr(($self->entry($dn) // die "no entry $dn\n")->{objectsid}[0], -4) }
+
+# Makes a group, in which the account must be, its primary one; the former one becomes a group like others.
+sub make_primary {
+    my ($self, $dn, $group) = @_;
+    return $self->modify("dn: $dn\nchangetype: modify\nreplace: primaryGroupID\nprimaryGroupID: " . $self->rid($group) . "\n");
+}
+
 sub password_value { return MIME::Base64::encode_base64(Encode::encode('UTF-16LE', qq{"$_[0]"}), '') }
 
 sub set_password {
