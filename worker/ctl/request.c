@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "core/json.h"
 #include "core/store_audit.h"
 #include "core/store_governance_write.h"
@@ -118,13 +120,16 @@ static ida_kind check_approver(ctl_call *ctl, store *s, const ida_access_request
     const char *key = ida_fold_address(ctl->pool, upn);
     const json_t *approvers = ida_json_load(ctl->pool, request->approvers), *one;
     ida_user *user;
+    const char *named = "nobody";
     size_t i;
     int eligible = 0;
     json_array_foreach((json_t *)approvers, i, one) {
-        eligible |= json_is_string(one) && strcmp(ida_fold_address(ctl->pool, json_string_value(one)), key) == 0;
+        const char *approver = json_is_string(one) ? json_string_value(one) : "";
+        eligible |= strcmp(ida_fold_address(ctl->pool, approver), key) == 0;
+        named = i ? apr_pstrcat(ctl->pool, named, ", ", approver, NULL) : approver;
     }
     if (!eligible) {
-        return ida_fail(ctl->c, IDA_FORBIDDEN, "%s is no approver of %s; approvers are %s.", upn, request->service, request->approvers);
+        return ida_fail(ctl->c, IDA_FORBIDDEN, "%s is no approver of %s, which %s may decide.", upn, request->service, named);
     }
     ida_kind kind = ctl_person(ctl, s, ctl->arguments[0], upn, &user);
     if (!kind && !user->enabled) {
