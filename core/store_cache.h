@@ -116,6 +116,10 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
 /* The same in a first load, where most of them are new. */
 ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+/* Memberships of these, and managers that they are, end: nothing stands behind the IDs. `ids` is a JSON list. */
+ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids);
+/* Pairs of a report's ID and the manager's, for those without a manager. */
+ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
 /* Managers that waited for these users, and these users' own. `ids` is a JSON list. */
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled, const char *stamp);

@@ -430,9 +430,18 @@ static person person_of(const db_result *r, int row)
     return (person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1, db_int(r, row, 1) && !db_int(r, row, 2)};
 }
 
+ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids)
+{
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone};
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
+        kind = cache_by_list(at, c, in_order[i], ids);
+    }
+    return kind;
+}
+
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)
 {
-    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone, STMT_user_delete};
     apr_array_header_t *addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *));
     db_result r;
     census n;
@@ -451,8 +460,11 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
     if (!kind) {
         kind = bulk_pairs(at, c, STMT_address_drop, addresses);
     }
-    for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
-        kind = cache_by_list(at, c, in_order[i], list);
+    if (!kind) {
+        kind = cache_links_cut(at, c, list);
+    }
+    if (!kind) {
+        kind = cache_by_list(at, c, STMT_user_delete, list);
     }
     if (!kind) {
         kind = census_after(&n, at, c);
@@ -487,6 +499,12 @@ ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int c
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
     return cache_bulk(at, c, STMT_user_sign_ins, fixed, 2, rows, 4, count, NULL);
+}
+
+ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
+{
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    return cache_bulk(at, c, STMT_manager_back, fixed, 2, pairs, 2, count, NULL);
 }
 
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids)

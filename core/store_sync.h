@@ -59,12 +59,20 @@ ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const s
 /* Sign-in times alone, of users in the cache when the run is committed; others are no-ops. 0: never or not recorded. */
 typedef struct sync_sign_ins { int64_t last, last_noninteractive, last_success; } sync_sign_ins;
 ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times);
-/* Users told so far that the cache does not hold although the directory made them before `created_before`: restored ones. IDs after `after` ("" at
- * first), at most `limit`, in the context's pool; only what the run told, so nothing is changed by asking. */
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count);
+/* --- what comes back without its links ---
+ * `settled` is the number of the last run that was committed: what a later one wrote may lack the links it did not come to. */
+
+int64_t sync_run_number(const sync_run *run);
+/* Users told so far that the cache did not hold after run `settled` although the directory made them before `created_before` (or does not tell when):
+ * restored ones. IDs after `after` ("" at first), at most `limit`, in the context's pool; only what the run told, so nothing is changed by asking. */
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit, const char ***ids, int *count);
+/* *yes: the cache held this group after run `settled`. */
+ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes);
+/* This user's manager is that one, unless the cache knows another when the run is committed; users it does not hold are no-ops. */
+ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const char *manager_id);
 /* Change of a single member without the rest (incremental values); the last word for a member holds, a whole list replaces all before it. */
 ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed);
-/* Entry gone. kind "user" or "group". Unknown IDs are no-ops. */
+/* Entry gone. kind "user" or "group". Links to it are cut, whether or not the cache holds it. */
 ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id);
 /* Present phase: still there, unchanged. */
 ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const char *id);

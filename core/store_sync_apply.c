@@ -133,6 +133,23 @@ static const char *ids_of(ida_ctx *c, const db_result *r, int from, int to)
     return cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from);
 }
 
+/* Of the first two columns. */
+static const char *const *pairs_of(apr_pool_t *pool, const db_result *r, int from, int to)
+{
+    const char **pairs = apr_palloc(pool, (apr_size_t)(to - from + 1) * 2 * sizeof *pairs);
+    for (int row = from; row < to; row++) {
+        pairs[2 * (row - from)] = db_text(r, row, 0);
+        pairs[2 * (row - from) + 1] = db_text(r, row, 1);
+    }
+    return pairs;
+}
+
+static ida_kind apply_nowhere(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    (void)again;
+    return cache_links_cut(&run->at, c, ids_of(c, r, from, to));
+}
+
 static ida_kind resolve_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     const char *ids = ids_of(c, r, from, to);
@@ -157,6 +174,12 @@ static ida_kind apply_sign_ins(sync_run *run, ida_ctx *c, const db_result *r, in
         cache_record_read(c->pool, db_text(r, row, 1), out + 1, 3);
     }
     return cache_sign_ins(&run->at, c, rows, to - from);
+}
+
+static ida_kind apply_reports(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    (void)again;
+    return cache_managers_back(&run->at, c, pairs_of(c->pool, r, from, to), to - from);
 }
 
 static ida_kind begin_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
@@ -234,13 +257,8 @@ static ida_kind apply_changes(sync_run *run, ida_ctx *c, const db_result *r, int
 
 static ida_kind finish_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
-    const char **pairs = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 2 * sizeof *pairs);
-    for (int row = from; row < to; row++) {
-        pairs[2 * (row - from)] = db_text(r, row, 0);
-        pairs[2 * (row - from) + 1] = db_text(r, row, 1);
-    }
     ida_kind kind = cache_members_drop(&run->at, c, ids_of(c, r, from, to), 0, DROP_MEMBERS, again);
-    return kind || *again ? kind : cache_groups_finish(&run->at, c, pairs, to - from);
+    return kind || *again ? kind : cache_groups_finish(&run->at, c, pairs_of(c->pool, r, from, to), to - from);
 }
 
 static ida_kind drop_idle(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
@@ -297,9 +315,12 @@ static ida_kind apply_all(sync_run *run, ida_ctx *c)
         {run->complete[0] ? STMT_unseen_user : STMT_named_user, 1, PAGE, GONE_CHUNK, NULL, apply_users_gone},
         {STMT_staged_groups, 1, PAGE, CHUNK, NULL, apply_groups},
         {run->complete[1] ? STMT_unseen_group : STMT_named_group, 1, PAGE, GONE_CHUNK, NULL, apply_groups_gone},
+        {STMT_named_nowhere, 1, PAGE, GONE_CHUNK, "user", apply_nowhere},
+        {STMT_named_nowhere, 1, PAGE, GONE_CHUNK, "group", apply_nowhere},
         {STMT_staged_ids, 1, PAGE, CHUNK, "user", resolve_users},
         {STMT_staged_ids, 1, PAGE, CHUNK, "group", resolve_groups},
         sign_ins_pages,
+        {STMT_staged_reports, 1, PAGE, CHUNK, NULL, apply_reports},
         {STMT_staged_lists, 1, PAGE, CHUNK, whole, begin_lists},
         {STMT_staged_slices, 2, SLICES_PAGE, SLICES_CHUNK, NULL, apply_slices},
         {STMT_staged_changes, 2, PAGE, CHUNK, NULL, apply_changes},

@@ -416,7 +416,12 @@ ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const
     return kind;
 }
 
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
+int64_t sync_run_number(const sync_run *run)
+{
+    return run->at.staged;
+}
+
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
 {
     enum { PAGE = 500 };
     const cache_at *at = &run->at;
@@ -425,17 +430,37 @@ ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t created_before, co
     *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
     *count = 0;
     do {
-        kind = kind ? kind : store_read(at->s, c, STMT_staged_returned, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE)), &r);
+        kind = kind ? kind : store_read(at->s, c, STMT_staged_returned, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE), DB_I(settled)), &r);
         for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
-            const char *item[CACHE_USER_FIELDS];
-            cache_record_read(c->pool, db_text(&r, row, 1), item, CACHE_USER_FIELDS);
-            int64_t created = item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10) : 0;
+            const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
+            cache_record_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
+            int64_t created = !told ? db_int(&r, row, 2) : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10) : 0;
             after = db_text(&r, row, 0);
-            if (created > 0 && created < created_before) {
+            if (created < created_before) {
                 (*ids)[(*count)++] = after;
             }
         }
     } while (!kind && r.rows == PAGE && *count < limit);
+    return kind;
+}
+
+ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes)
+{
+    const cache_at *at = &run->at;
+    db_result r;
+    ida_kind kind = store_read(at->s, c, STMT_group_settled, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
+    *yes = !kind && r.rows > 0;
+    return kind;
+}
+
+ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const char *manager_id)
+{
+    ida_kind kind = id_check(c, user_id);
+    if (!kind) {
+        apr_pool_t *p = run->buffer->pool;
+        stage(run, "report", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", apr_pstrdup(p, manager_id));
+        kind = flush_when_full(run, c);
+    }
     return kind;
 }
 

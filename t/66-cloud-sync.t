@@ -65,6 +65,7 @@ sub changes {
     call(DELETE => '/users/' . id_of("henrik.falk\@$domain"));
     $cloud->control(member => { group => 'CRM admins', object => "per.lundin\@$domain", in => 1 });
     $cloud->control(member => { group => 'CRM admins', object => "anna.lind\@$domain", in => 0 });
+    $cloud->control(member => { group => 'Mobile staff', object => "filip.nyman\@$domain", in => 1 });    # which carries a licence
     $cloud->control(change => { key => 'Empty', properties => { displayName => 'Was empty', description => 'x' } });
     $cloud->control(create => [{ type => 'group', properties => { displayName => 'New group', securityEnabled => JSON::PP::true, mailEnabled => JSON::PP::false, groupTypes => [] }, members => ["rut.sandell\@$domain", 'Finance'] }]);
     my $full = full_at();
@@ -92,6 +93,23 @@ sub restored {
     $cloud->control(change => { key => $group, properties => { _deleted => 0, displayName => 'Engineering again' } });
     synced('group restored');
     same('group restored');
+}
+
+# A run that was killed when it had written its users and nothing else: the next one begins where that one began, and knows them already.
+sub broken_off {
+    my ($id, $boss) = map { id_of("$_\@$domain") } qw(karin.hedlund johan.asberg);
+    call(DELETE => "/users/$_") for $id, $boss;
+    synced('deleted once more');
+    my ($tokens) = state_of();
+    call(POST => "/directory/deletedItems/$_/restore") for $id, $boss;
+    synced('restored by a run that is taken for broken off');
+    my $memberships = "FROM cache.membership WHERE member_no IN (SELECT no FROM cache.entry WHERE id = '$id')";
+    $stack->sql("UPDATE cache.directory_group SET member_count = member_count - 1 WHERE no IN (SELECT group_no $memberships)");
+    $stack->sql("DELETE $memberships");
+    $stack->sql("UPDATE cache.directory_user SET manager_id = NULL WHERE manager_id = '$boss'");
+    $stack->sql("UPDATE cache.sync_state SET tokens = '$tokens' WHERE directory = 'cloud'");
+    synced('after a run that broke off');
+    same('after a run that broke off');
 }
 
 sub lost_tokens {
@@ -259,6 +277,7 @@ for_each_engine {
     changes();
     lag();
     restored();
+    broken_off();
     lost_tokens();
     faulty_pages();
     guard();

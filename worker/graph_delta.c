@@ -13,7 +13,6 @@
 
 #include "core/json.h"
 #include "core/param.h"
-#include "core/store_user.h"
 #include "worker/graph_calls.h"
 
 #define SLICE 1000 /* members given to the cache at once */
@@ -228,6 +227,20 @@ static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *me
     }
 }
 
+/* Who was told to be no member of a group that is new to the cache. */
+static void note_none(graph_delta *d, const char *group_id, const apr_array_header_t *members)
+{
+    apr_hash_t *none = d->appeared ? apr_hash_get(d->appeared, group_id, APR_HASH_KEY_STRING) : NULL;
+    for (int i = 0; none && i < members->nelts; i++) {
+        const member *m = &APR_ARRAY_IDX(members, i, member);
+        if (m->removed) {
+            apr_hash_set(none, apr_pstrdup(d->pool, m->member.id), APR_HASH_KEY_STRING, "");
+        } else if (apr_hash_count(none)) {
+            apr_hash_set(none, m->member.id, APR_HASH_KEY_STRING, NULL);
+        }
+    }
+}
+
 /* In the order they came: of two words for a member the last one holds. */
 static ida_kind stage_members(graph_delta *d, const char *group_id, const apr_array_header_t *members)
 {
@@ -264,12 +277,14 @@ static void read_property(graph_reader *r, const char *name, json_t *properties)
 /* Notes groups that are new to the cache. */
 static ida_kind note_new(graph_delta *d, const char *id)
 {
-    ida_group *group;
-    ida_ctx *c = ida_ctx_make(d->c->env, d->item_pool);
-    ida_kind kind = d->appeared ? store_group_find(d->cache, c, d->k->g->tenant->id, id, &group) : IDA_OK;
-    if (kind == IDA_NOT_FOUND) {
-        apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, "");
+    int known = 1;
+    if (!d->appeared || apr_hash_get(d->appeared, id, APR_HASH_KEY_STRING)) {
         return IDA_OK;
+    }
+    ida_ctx *c = ida_ctx_make(d->c->env, d->item_pool);
+    ida_kind kind = sync_run_settled(d->run, c, id, d->settled, &known);
+    if (!known && !kind) {
+        apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, apr_hash_make(d->pool));
     }
     return kind ? ida_fail(d->c, kind, "%s", c->message ? c->message : ida_kind_text(kind)) : IDA_OK;
 }
@@ -316,6 +331,7 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r)
         /* A further slice may come without the group's properties. */
         kind = json_object_size(properties) ? stage_group(d, id, properties) : IDA_OK;
         kind = kind ? kind : note_new(d, id);
+        note_none(d, id, members);
         kind = kind ? kind : stage_members(d, id, members);
     }
     apr_pool_clear(d->item_pool);

@@ -21,9 +21,9 @@ typedef struct graph_delta {
     int unnamed_skus;      /* licences met that have no name as far as we know */
     int64_t foreign;       /* members that are neither user nor group */
     apr_hash_t *gone;      /* IDs of users who are deleted, as far as the round told: memberships named for them are none */
-    store *cache;
-    apr_hash_t
-        *appeared; /* IDs of groups told that the cache does not hold; NULL: a round over everything, where that says nothing */
+    int64_t settled;       /* the last run that was committed */
+    apr_hash_t *appeared;  /* IDs of groups told that the cache did not hold after it -> hash of members told to be none;
+                            * NULL: a round over everything, where that says nothing */
 } graph_delta;
 
 /* Turns a store's failure into the call's error. */

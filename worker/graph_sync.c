@@ -32,6 +32,7 @@ typedef struct wanted {
     graph_call *k;
     store *cache;
     ida_ctx *c;
+    int64_t settled;                 /* the last run that was committed, as the tokens tell */
     store_sync_state state;
     int accept, licenses_refused;
     const char *binding;
@@ -89,6 +90,7 @@ static directory_class read_stream(graph_delta *d, wanted *w, int which, const c
 typedef struct links {
     graph_delta *d;
     const char *id, *kind; /* of the entry */
+    apr_hash_t *none;      /* who is no member, as the round told: it may know better than a list */
     ida_kind failed;
 } links;
 
@@ -109,7 +111,7 @@ static void has_member(graph_call *k, json_t *item, void *baton)
     const sync_member member = {.id = ida_json_string(item, "id"),
                                 .kind = graph_member_kind(ida_json_string(item, "@odata.type"))};
     (void)k;
-    if (!l->failed && member.id && member.kind) {
+    if (!l->failed && member.id && member.kind && !apr_hash_get(l->none, member.id, APR_HASH_KEY_STRING)) {
         l->failed = sync_run_member(l->d->run, l->d->c, l->id, &member, 0);
     }
 }
@@ -117,12 +119,10 @@ static void has_member(graph_call *k, json_t *item, void *baton)
 static void leads(graph_call *k, json_t *item, void *baton)
 {
     links *l = baton;
-    sync_user user;
-    const char *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
-    if (!l->failed && kind && strcmp(kind, "user") == 0 && graph_user_item(k, item, &user)) {
-        user.manager_id = l->id;
-        user.manager_untold = 0;
-        l->failed = sync_run_user(l->d->run, l->d->c, &user);
+    const char *id = ida_json_string(item, "id"), *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
+    (void)k;
+    if (!l->failed && id && kind && strcmp(kind, "user") == 0) {
+        l->failed = sync_run_report(l->d->run, l->d->c, id, l->id);
     }
 }
 
@@ -160,11 +160,10 @@ static directory_class each_of(graph_delta *d, const char *url, const char *doin
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-static directory_class read_links(graph_delta *d, const char *id, const char *kind, const char *url, graph_item each)
+static directory_class read_links(links *l, const char *url, graph_item each)
 {
-    links l = {.d = d, .id = id, .kind = kind};
-    directory_class class = each_of(d, url, "reading what belongs to a new or restored entry", each, &l);
-    return class ? class : graph_stored(d->k, d->c, l.failed);
+    directory_class class = each_of(l->d, url, "reading what belongs to a new or restored entry", each, l);
+    return class ? class : graph_stored(l->d->k, l->d->c, l->failed);
 }
 
 /* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells, the entry is asked. */
@@ -172,31 +171,31 @@ static directory_class returned_user(graph_delta *d, const char *id)
 {
     const graph *g = d->k->g;
     apr_pool_t *pool = d->item_pool;
-    directory_class class =
-        read_links(d, id, "user", graph_url(g, pool, "/users/%s/memberOf?$select=id&$top=999", id), member_of);
-    return class ? class
-                 : read_links(d, id, "user",
-                              graph_url(g, pool, "/users/%s/directReports?$select=" GRAPH_USER_SELECT "&$top=999", id), leads);
+    links l = {.d = d, .id = id, .kind = "user"};
+    directory_class class = read_links(&l, graph_url(g, pool, "/users/%s/memberOf?$select=id&$top=999", id), member_of);
+    return class ? class : read_links(&l, graph_url(g, pool, "/users/%s/directReports?$select=id&$top=999", id), leads);
 }
 
 /* A group that is new to the cache was made or restored; only of the former all members are told. (Those that can be restored are
  * in no other group.) */
-static directory_class appeared_group(graph_delta *d, const char *id)
+static directory_class appeared_group(graph_delta *d, const char *id, apr_hash_t *none)
 {
-    return read_links(d, id, "group", graph_url(d->k->g, d->item_pool, "/groups/%s/members?$select=id&$top=999", id), has_member);
+    links l = {.d = d, .id = id, .kind = "group", .none = none};
+    return read_links(&l, graph_url(d->k->g, d->item_pool, "/groups/%s/members?$select=id&$top=999", id), has_member);
 }
 
 static directory_class read_appeared(graph_delta *d)
 {
     directory_class class = DIRECTORY_OK;
     for (apr_hash_index_t *i = apr_hash_first(d->pool, d->appeared); i && !class; i = apr_hash_next(i)) {
-        class = appeared_group(d, apr_hash_this_key(i));
+        class = appeared_group(d, apr_hash_this_key(i), apr_hash_this_val(i));
         apr_pool_clear(d->item_pool);
     }
     return class;
 }
 
-/* Whoever was made before the last round began and is not in the cache came back, or was shown late: then asking costs two requests. */
+/* Whoever was made before the last round began and was not in the cache after the last whole one came back, or was shown late: then
+ * asking costs two requests. */
 static directory_class read_returned(graph_delta *d, wanted *w)
 {
     const char **ids, *after = "";
@@ -204,7 +203,7 @@ static directory_class read_returned(graph_delta *d, wanted *w)
     do {
         directory_class class = graph_stored(
             w->k, w->c,
-            sync_run_returned(d->run, w->c, w->state.started_at, after, RETURNED_SLICE, &ids, &count));
+            sync_run_returned(d->run, w->c, w->settled, w->state.started_at, after, RETURNED_SLICE, &ids, &count));
         for (int i = 0; !class && i < count; i++) {
             class = returned_user(d, ids[i]);
             apr_pool_clear(d->item_pool);
@@ -265,6 +264,7 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         }
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
+    json_object_set_new(fresh, "run", json_integer(sync_run_number(d->run)));
     *tokens = ida_json_text(k->pool, fresh);
     return class;
 }
@@ -283,7 +283,7 @@ static directory_class name_licenses(graph_delta *d, int *again)
 static directory_class run_once(wanted *w, int *again)
 {
     graph_call *k = w->k;
-    graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .cache = w->cache, .skus = apr_hash_make(k->pool)};
+    graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .settled = w->settled, .skus = apr_hash_make(k->pool)};
     d.gone = apr_hash_make(k->pool);
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     sync_guard guard = k->g->guard;
@@ -350,6 +350,7 @@ directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx
                  ida_json_string(tokens, streams[GROUPS].token);
     graph_sign_ins_load(&w.sign_ins, pool, same ? tokens : NULL);
     w.tokens = usable ? tokens : NULL;
+    w.settled = usable ? json_integer_value(json_object_get(tokens, "run")) : 0;
     for (int restarts = 0, renames = 0;;) {
         class = run_once(&w, &again);
         if (class == DIRECTORY_TOKEN_LOST && restarts++ < 2) {

@@ -1,4 +1,5 @@
-/* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after their entries. On both engines. */
+/* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after their entries, without them, and
+ * when they come back. On both engines. */
 #include "core/store_cache.h"
 #include "core/store_user.h"
 #include "t/unit/setup.h"
@@ -137,6 +138,102 @@ static void slices(const char *dsn, const char *name)
     is_int(failures, 0, text_of("%s: groups in slices", name));
 }
 
+static int members_of(store *s, const char *group)
+{
+    ida_group *found;
+    ida_ctx *c = fresh();
+    ida_kind kind = store_group_find(s, c, tenant, group, &found);
+    must(kind, c, "find");
+    return kind ? -1 : (int)found->member_count;
+}
+
+static const char *manager_of(store *s, const char *upn)
+{
+    ida_user *found;
+    ida_ctx *c = fresh();
+    ida_kind kind = store_user_by_upn(s, c, tenant, upn, &found);
+    must(kind, c, "user");
+    return kind ? NULL : found->manager_id;
+}
+
+static void user_told(sync_run *run, ida_ctx *c, const char *id, const char *manager, int64_t created)
+{
+    sync_user u = {.id = id, .upn = text_of("%s@contoso.example", id), .enabled = 1, .created_at = created, .manager_id = manager};
+    must(sync_run_user(run, c, &u), c, "user");
+}
+
+/* Who is back after run `settled`, IDs joined by blanks. */
+static const char *returned(sync_run *run, ida_ctx *c, int64_t settled)
+{
+    const char **ids, *text = "";
+    int count;
+    must(sync_run_returned(run, c, settled, 1000, "", 10, &ids, &count), c, "returned");
+    for (int i = 0; i < count; i++) {
+        text = text_of("%s%s ", text, ids[i]);
+    }
+    return text;
+}
+
+/* Links that lead to nobody, and those of whoever comes back: a cloud directory tells neither. */
+static void links(const char *dsn, const char *name)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *run;
+    sync_summary summary;
+    sync_group g = {.id = "team", .name = "Team", .kind = "security"};
+    const sync_member early = {.id = "early", .kind = "user"}, circle = {.id = "circle", .kind = "group"};
+    int yes;
+    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    user_told(run, c, "worker", NULL, 500);
+    must(sync_run_group(run, c, &g, NULL, 0), c, "group");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    user_told(run, c, "worker", "early", 500);
+    must(sync_run_member(run, c, "team", &early, 0), c, "add");
+    must(sync_run_member(run, c, "team", &circle, 0), c, "add");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    int64_t settled = sync_run_number(run);
+    is_int(members_of(s, "team"), 2, "members who are told before themselves");
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    must(sync_run_delete(run, c, "user", "early"), c, "delete");
+    must(sync_run_delete(run, c, "group", "circle"), c, "delete");
+    must(sync_run_delete(run, c, "user", "nobody"), c, "delete");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(members_of(s, "team"), 0, "and are deleted before they were: no membership is left");
+    is_str(manager_of(s, "worker@contoso.example"), NULL, "nor a manager");
+
+    /* This run is taken for one that was killed before it came to the links. */
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    user_told(run, c, "early", NULL, 900);
+    user_told(run, c, "worker", NULL, 500);
+    user_told(run, c, "new", NULL, 1000);
+    user_told(run, c, "dateless", NULL, 0);
+    is_str(returned(run, c, settled), "dateless early ", "who was made long ago, or nobody knows when, and is new to the cache is back");
+    g.id = "again";
+    must(sync_run_group(run, c, &g, NULL, 0), c, "group");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    user_told(run, c, "early", NULL, 900);
+    user_told(run, c, "dateless", "new", 0);
+    is_str(returned(run, c, settled), "dateless early ", "also when a run that broke off brought the row, changed since or not");
+    is_str(returned(run, c, sync_run_number(run) - 1), "", "not when that run was whole");
+    must(sync_run_settled(run, c, "again", settled, &yes), c, "settled");
+    is_int(yes, 0, "the same with a group");
+    must(sync_run_settled(run, c, "again", sync_run_number(run) - 1, &yes), c, "settled");
+    is_int(yes, 1, "that a whole run brought");
+    must(sync_run_report(run, c, "worker", "early"), c, "report");
+    must(sync_run_report(run, c, "dateless", "early"), c, "report");
+    must(sync_run_report(run, c, "nobody", "early"), c, "report");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_str(manager_of(s, "worker@contoso.example"), "early", "whoever has no manager gets the one who is back");
+    is_str(manager_of(s, "dateless@contoso.example"), "new", "another one stays");
+    is_int(failures, 0, text_of("%s: links of those who come and go", name));
+}
+
 int main(void)
 {
     setup();
@@ -144,6 +241,7 @@ int main(void)
         const char *name, *dsn = store_upgraded(i, &name);
         members(dsn, name);
         slices(dsn, name);
+        links(dsn, name);
     }
     return done();
 }

@@ -184,6 +184,17 @@ static void mutate(truth *t)
     }
 }
 
+/* A list may name a group that is not there yet; then nobody says that it is gone. */
+static int listed(const truth *t, int m)
+{
+    for (int i = 0; i < GROUPS; i++) {
+        if (t->groups[i].members[m]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Everything the directory says, in any order: full, present phase or deletions by name. */
 enum { FULL, PRESENT, NAMED };
 static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
@@ -213,7 +224,7 @@ static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
             }
         } else if (e->exists && how == PRESENT) {
             must(sync_run_present(run, c, kind, id), c, "present");
-        } else if (!e->exists && how == NAMED && (e->gone || dice(10) == 0)) {
+        } else if (!e->exists && how == NAMED && (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
             must(sync_run_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
         }
     }

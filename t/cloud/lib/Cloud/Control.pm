@@ -99,6 +99,7 @@ my %orders = (
     change => sub {
         my ($server, $value) = @_;
         my $object = _known($server->{cloud}, $value->{key});
+        die "a group that carries licences cannot be deleted\n" if $value->{properties}{_deleted} && @{ Cloud::Directory::props($object)->{assignedLicenses} // [] };
         $server->{cloud}{directory}->change($object, $value->{properties});
         $server->{cloud}{directory}->apply_rules($object) if $object->{type} eq 'user';
         return;
@@ -135,7 +136,7 @@ sub _create {
     my $directory = $cloud->{directory};
     my $object = $directory->add($how->{type} // 'user', { createdDateTime => '2024-01-01T00:00:00Z', %{ $how->{properties} // {} },
         ($how->{manager} ? (_manager => _known($cloud, $how->{manager})->{id}) : ()) });
-    $cloud->{licenses}->licensed($object) if $object->{type} eq 'group';
+    $cloud->{licenses}->licensed($object) if @{ $how->{properties}{assignedLicenses} // [] };
     $directory->set_member($object->{id}, _known($cloud, $_)->{id}, 1) for @{ $how->{members} // [] };
     $directory->set_member(_known($cloud, $_)->{id}, $object->{id}, 1) for @{ $how->{memberOf} // [] };
     $directory->apply_rules($object) if $object->{type} eq 'user';

@@ -14,6 +14,7 @@ sub new {
         upn => {}, address => {}, immutable => {},    # lower case -> id, of objects that are not deleted
         edges => {}, of => {}, edge_order => {},      # group -> object -> [[at, in]...], the same by object, order of the first joining
         journal => [], bulk => undef, photos => {}, mail_groups => [], dynamic_groups => [],
+        licensed => {},                               # groups that carry licences: id -> 1
     }, $class;
 }
 
@@ -143,6 +144,10 @@ sub set_member {
     }
     push @$events, [$at, $in];
     $self->log($at, 'member', $group_id, $id, $in) if !$how{quiet};
+    # Licences of a licensed group show at the user.
+    if (!$how{quiet} && $self->{licensed}{$group_id} and my $object = $self->object($id)) {
+        $self->change($object, {}, 'assignedLicenses', 'licenseAssignmentStates') if $object->{type} eq 'user';
+    }
     delete $self->{consumed};
 }
 

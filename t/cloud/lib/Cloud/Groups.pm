@@ -41,14 +41,6 @@ sub _changeable {
     denied() if $p->{isManagementRestricted};
 }
 
-# What follows from a changed membership: licences of a licensed group, which show at the user.
-sub _changed {
-    my ($cloud, $group, $object, $in) = @_;
-    my $directory = $cloud->{directory};
-    $directory->set_member($group->{id}, $object->{id}, $in);
-    $directory->change($object, {}, 'assignedLicenses', 'licenseAssignmentStates') if $object->{type} eq 'user' && $cloud->{licenses}->is_licensed($group->{id});
-}
-
 sub _target {
     my ($cloud, $request, $url) = @_;
     my ($id) = ($url // '') =~ m{\A\Q$request->{root}\E/(?:directoryObjects|users|groups)/([^/?]+)\z} or bad_request("Invalid URL format specified in payload.");
@@ -65,7 +57,7 @@ sub add_member {
     my $object = _target($cloud, $request, $body->{'@odata.id'});
     _changeable($cloud, $group);
     bad_request($already) if $cloud->{directory}->is_member($group->{id}, $object->{id});
-    _changed($cloud, $group, $object, 1);
+    $cloud->{directory}->set_member($group->{id}, $object->{id}, 1);
     return { status => 204 };
 }
 
@@ -82,7 +74,7 @@ sub update {
         my @objects = map { _target($cloud, $request, $_) } @$bind;
         my %seen;
         bad_request($already) if grep { $seen{ $_->{id} }++ || $cloud->{directory}->is_member($group->{id}, $_->{id}) } @objects;
-        _changed($cloud, $group, $_, 1) for @objects;
+        $cloud->{directory}->set_member($group->{id}, $_->{id}, 1) for @objects;
     }
     delete $body->{'@odata.type'};
     $cloud->{directory}->change($group, $body) if %$body;
@@ -95,7 +87,7 @@ sub remove_member {
     my $object = $cloud->{directory}->object($id) // not_found($id);
     _changeable($cloud, $group);
     not_found($id) if !$cloud->{directory}->is_member($group->{id}, $object->{id});
-    _changed($cloud, $group, $object, 0);
+    $cloud->{directory}->set_member($group->{id}, $object->{id}, 0);
     return { status => 204 };
 }
 

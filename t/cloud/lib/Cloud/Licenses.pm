@@ -24,12 +24,11 @@ sub id_of { my ($self, $part) = @_; return (grep { $self->{skus}{$_}{part} eq $p
 
 sub _licensed_groups {
     my ($self) = @_;
-    return grep { @{ Cloud::Directory::props($_)->{assignedLicenses} // [] } } map { $self->{directory}{objects}{$_} } keys %{ $self->{licensed} //= {} };
+    return grep { @{ Cloud::Directory::props($_)->{assignedLicenses} // [] } } map { $self->{directory}{objects}{$_} } keys %{ $self->{directory}{licensed} };
 }
 
 # Tells that a group carries licences, so that only these are asked for later.
-sub licensed { my ($self, $group) = @_; $self->{licensed}{ $group->{id} } = 1 }
-sub is_licensed { return $_[0]{licensed}{ $_[1] } }
+sub licensed { my ($self, $group) = @_; $self->{directory}{licensed}{ $group->{id} } = 1 }
 
 # skuId -> { direct => plans or undef, groups => [ids] }
 sub of {

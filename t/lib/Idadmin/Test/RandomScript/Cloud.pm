@@ -16,7 +16,9 @@ sub new {
     my ($class, $cloud) = @_;
     my $self = bless { cloud => $cloud, number => 0, refused => 0, deleted => [] }, $class;
     $self->{users}  = [map { $_->{id} } grep { $_->{userPrincipalName} !~ /root\.admin|eva\.berg/ } Idadmin::Test::Mirror::all_of($cloud, '/users?$top=999&$select=id,userPrincipalName')];
-    $self->{groups} = [map { $_->{id} } Idadmin::Test::Mirror::all_of($cloud, '/groups?$top=999&$select=id')];
+    my @groups = Idadmin::Test::Mirror::all_of($cloud, '/groups?$top=999&$select=id,assignedLicenses');
+    $self->{groups} = [map { $_->{id} } @groups];
+    $self->{kept} = { map { ($_->{id} => 1) } grep { @{ $_->{assignedLicenses} // [] } } @groups };    # licensed groups cannot be deleted
     return $self;
 }
 
@@ -92,7 +94,7 @@ sub changes {
             return 1;
         }],
         ['group renamed', 3, sub { my ($script) = @_; $cloud->control(change => { key => $script->one_of(@$list), properties => { displayName => 'Renamed ' . ++$self->{number}, description => $script->one_of(undef, @words) } }); return 1 }],
-        ['group deleted', 1, sub { my ($script) = @_; return 0 if @$list < 5; $cloud->control(change => { key => _out($list, $script->one_of(@$list)), properties => { _deleted => 1 } }); return 1 }],
+        ['group deleted', 1, sub { my ($script) = @_; my $one = $script->one_of(@$list); return 0 if @$list < 5 || $self->{kept}{$one}; $cloud->control(change => { key => _out($list, $one), properties => { _deleted => 1 } }); return 1 }],
         ['tokens lost', 1, sub { my ($script) = @_; return 0 if !$script->chance(0.2); $cloud->control(expireDeltaLinks => JSON::PP::true()); return 1 }],
     );
 }
