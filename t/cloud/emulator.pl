@@ -3,7 +3,8 @@
 # Plain HTTP and, with a certificate, HTTPS; both on loopback. Started by Idadmin::Test::Cloud.
 #
 #   emulator.pl CONFIG.json      { port, tlsPort, cert, key, tenant, client, secret, certificates: [PEM], domains: [...],
-#                                  seed: "standard" or null, bulk: {users, memberships, group}, settings: {...} }
+#                                  seed: "standard" or null, bulk: {users, memberships, group}, settings: {...},
+#                                  state: FILE that SIGTERM writes and the next start reads (no bulk users; access tokens are forgotten) }
 #   API     http://127.0.0.1:PORT/v1.0/...           tokens   http://127.0.0.1:PORT/{tenant}/oauth2/v2.0/token
 #
 # Control, as JSON, without a token:
@@ -38,13 +39,17 @@ use Cloud::Seed;
 use Cloud::Server;
 use Mojo::File qw(path);
 use Mojo::JSON qw(decode_json);
+use Storable ();
 
 my $file = shift // die "usage: emulator.pl CONFIG.json\n";
 my $config = decode_json(path($file)->slurp);
 srand;
 my $cloud = Cloud::Emulator->new(map { ($_ => $config->{$_}) } qw(tenant client secret certificates domains settings));
-Cloud::Seed::standard($cloud) if ($config->{seed} // '') eq 'standard';
+my $state = $config->{state};
+if ($state && -e $state) { $cloud->take_up(Storable::retrieve($state)) }
+elsif (($config->{seed} // '') eq 'standard') { Cloud::Seed::standard($cloud) }
 Cloud::Control::bulk($cloud, $config->{bulk}) if $config->{bulk};
 my @listen = ({ port => $config->{port} });
 push @listen, { port => $config->{tlsPort}, cert => $config->{cert}, key => $config->{key} } if $config->{tlsPort};
 Cloud::Server->new(cloud => $cloud, listen => \@listen)->run;
+Storable::nstore($cloud->kept, $state) if $state;

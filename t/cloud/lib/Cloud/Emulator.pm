@@ -15,6 +15,7 @@ use Cloud::Licenses;
 use Cloud::Limits;
 use Cloud::Lists;
 use Cloud::Places;
+use Cloud::Query ();
 use Cloud::Token;
 use Cloud::Users;
 use Mojo::JSON qw(decode_json);
@@ -104,6 +105,12 @@ sub new {
     $self->reset_counters;
     return $self;
 }
+
+# What outlives a restart.
+my @kept = qw(directory licenses settings permissions page_generation delta_generation counters);
+
+sub kept    { my ($self) = @_; return { linkSecret => Cloud::Query::link_secret(), map { ($_ => $self->{$_}) } @kept } }
+sub take_up { my ($self, $state) = @_; Cloud::Query::link_secret($state->{linkSecret}); @$self{@kept} = @$state{@kept}; return }
 
 sub reset_counters { my ($self) = @_; $self->{counters} = { requests => {}, sent429 => 0, createdByMarker => {}, created => 0, photos => 0, tokens => 0, usersDeleted => 0, deletedThroughGroup => 0 } }
 

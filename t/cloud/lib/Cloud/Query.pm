@@ -15,6 +15,9 @@ our @EXPORT = qw(select_of user_row group_row object_row top_of filter_of advanc
 
 my $secret = join '', map { chr rand 256 } 1 .. 32;
 
+# The key of links, or another one: those of before a restart are good after it.
+sub link_secret { ($secret) = @_ if @_; return $secret }
+
 # Parts are scalars without "|" in them; the links they stand in are followed some thousand times in a benchmark, so no JSON here.
 sub make_token {
     my $text = join '|', @_;

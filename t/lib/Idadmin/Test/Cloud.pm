@@ -15,7 +15,7 @@ sub client_secret { return 'cloud~Secret.Value-1' }
 sub skip_reason { return eval { require Mojolicious; 1 } ? '' : 'Mojolicious is not installed' }
 
 # new(tls => 1: HTTPS as well, seed => undef: an empty directory, bulk => { users, memberships, group }, settings => {...},
-#     home => domain of its people, domains => [further ones], start => 0)
+#     home => domain of its people, domains => [further ones], keep => 1: a restart forgets nothing, start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/cloud' . ++our $count;
@@ -24,6 +24,7 @@ sub new {
     $self->{config} = {
         port => $self->{port}, tenant => $tenant, client => $client_id, secret => client_secret(), certificates => [_certificate()->{cert}],
         domains => [$how{home} // $domain, grep { $_ ne ($how{home} // '') } @{ $how{domains} // [] }], seed => exists $how{seed} ? $how{seed} : 'standard', map { ($_ => $how{$_}) } grep { $how{$_} } qw(bulk settings) };
+    $self->{config}{state} = "$base/state" if $how{keep};
     if ($how{tls}) {
         my $tls = Idadmin::Test::Tls::files();
         $self->{tls_port} = Idadmin::Test::free_port();
@@ -53,12 +54,14 @@ sub start {
     return $self;
 }
 
-# State is in memory: a stop forgets it.
+# State is in memory: a stop forgets it, unless it was made with keep => 1.
 sub stop {
     my ($self) = @_;
-    delete $self->{control};
+    delete @$self{qw(control api token)};
     return $self->{pid} ? Idadmin::Test::stop_daemon(delete $self->{pid}) : undef;
 }
+
+sub restart { my ($self) = @_; $self->stop; return $self->start }
 
 # Freezes and thaws the whole service: connections are accepted by the kernel and nothing is said.
 sub freeze { kill STOP => $_[0]{pid} }

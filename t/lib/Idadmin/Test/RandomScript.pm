@@ -4,7 +4,7 @@ package Idadmin::Test::RandomScript;
 #   changes        [[name, weight, code], ...]; code->($script) tells false when there is nothing to change just now
 #   carry_out      sends what was collected; the number of those that the directory refused
 #   truth          the directory as Mirror compares it, once nothing moves in it any more
-#   restart        the server ends and comes back (absent: it keeps its state in memory)
+#   restart        the server ends and comes back
 use strict;
 use warnings;
 

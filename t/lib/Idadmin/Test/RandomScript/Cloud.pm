@@ -100,6 +100,7 @@ sub changes {
 }
 
 sub carry_out { my ($self) = @_; my $refused = $self->{refused}; $self->{refused} = 0; return $refused }
+sub restart   { my ($self) = @_; $self->{cloud}->restart; return }
 sub truth     { my ($self) = @_; return Idadmin::Test::Mirror::cloud_truth($self->{cloud}) }
 
 1;
