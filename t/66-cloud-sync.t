@@ -125,6 +125,10 @@ sub lost_tokens {
         $cloud->control(settings => { deltaExpiry => 'resyncRequired' });
         call(POST => "/directory/deletedItems/$rut/restore");
     }
+    # A late list of the deleted names somebody who is back: the stream of users says otherwise, and has the last word.
+    $cloud->control(expireDeltaLinks => JSON::PP::true, faults => { path => '^/directory/deletedItems', do => 'status', status => 200, count => 1, body => json_text({ value => [{ id => $rut }] }) });
+    synced('a late list of the deleted');
+    same('a late list of the deleted');
     my $full = full_at();
     my ($tokens) = state_of();
     $stack->sql("UPDATE cache.sync_state SET tokens = '{\"users\":\"https://elsewhere.example/x\",\"groups\":\"https://elsewhere.example/y\"}' WHERE directory = 'cloud'");

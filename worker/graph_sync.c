@@ -228,7 +228,8 @@ static void deleted(graph_call *k, json_t *item, void *baton)
     }
 }
 
-/* A round over everything may name them as members still. Few: they are kept for 30 days. */
+/* A round over everything may name them as members still. Few: they are kept for 30 days. Read before the users, whose word is the
+ * later one: whoever is taken for deleted and is not would lose memberships that nobody tells again. */
 static directory_class read_deleted(graph_delta *d)
 {
     const graph *g = d->k->g;
@@ -251,10 +252,12 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
     int full = w->tokens == NULL;
     json_t *fresh = ida_json_keep(k->pool, json_object());
     directory_class class = graph_sign_ins_read(d, &w->sign_ins, full, full ? 0 : SIGN_IN_PATIENCE_MS);
+    if (!class && full) {
+        class = read_deleted(d);
+    }
     for (int i = 0; !class && i < STREAMS; i++) {
         const char *token = NULL;
-        class = full && i == GROUPS ? read_deleted(d) : DIRECTORY_OK;
-        class = class ? class : read_stream(d, w, i, &token);
+        class = read_stream(d, w, i, &token);
         ida_json_put(fresh, streams[i].token, token);
         if (!class && i == USERS && !full) {
             class = read_returned(d, w);
