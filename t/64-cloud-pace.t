@@ -50,7 +50,8 @@ cmp_ok($counters->{limitsPeak}{writes}, '<=', 1, sprintf 'the fullest span of th
 # Steady: after what may go at once has gone.
 my ($from) = grep { $_->[1] >= 0.5 * $sum } @seen;
 my $rate = ($seen[-1][1] - $from->[1]) / ($seen[-1][0] - $from->[0]);
-cmp_ok($rate, '<=', $limit, sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate, $limit);
+# Slow programs leave of the first allowance what then goes at once.
+cmp_ok($rate, '<=', $limit, sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate, $limit) if $quiet;
 my $least = $creates >= 2000 ? 0.9 : 0.7;                            # a short run measures the beginning and the neighbours too
 cmp_ok($rate, '>=', $least * $limit, sprintf 'and at least %d %% of it', 100 * $least) if $quiet;
 note(sprintf '%d made in %.1f s', $sum, $seen[-1][0]);

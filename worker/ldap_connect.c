@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <openldap.h>
 #include <sasl/sasl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/text.h"
@@ -25,6 +27,8 @@
 /* Where systems keep the certificates of public authorities, for a tenant without caFile. */
 static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                                                  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+void ldap_pvt_tls_ctx_free(void *context); /* libldap exports it, but no installed header names it */
 
 const char *ld_server_url(const directory *d)
 {
@@ -92,11 +96,49 @@ static const char *authorities(const directory *d)
     return d->ca_file;
 }
 
+/* Which files these are, as they are now: another text when one of them was changed or replaced. */
+static const char *state_of(apr_pool_t *pool, const char *const *files, int count)
+{
+    const char *all = "";
+    for (int i = 0; i < count; i++) {
+        struct stat st = {0};
+        if (files[i] && stat(files[i], &st) == 0) {
+            all = ida_printf(pool, "%s%s %ju %ju %jd %jd.%09ld\n", all, files[i], (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+                             (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+        }
+    }
+    return all;
+}
+
+void ld_forget_tls(directory *d)
+{
+    if (d->tls) {
+        ldap_pvt_tls_ctx_free(d->tls);
+        d->tls = NULL;
+    }
+}
+
+/* One context for all connections while its files stay as they are: each takes the whole file of authorities to read, and libldap
+ * with GnuTLS never frees the certificate and key it read into one. */
+static int set_context(directory *d, LDAP *ld, const char *files)
+{
+    int client = 0;
+    if (d->tls && strcmp(files, d->tls_files) == 0) {
+        return ldap_set_option(ld, LDAP_OPT_X_TLS_CTX, d->tls);
+    }
+    ld_forget_tls(d);
+    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
+    if (!bad && ldap_get_option(ld, LDAP_OPT_X_TLS_CTX, &d->tls) == LDAP_OPT_SUCCESS) { /* counted for us too */
+        d->tls_files = apr_pstrdup(d->pool, files);
+    }
+    return bad;
+}
+
 static directory_class set_tls(ld_call *k, LDAP *ld)
 {
-    const directory *d = k->d;
+    directory *d = k->d;
     const char *ca = authorities(d);
-    int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2, client = 0;
+    int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2;
     if (!ca) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "no file of trusted authorities was found: set caFile");
     }
@@ -109,8 +151,9 @@ static directory_class set_tls(ld_call *k, LDAP *ld)
         bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_CERTFILE, d->certificate_file)
              | ldap_set_option(ld, LDAP_OPT_X_TLS_KEYFILE, d->key_file ? d->key_file : d->certificate_file);
     }
+    const char *const files[] = {ca, d->certificate_file, d->key_file};
     /* Last: makes a context of these settings; without it they could be silently ignored. */
-    bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
+    bad |= set_context(d, ld, state_of(k->pool, files, 3));
     return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s", ld_server_url(d), ca,
                          d->certificate_file ? " and " : "", d->certificate_file ? d->certificate_file : "")
                : DIRECTORY_OK;

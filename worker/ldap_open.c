@@ -133,6 +133,7 @@ static const char *domain_of(apr_pool_t *pool, const char *dn)
 static apr_status_t closed(void *baton)
 {
     ld_drop(baton);
+    ld_forget_tls(baton);
     return APR_SUCCESS;
 }
 

@@ -11,6 +11,8 @@
 #include "core/text.h"
 #include "worker/ldap_session.h"
 
+BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
+
 #define SLICE_MS 1000   /* between two looks at `alive` */
 #define PAGE 500
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
@@ -154,6 +156,41 @@ int ld_is(const ld_entry *entry, const char *name, const char *value)
 
 /* --- waiting --- */
 
+/* libldap's parsers of these two assert that an object identifier is not empty: a server that sends an empty one would end the process. */
+static int nameless(LDAPMessage *message)
+{
+    ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;
+    ber_tag_t name = type == LDAP_RES_INTERMEDIATE ? LDAP_TAG_IM_RES_OID : LDAP_TAG_EXOP_RES_OID;
+    ber_len_t len;
+    if (type != LDAP_RES_INTERMEDIATE && type != LDAP_RES_EXTENDED) {
+        return 0;
+    }
+    BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+    int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
+    while (!found && (tag = ber_peek_tag(ber, &len)) != LBER_ERROR) {
+        found = (tag == name && len == 0) || ber_scanf(ber, "x") == LBER_ERROR;
+    }
+    ber_free(ber, 0);
+    return found;
+}
+
+/* The next message to this request; -1 also when the server ends the connection by a notice. Asked for any message, libldap hands
+ * the notice to us; asked for one request it would look into the notice itself, assert as above, and forget to free it. */
+static int next_message(LDAP *ld, int message_id, struct timeval *bound, LDAPMessage **message)
+{
+    int type = ldap_result(ld, LDAP_RES_ANY, LDAP_MSG_ONE, bound, message);
+    if (type <= 0) {
+        return type;
+    }
+    int about = ldap_msgid(*message);
+    if (about == message_id && !nameless(*message)) {
+        return type;
+    }
+    ldap_msgfree(*message);
+    *message = NULL;
+    return about == message_id || about == LDAP_RES_UNSOLICITED ? -1 : 0; /* else the rest of what was given up */
+}
+
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
 {
     int64_t start = ida_monotonic(k->d->env), end = k->deadline;
@@ -169,7 +206,7 @@ int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
         }
         left = left < SLICE_MS ? left : SLICE_MS;
         struct timeval bound = {.tv_sec = (time_t)(left / 1000), .tv_usec = (suseconds_t)(left % 1000 * 1000)};
-        int type = ldap_result(k->d->ld, message_id, LDAP_MSG_ONE, &bound, message);
+        int type = next_message(k->d->ld, message_id, &bound, message);
         if (type != 0) {
             return type;
         }

@@ -38,6 +38,8 @@ struct directory {
     const char *dns_domain;  /* of userBase by its dc parts, folded; NULL when it has none */
     /* connection; server: index of the one connected to, or connected to last */
     LDAP *ld;
+    void *tls;               /* libldap's TLS context, shared by one connection after the other; NULL: none yet */
+    const char *tls_files;   /* what it was made of */
     ld_wire wire;
     int fd, server;
     int64_t used_at;
@@ -76,6 +78,7 @@ directory_class ld_ready(ld_call *k);
 void ld_drop(directory *d);
 /* The server fell silent or away in the middle of an answer: drops it and tries others first for a while. */
 void ld_drop_failed(directory *d);
+void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
 
 /* --- entries and requests (ldap_request.c) --- */

@@ -7,6 +7,14 @@
 static const char *ldaps, *plain;
 static const directory_ops *ops;
 
+static int64_t minutes_later(void *baton)
+{
+    struct timespec now;
+    (void)baton;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000 + 120000;
+}
+
 static char *port_url(const char *scheme, int port)
 {
     return ida_printf(pool, "%s://127.0.0.1:%d", scheme, port);
@@ -139,6 +147,13 @@ static void external(void)
     ops->close(d);
     d = open_with(tenant_with(json_list(ldaps, NULL), odd));
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e, "another's certificate has no such rights");
+    is_str(perl("Idadmin::Test::spew($main::cert{stranger}{$_}, Idadmin::Test::slurp($main::cert{idadmin}{$_})) for qw(cert key); 'ok'"), "ok", "the files get other contents");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e, "of which the connection that stands knows nothing");
+    int64_t (*before)(void *) = env.monotonic;
+    env.monotonic = minutes_later; /* a connection unused for so long is made anew */
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e, "but the next one is made with them");
+    is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "and enabled again");
+    env.monotonic = before;
     ops->close(d);
     is_class(find_eva(json_list(ldaps, NULL), apr_pstrcat(pool, bind, ",\"certificateFile\":\"/nowhere/cert.pem\"", NULL), &e, &ms), DIRECTORY_CONFIG, &e,
              "a certificate that is not there: configuration");

@@ -190,21 +190,28 @@ sub in_parallel {
 
 # -- commands and daemons --------------------------------------------------------------------------------------------
 
-sub sanitizer_environment {
-    my (%how) = @_;
-    my $kind = build_config()->{sanitizers} or return;
+# Every process of a script writes its sanitizer reports into one directory, which is looked at when the script ends: a report
+# counts whatever becomes of the exit status. The caller's own *SAN_OPTIONS hold beside these. httpd is not instrumented: it needs
+# the runtime before everything else, and what its pools keep until its end is no leak.
+sub _sanitizer_environment {
+    my ($preload) = @_;
+    return if !build_config()->{sanitizers};
     my $path = tempdir() . '/sanitizer/report';
-    my $leaks = $how{leaks} // 1;
-    my %environment = (
-        ASAN_OPTIONS  => "log_path=$path:detect_leaks=$leaks:abort_on_error=0:exitcode=99:detect_odr_violation=0",
-        UBSAN_OPTIONS => "log_path=$path:print_stacktrace=1",
-        TSAN_OPTIONS  => "log_path=$path:exitcode=99:ignore_noninstrumented_modules=1",
+    my $common = "log_path=$path:exitcode=99";
+    my $known  = tempdir() . '/leaks.supp';    # a copy: the checkout may lie where the runtime user cannot go
+    rename spew("$known.$$", slurp(src_dir() . '/t/lib/leaks.supp')), $known if !-e $known;
+    my %options = (
+        ASAN_OPTIONS  => $common . ':abort_on_error=0:detect_odr_violation=0:detect_leaks=' . ($preload ? 0 : 1),
+        LSAN_OPTIONS  => "suppressions=$known:print_suppressions=0",
+        UBSAN_OPTIONS => "$common:print_stacktrace=1",
+        TSAN_OPTIONS  => "$common:ignore_noninstrumented_modules=1",
     );
-    $environment{LD_PRELOAD} = build_config()->{preload} if $how{preload};
+    my %environment = map { ($_ => join ':', grep {length} $ENV{$_} // '', $options{$_}) } keys %options;
+    $environment{LD_PRELOAD} = build_config()->{preload} if $preload;
     return %environment;
 }
 
-# run_command(\@argv, user =>, env => {}, stdin =>, timeout => 60) -> { exit, signal, out, err }
+# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> { exit, signal, out, err }
 sub run_command {
     my ($argv, %how) = @_;
     my $base = tempdir() . '/command.' . $$ . '.' . ++our $command_count;
@@ -242,7 +249,7 @@ sub _become {
         open STDOUT, $files, $how{out}               or die "$how{out}: $!\n";
         open STDERR, $files, $how{err}               or die "$how{err}: $!\n";
         delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|http_proxy|https_proxy|all_proxy|no_proxy)/i} keys %ENV };
-        my %environment = (%{ $how{sanitizer} // {} }, %{ $how{env} // {} });
+        my %environment = (_sanitizer_environment($how{preload}), %{ $how{env} // {} });
         while (my ($name, $value) = each %environment) {
             if   (defined $value) { $ENV{$name} = $value }
             else                  { delete $ENV{$name} }
@@ -260,7 +267,7 @@ our %daemons;
 our $owner = $$;
 umask 0022;    # servers under other users read what tests write
 
-# daemon(\@argv, log => FILE, user =>, env =>, stop_signal => 'TERM') -> pid
+# daemon(\@argv, log => FILE, user =>, env =>, preload => 1 for httpd, stop_signal => 'TERM') -> pid
 sub daemon {
     my ($argv, %how) = @_;
     my $pid = fork // die "fork: $!\n";

@@ -95,7 +95,7 @@ sub entry {
 sub reference { my ($request, @urls) = @_; return message($request->{id}, tlv(0x73, map { octets($_) } @urls)) }
 sub intermediate { my ($request, $oid, $value) = @_; return message($request->{id}, tlv(0x79, tlv(0x80, $oid), tlv(0x81, $value))) }
 
-# Notice of Disconnection (RFC 4511, 4.4.1).
-sub notice { my ($code, $text) = @_; return message(0, tlv(0x78, enumerated($code), octets(''), octets($text), tlv(0x8a, $oid{notice}))) }
+# Notice of Disconnection (RFC 4511, 4.4.1), or an unsolicited notification of another name.
+sub notice { my ($code, $text, $oid) = @_; return message(0, tlv(0x78, enumerated($code), octets(''), octets($text), tlv(0x8a, $oid // $oid{notice}))) }
 
 1;

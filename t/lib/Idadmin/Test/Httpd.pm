@@ -174,7 +174,7 @@ sub configtest {
     $self->{$_} //= Idadmin::Test::free_port() for qw(port tls_port);
     $self->reconfigure;
     return Idadmin::Test::run_command([Idadmin::Test::build_config()->{httpd}, '-f', $self->configuration_file, '-t'],
-        sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
+        preload => 1);
 }
 
 sub start {
@@ -184,7 +184,7 @@ sub start {
         $self->reconfigure;
         $self->{generation} = $self->_generations;
         $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd}, '-DFOREGROUND', '-f', $self->configuration_file],
-            log => "$self->{base}/output", env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment(preload => 1, leaks => 0) });
+            log => "$self->{base}/output", env => $self->{env}, preload => 1);
         Idadmin::Test::wait_until(20, sub {
             Idadmin::Test::ended($self->{pid}) || ($self->_generations > $self->{generation} && $self->children >= ($self->{children} // 3));
         });

@@ -123,7 +123,7 @@ sub ctl {
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
     my $result = Idadmin::Test::run_command(
         [Idadmin::Test::program('idadminctl'), @arguments, '--config', '/dev/null', '--store', $self->{store}, ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ())],
-        user => Idadmin::Test::runtime_user(), sanitizer => { Idadmin::Test::sanitizer_environment() }, timeout => 120, %how);
+        user => Idadmin::Test::runtime_user(), timeout => 120, %how);
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) } if $result->{out} =~ /^\s*[\[{]/;
     return $result;
 }

@@ -21,7 +21,7 @@ sub command {
 
 sub _how {
     my ($self) = @_;
-    return (user => Idadmin::Test::runtime_user(), env => $self->{env}, sanitizer => { Idadmin::Test::sanitizer_environment() });
+    return (user => Idadmin::Test::runtime_user(), env => $self->{env});
 }
 
 sub start {
