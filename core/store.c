@@ -186,9 +186,15 @@ static ida_kind run_one(store *s, ida_ctx *c, void *baton)
     return db_run(s->db, c, one->statement, one->args, one->count, one->result);
 }
 
+/* What a transaction of the group reads must see what it wrote. */
+static int reads_by_group(const store *s)
+{
+    return s->group && (!s->reads_alone || store_group_inside(s->group));
+}
+
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
 {
-    if (s->group) {
+    if (reads_by_group(s)) {
         one_statement one = {statement, args, count, result};
         return store_group_run(s->group, c, run_one, &one);
     }
@@ -250,7 +256,7 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
 {
-    if (s->group) {
+    if (reads_by_group(s)) {
         return store_group_run(s->group, c, work, baton);
     }
     if (s->db && (db_in_transaction(s->db) || s->in_snapshot)) {

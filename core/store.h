@@ -17,7 +17,8 @@ typedef struct store {
     apr_pool_t *pool;         /* own root of this connection; cleared on reconnect */
     struct store_place *place; /* what the process knows of this DSN and role: away since when, next attempt */
     int in_snapshot;          /* store_snapshot's work is running */
-    struct store_group *group; /* a door (store_group.h): has no connection, the group runs what is asked of it */
+    struct store_group *group; /* its transactions are run by the group (store_group.h) */
+    int reads_alone;          /* with a group: reads outside of a transaction go by a connection of its own; else (a door) it has none */
     unsigned char cursor_key[32];
     int has_cursor_key;
 } store;

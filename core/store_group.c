@@ -44,7 +44,7 @@ static apr_status_t destroy(void *baton)
     return APR_SUCCESS;
 }
 
-store_group *store_group_make(apr_pool_t *pool, const char *dsn)
+store_group *store_group_make(apr_pool_t *pool, const char *dsn, db_role role)
 {
     if (!store_sqlite_path(dsn)) {
         return NULL;
@@ -53,14 +53,25 @@ store_group *store_group_make(apr_pool_t *pool, const char *dsn)
     pthread_mutex_init(&g->lock, NULL);
     apr_pool_cleanup_register(pool, g, destroy, apr_pool_cleanup_null);
     g->end = &g->first;
-    g->connection = store_make(pool, dsn, DB_REQUEST);
-    g->door = (store){.dsn = g->connection->dsn, .role = DB_REQUEST, .group = g};
+    g->connection = store_make(pool, dsn, role);
+    g->door = (store){.dsn = g->connection->dsn, .role = role, .group = g};
     return g;
 }
 
 store *store_group_door(store_group *group)
 {
     return &group->door;
+}
+
+void store_group_join(store_group *group, store *s)
+{
+    s->group = group;
+    s->reads_alone = 1;
+}
+
+int store_group_inside(const store_group *group)
+{
+    return inside == group;
 }
 
 static void collect(batch *b)

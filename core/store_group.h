@@ -8,12 +8,19 @@
 
 typedef struct store_group store_group;
 
-/* Makes the group with a connection of its own (role DB_REQUEST, opened at first use); it lives in `pool`. NULL for an engine whose
+/* Makes the group with a connection of its own, opened at first use; it lives in `pool`. NULL for an engine whose
  * writers do not exclude each other: give each a connection instead. */
-store_group *store_group_make(apr_pool_t *pool, const char *dsn);
+store_group *store_group_make(apr_pool_t *pool, const char *dsn, db_role role);
 
 /* The handle to give to callers: any number of threads at once. Its transactions and statements are run by the group. */
 store *store_group_door(store_group *group);
+
+/* From here on the group runs the transactions of `s`; what `s` reads outside of them it reads on its own connection. For threads that
+ * read much and shall not stand in line for it. */
+void store_group_join(store_group *group, store *s);
+
+/* 1 in a thread that is running work of the group. */
+int store_group_inside(const store_group *group);
 
 /* Runs `work` as store_transaction would, on the group's connection and perhaps in another caller's thread; returns when it is
  * committed or refused. The work of one caller that fails is undone alone. */

@@ -2,6 +2,10 @@
  * Must not know what a run does. Order of locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/store_queue.h"
 
+#include <apr_strings.h>
+#include <pthread.h>
+#include <string.h>
+
 #include "core/store_audit.h"
 #include "core/store_task_inner.h"
 #include "core/store_tenant.h"
@@ -10,6 +14,9 @@
 #define CANDIDATES_MAX 16 /* tried before looking again */
 #define ROUNDS 8
 #define SOON_MAX 64
+#define TASK_ID_SIZE 40
+#define TRYING_MAX 256 /* threads that claim at a time */
+#define FRESH_MS 100   /* how old a look may be: whoever became due meanwhile waits no longer */
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
@@ -157,37 +164,150 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     return kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
 }
 
+/* --- whom to try --- */
+
+/* Candidates as one look found them, for all threads of a process: each takes the next one, so that they neither look for the same
+ * nor try it at the same time. */
+struct store_queue_heads {
+    pthread_mutex_t lock;
+    apr_pool_t *pool; /* of the candidates; cleared by each look */
+    candidate found[CANDIDATES_MAX];
+    int count, next;
+    int64_t found_at;
+    char tried[TRYING_MAX][TASK_ID_SIZE]; /* by a thread at this moment; "": none */
+};
+
+static apr_status_t heads_destroy(void *baton)
+{
+    store_queue_heads *h = baton;
+    pthread_mutex_destroy(&h->lock);
+    apr_pool_destroy(h->pool);
+    return APR_SUCCESS;
+}
+
+store_queue_heads *store_queue_heads_make(apr_pool_t *pool)
+{
+    store_queue_heads *h = apr_pcalloc(pool, sizeof *h);
+    pthread_mutex_init(&h->lock, NULL);
+    apr_pool_create_unmanaged_ex(&h->pool, NULL, NULL); /* its user changes, `pool`'s does not */
+    apr_pool_cleanup_register(pool, h, heads_destroy, apr_pool_cleanup_null);
+    return h;
+}
+
+static int is_tried(const store_queue_heads *h, const char *id)
+{
+    for (int i = 0; i < TRYING_MAX; i++) {
+        if (strcmp(h->tried[i], id) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static ida_kind look(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
+{
+    ida_kind kind = find(s, c, cl);
+    apr_pool_clear(h->pool);
+    h->count = h->next = 0;
+    h->found_at = cl->now;
+    for (int i = 0; !kind && i < cl->count; i++) {
+        const candidate *one = &cl->candidates[i];
+        if (!is_tried(h, one->id)) {
+            h->found[h->count++] = (candidate){apr_pstrdup(h->pool, one->id), apr_pstrdup(h->pool, one->tenant),
+                                               apr_pstrdup(h->pool, one->directory), one->first_offboarding};
+        }
+    }
+    return kind;
+}
+
+/* The next one, from a new look when there is none; *slot is given back by let_go. cl->one NULL: nobody is left. */
+static ida_kind next_one(store_queue_heads *h, store *s, ida_ctx *c, claim *cl, int *looks, char **slot)
+{
+    ida_kind kind = IDA_OK;
+    cl->one = NULL;
+    pthread_mutex_lock(&h->lock);
+    if ((h->next == h->count || cl->now - h->found_at > FRESH_MS) && (*looks)++ < ROUNDS) {
+        kind = look(h, s, c, cl);
+    }
+    for (int i = 0; !kind && !cl->one && i < TRYING_MAX && h->next < h->count; i++) {
+        if (!h->tried[i][0]) {
+            const candidate *one = &h->found[h->next++];
+            *slot = h->tried[i];
+            apr_cpystrn(*slot, one->id, sizeof h->tried[i]);
+            cl->candidates[0] = (candidate){apr_pstrdup(c->pool, one->id), apr_pstrdup(c->pool, one->tenant),
+                                            apr_pstrdup(c->pool, one->directory), one->first_offboarding};
+            cl->one = &cl->candidates[0];
+        }
+    }
+    pthread_mutex_unlock(&h->lock);
+    return kind;
+}
+
+static void let_go(store_queue_heads *h, char *slot)
+{
+    pthread_mutex_lock(&h->lock);
+    *slot = 0;
+    pthread_mutex_unlock(&h->lock);
+}
+
+static ida_kind claim_of_all(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
+{
+    ida_kind kind;
+    int looks = 0;
+    do {
+        char *slot = NULL;
+        kind = next_one(h, s, c, cl, &looks, &slot);
+        if (kind || !cl->one) {
+            return kind;
+        }
+        kind = store_transaction(s, c, try_one, cl);
+        let_go(h, slot);
+    } while (!kind && !cl->task);
+    return kind;
+}
+
+/* By a look of its own. */
+static ida_kind claim_of_some(store *s, ida_ctx *c, claim *cl)
+{
+    ida_kind kind = IDA_OK;
+    for (int round = 0; !kind && !cl->task && round < ROUNDS; round++) {
+        kind = find(s, c, cl);
+        for (int i = 0; !kind && !cl->task && i < cl->count; i++) {
+            cl->one = &cl->candidates[i];
+            kind = store_transaction(s, c, try_one, cl);
+        }
+        if (!cl->count) {
+            break;
+        }
+    }
+    return kind;
+}
+
+static ida_kind claimed(ida_ctx *c, const claim *cl, ida_kind kind, ida_task **task, int *braked)
+{
+    *task = kind ? NULL : cl->task;
+    *braked = !kind && cl->braked;
+    return kind || cl->task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
+}
+
 ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                            ida_task **task, int *braked)
 {
     return store_queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
 }
 
+ida_kind store_queue_claim_next(store *s, ida_ctx *c, store_queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
+                                int64_t probe_ms, ida_task **task, int *braked)
+{
+    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
+    return claimed(c, &cl, claim_of_all(heads, s, c, &cl), task, braked);
+}
+
 ida_kind store_queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                                store_queue_skip skip, void *baton, ida_task **task, int *braked)
 {
     claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms, .skip = skip, .baton = baton};
-    *task = NULL;
-    *braked = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-        ida_kind kind = find(s, c, &cl);
-        for (int i = 0; !kind && !cl.task && i < cl.count; i++) {
-            cl.one = &cl.candidates[i];
-            kind = store_transaction(s, c, try_one, &cl);
-        }
-        if (kind) {
-            return kind;
-        }
-        if (cl.task) {
-            *task = cl.task;
-            *braked = cl.braked;
-            return IDA_OK;
-        }
-        if (!cl.count) {
-            break;
-        }
-    }
-    return ida_fail(c, IDA_NOT_FOUND, "No task is due.");
+    return claimed(c, &cl, claim_of_some(s, c, &cl), task, braked);
 }
 
 ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at)

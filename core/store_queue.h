@@ -22,6 +22,12 @@ struct store_membership;
 ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                            ida_task **task, int *braked);
 
+/* The same for the threads of one process, which share `heads`: one looks, and each tries another of the tasks it found. */
+typedef struct store_queue_heads store_queue_heads;
+store_queue_heads *store_queue_heads_make(apr_pool_t *pool);
+ida_kind store_queue_claim_next(store *s, ida_ctx *c, store_queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
+                                int64_t probe_ms, ida_task **task, int *braked);
+
 /* The same, passing over directories for which `skip` answers non-zero. */
 typedef int (*store_queue_skip)(void *baton, const char *tenant, ida_directory_kind directory);
 ida_kind store_queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,

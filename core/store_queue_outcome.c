@@ -87,9 +87,10 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
     const store_task_change *ch = o->change;
     const char *person = ch->upn ? ida_fold_address(c->pool, ch->upn) : NULL;
     ida_task *old;
-    ida_kind kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
-    if (!kind && (ch->upn || ch->mail)) {
-        kind = store_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
+    ida_kind kind = IDA_OK;
+    if (ch->upn || ch->mail) {
+        kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
+        kind = kind ? kind : store_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
         kind = kind ? kind : change_names(s, c, old, ch);
     }
     return kind ? kind
@@ -167,51 +168,35 @@ ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const
     return kind;
 }
 
-/* Under the fence, so the row and its steps are as the run left them. */
-static ida_kind settle(store *s, ida_ctx *c, const outcome *o)
+static ida_kind free_person(store *s, ida_ctx *c, const ida_task *now)
 {
-    ida_task *now;
-    ida_kind kind = store_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
-    if (kind || o->state == IDA_ATTENTION || (o->state == IDA_FAILED && store_task_account_possible(c, now))) {
-        return kind;
-    }
-    return give_back(s, c, now);
+    return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
 }
 
-static ida_kind free_person(store *s, ida_ctx *c, const ida_task *task)
-{
-    ida_task *now;
-    ida_kind kind = store_task_get(s, c, task->tenant, task->id, 0, &now);
-    return kind ? kind
-                : store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
-}
-
-/* All creations of a tenant would wait for each other's commits here: its row is locked only while the task still holds a seat,
- * which nobody but its run changes. */
-static ida_kind lock_for_seat(store *s, ida_ctx *c, const ida_task *task)
-{
-    ida_task *now;
-    ida_kind kind = store_task_get(s, c, task->tenant, task->id, 0, &now);
-    return kind || !now->seat ? kind : store_tenant_lock(s, c, task->tenant);
-}
-
+/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. All creations of a tenant would wait
+ * for each other's commits here, so its row is locked only while the task still holds a seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const ida_task *t = o->task;
     int holds = t->type == IDA_USER_CREATE || t->type == IDA_USER_UPDATE; /* perhaps seat and names */
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
-    ida_kind kind = holds ? lock_for_seat(s, c, t) : IDA_OK;
+    ida_task *now;
+    ida_kind kind = store_task_get(s, c, t->tenant, t->id, 0, &now);
+    if (!kind && holds && now->seat) {
+        kind = store_tenant_lock(s, c, t->tenant);
+    }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
                                  DB_T(o->warnings), DB_I(finished_at)));
-    kind = kind ? kind : free_person(s, c, t);
+    kind = kind ? kind : free_person(s, c, now);
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = store_grant_leave(s, c, t);
     }
-    if (!kind && holds) {
-        kind = settle(s, c, o);
+    int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && store_task_account_possible(c, now));
+    if (!kind && holds && !keeps) {
+        kind = give_back(s, c, now);
     }
     return kind ? kind : audited(s, c, o);
 }
@@ -229,7 +214,9 @@ static ida_kind again(store *s, ida_ctx *c, void *baton)
     ida_kind kind =
         fenced(s, c, o->task, STMT_queue_again,
                DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at), DB_T(o->error), DB_I(o->counts != 0)));
-    kind = kind ? kind : free_person(s, c, o->task);
+    ida_task *now;
+    kind = kind ? kind : store_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
+    kind = kind ? kind : free_person(s, c, now);
     return kind ? kind : audited(s, c, o);
 }
 

@@ -36,6 +36,14 @@ ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **ten
     return ida_tenant_load(c, db_text(&r, 0, 0), tenant);
 }
 
+ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_tenant_revision, DB_ARGS(DB_T(id)), &r);
+    *revision = kind || !r.rows ? 0 : db_int(&r, 0, 0);
+    return kind || r.rows ? kind : unknown(c, id);
+}
+
 ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document)
 {
     db_result r;

@@ -7,6 +7,8 @@
 
 /* Parsed tenant; *seal and *revision may be NULL. */
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision);
+/* The number that a changed document raises; IDA_NOT_FOUND. */
+ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision);
 /* The stored canonical document; IDA_NOT_FOUND. */
 ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document);
 /* Writes document and seal and brings workflow, role_template, access_service in line (matching by name; IDs of templates that

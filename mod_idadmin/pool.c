@@ -51,7 +51,7 @@ static apr_status_t keep(void *resource, void *params, apr_pool_t *pool)
 
 void pool_init(apr_pool_t *pool, server_rec *s)
 {
-    group = store_group_make(pool, config_store(s));
+    group = store_group_make(pool, config_store(s), DB_REQUEST);
     connections.given = writers.inside = 0;
     for (int i = 0; i < CONNECTIONS; i++) {
         connections.handles[i] = store_make(pool, config_store(s), DB_REQUEST);

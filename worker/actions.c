@@ -242,23 +242,25 @@ static void judge_run(run *r, const ida_step *present, store_workflow_news *news
     news->run_ended = !open;
 }
 
-ida_kind action_told(run *r, store *s, ida_ctx *c)
+const store_workflow_news *action_told(run *r)
 {
     int said = r->step.outcome == IDA_STEP_SKIPPED || is_bad(&r->step);
-    store_workflow_news news = {.action = r->action->name,
-                                .status = ida_outcome_text(r->step.outcome),
-                                .started_at = r->begun_at,
-                                .finished_at = r->step.at,
-                                .error = said ? r->step.detail : NULL};
-    judge_run(r, &r->step, &news);
-    return store_workflow_tell(s, c, r->task, &news);
+    store_workflow_news *news = apr_palloc(r->pool, sizeof *news);
+    *news = (store_workflow_news){.action = r->action->name,
+                                  .status = ida_outcome_text(r->step.outcome),
+                                  .started_at = r->begun_at,
+                                  .finished_at = r->step.at,
+                                  .error = said ? r->step.detail : NULL};
+    judge_run(r, &r->step, news);
+    return news;
 }
 
-ida_kind action_waits(run *r, store *s, ida_ctx *c, const char *reason)
+const store_workflow_news *action_waits(run *r, const char *reason)
 {
-    store_workflow_news news = {.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
-                                .run_status = "running"};
-    return store_workflow_tell(s, c, r->task, &news);
+    store_workflow_news *news = apr_palloc(r->pool, sizeof *news);
+    *news = (store_workflow_news){.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
+                                  .run_status = "running"};
+    return news;
 }
 
 /* --- for the actions --- */

@@ -4,6 +4,7 @@
 #define WORKER_ACTIONS_H
 
 #include "core/store_user.h"
+#include "core/store_workflow.h"
 #include "core/task.h"
 #include "worker/run.h"
 
@@ -21,10 +22,10 @@ step_end step_workflow_action(run *r);
 void actions_begin(run *r);
 /* 1 when the step is an action that failed for good in an earlier try. */
 int action_ended(const run *r, const char *step);
-/* In the transaction of the step's record: the workflow's run says the same. */
-ida_kind action_told(run *r, store *s, ida_ctx *c);
-/* In the transaction in which the task goes back to the queue because of it. */
-ida_kind action_waits(run *r, store *s, ida_ctx *c, const char *reason);
+/* What the workflow's run says of the action in hand: for the transaction of the step's record. */
+const store_workflow_news *action_told(run *r);
+/* For the transaction in which the task goes back to the queue because of it. */
+const store_workflow_news *action_waits(run *r, const char *reason);
 /* Failed actions as warnings and as the failure of the task. Repeatable. */
 void actions_sum_up(run *r);
 

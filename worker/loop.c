@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/store_group.h"
 #include "worker/health.h"
 #include "worker/warm.h"
 
@@ -20,6 +21,8 @@ typedef struct loop_thread {
 struct loop {
     worker *w;
     takeover *watch;
+    store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's writers do not exclude each other */
+    store_queue_heads *heads;
     int drain, count;
     pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
     atomic_int alive;
@@ -67,8 +70,9 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
-    kind = store_queue_claim_but(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, p ? not_for_reserve : NULL, p, task,
-                                 &braked);
+    int64_t now = ida_now(&w->env);
+    kind = p ? store_queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p, task, &braked)
+             : store_queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task, &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
@@ -172,6 +176,11 @@ static void *thread_main(void *baton)
                  .main = store_make(own, l->w->config.store, DB_REQUEST),
                  .cache = store_make(own, l->w->config.store, DB_SYNC),
                  .sessions = {.w = l->w}};
+    if (l->outcomes) {
+        store_group_join(l->outcomes, rn.main);
+        store_group_join(l->write_through, rn.cache);
+    }
+    store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
     store_connect(rn.cache, worker_ctx(l->w, pool)); /* before the first step needs it; a failure is its to tell */
     work(l, &rn, pool, t->index - l->w->config.threads);
     session_close_all(&rn.sessions);
@@ -190,6 +199,9 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     l->watch = watch;
     l->drain = drain;
     l->count = count;
+    l->heads = store_queue_heads_make(pool);
+    l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
+    l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
     pthread_mutex_init(&l->reserve_claims, NULL);
     int started = 0;
     for (int i = 0; i < count; i++) {

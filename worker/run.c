@@ -10,16 +10,16 @@
 #include "core/json.h"
 #include "core/store_directory.h"
 #include "core/store_task.h"
+#include "core/store_workflow.h"
 #include "core/text.h"
 #include "worker/access.h"
 #include "worker/actions.h"
 #include "worker/health.h"
 #include "worker/holds.h"
+#include "worker/record.h"
 
-#define STORE_NAP_MS 500
 #define LAG_NAP_MS 300        /* most of what lags is there after this: then the step goes on without waiting its turn */
 #define HELD_NAP_MS 5000      /* the other directory is held, and until when cannot be read */
-#define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
 
 static const struct {
     const char *name;
@@ -100,78 +100,6 @@ static uint32_t random_number(const worker *w)
     return number;
 }
 
-ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
-{
-    ida_audit *record = ida_audit_make(c, r->task->tenant, "workflow");
-    json_t *parameters =
-        ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
-    if (r->step.name) {
-        ida_json_put(parameters, "step", r->step.name);
-        ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));
-    }
-    record->actor = "worker";
-    record->label = "";
-    record->action = action;
-    record->target = r->task->upn;
-    record->parameters = ida_json_text(c->pool, parameters);
-    record->outcome = outcome;
-    record->detail = detail;
-    return record;
-}
-
-/* --- the store under the fence --- */
-
-step_end run_store(run *r, run_write write, void *baton)
-{
-    worker *w = r->r->w;
-    while (1) {
-        ida_ctx *c = worker_ctx(w, r->pool);
-        ida_kind kind = write(r, c, baton);
-        if (!kind) {
-            return STEP_ON;
-        }
-        if (kind == IDA_CONFLICT) {
-            lease_lose(w, r->lease);
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id,
-                    c->message);
-            return STEP_LOST;
-        }
-        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0311",
-                    "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
-                    c->message ? c->message : ida_kind_text(kind));
-            return STEP_LOST;
-        }
-        worker_nap(w, STORE_NAP_MS);
-    }
-}
-
-step_end run_cache(run *r, cache_write write, void *baton)
-{
-    worker *w = r->r->w;
-    while (1) {
-        ida_ctx *c = worker_ctx(w, r->pool);
-        /* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has passed. */
-        if (!lease_left(w, r->lease)) {
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0325",
-                    "task %s: this worker stood still for longer than its lease; the run stops and a worker will look again",
-                    r->task->id);
-            return STEP_LOST;
-        }
-        ida_kind kind = write(r, r->r->cache, c, baton);
-        if (!kind) {
-            return STEP_ON;
-        }
-        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0312",
-                    "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s",
-                    r->task->id, c->message ? c->message : ida_kind_text(kind));
-            return STEP_LOST;
-        }
-        worker_nap(w, STORE_NAP_MS);
-    }
-}
-
 /* --- directory calls --- */
 
 step_end run_may_call(run *r)
@@ -186,7 +114,7 @@ step_end run_may_call(run *r)
                 "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
         return STEP_LOST;
     }
-    return STEP_ON;
+    return record_flush(r);
 }
 
 static const ida_step *step_named(const ida_task *task, const char *name)
@@ -332,38 +260,6 @@ step_end run_fails(run *r, const directory_error *e)
 
 /* --- ends --- */
 
-static ida_kind write_step(run *r, ida_ctx *c, void *baton)
-{
-    const char *outcome =
-        r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN ? ida_outcome_text(r->step.outcome) : "ok";
-    (void)baton;
-    return store_queue_step(r->r->main, c, r->task, &r->step, ida_json_text(c->pool, r->progress),
-                            run_audit(r, c, "task.step", outcome, r->step.detail));
-}
-
-/* A step and, when it is an action, what its workflow's run says of it: one word in one transaction. */
-static ida_kind write_told(store *s, ida_ctx *c, void *baton)
-{
-    run *r = baton;
-    ida_kind kind = write_step(r, c, NULL);
-    return kind || !r->action ? kind : action_told(r, s, c);
-}
-
-static ida_kind write_record(run *r, ida_ctx *c, void *baton)
-{
-    (void)baton;
-    return store_transaction(r->r->main, c, write_told, r);
-}
-
-static step_end record_step(run *r)
-{
-    r->step.at = ida_now(&r->r->w->env);
-    if (!r->step.position) {
-        return STEP_ON; /* before the first step there is no row to write to */
-    }
-    return r->recorded ? STEP_ON : run_store(r, write_record, NULL);
-}
-
 typedef struct ending {
     ida_task_state state;
     const char *error;
@@ -381,25 +277,12 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
         run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
 }
 
-typedef struct waiting {
-    run *r;
-    const ending *end;
-} waiting;
-
-static ida_kind wait_in(store *s, ida_ctx *c, void *baton)
-{
-    const waiting *w = baton;
-    run *r = w->r;
-    const ending *end = w->end;
-    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
-    ida_kind kind = store_queue_again(s, c, r->task, end->next_at, end->error, end->counts, record);
-    return kind || !r->action ? kind : action_waits(r, s, c, end->error);
-}
-
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
 {
-    waiting w = {r, baton};
-    return store_transaction(r->r->main, c, wait_in, &w);
+    const ending *end = baton;
+    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
+    ida_kind kind = store_queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
+    return kind || !r->action ? kind : store_workflow_tell(r->r->main, c, r->task, action_waits(r, end->error));
 }
 
 static void finish(run *r, ida_task_state state, const char *error)
@@ -408,7 +291,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     ending end = {.state = state, .error = error};
     r->step.name = NULL; /* the record is the task's */
     lease_closes(r->r->w, r->lease);
-    if (run_store(r, write_finish, &end) != STEP_ON) {
+    if (record_end(r, write_finish, &end) != STEP_ON) {
         return;
     }
     if (state == IDA_DONE) {
@@ -427,7 +310,7 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
 {
     ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
     lease_closes(r->r->w, r->lease);
-    run_store(r, write_again, &end);
+    record_end(r, write_again, &end);
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait,
             reason ? reason : "the worker stops");
 }

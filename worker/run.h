@@ -30,6 +30,17 @@ typedef enum step_end {
 } step_end;
 
 struct workflow_action;
+struct run;
+
+/* A write of the run under the fence; may be called again. */
+typedef ida_kind (*run_write)(struct run *r, ida_ctx *c, void *baton);
+
+/* What the run has said but not written yet (record.h). */
+#define RUN_NOTES_MAX 16
+typedef struct run_note {
+    run_write write;
+    void *baton; /* in the run's pool */
+} run_note;
 
 typedef struct run {
     runner *r;
@@ -53,6 +64,8 @@ typedef struct run {
                                     task's own, which the claim of the next try looks at */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
     int failure_unknown;         /* nobody knows whether that step took effect: the task ends `attention` */
+    run_note notes[RUN_NOTES_MAX];
+    int note_count;
     int64_t tries_before;        /* tries used up before the workflow's action in hand: it counts from there */
     /* of the step in hand */
     ida_step step;
@@ -97,8 +110,10 @@ step_end run_lags(run *r, int64_t since, const char *message);
 int run_last_try(const run *r);
 
 /* Ends of a store write of the run: STEP_ON, or STEP_LOST. Repeated while the store is away and the lease lasts. */
-typedef ida_kind (*run_write)(run *r, ida_ctx *c, void *baton);
 step_end run_store(run *r, run_write write, void *baton);
+
+/* Records the step in hand, which has made or enabled the account: the cache counts it, so seat and reservations are given back. */
+step_end run_account_made(run *r, const char *object_id);
 
 /* Adds a warning for people, once. */
 void run_warn(run *r, const char *text);

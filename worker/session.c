@@ -135,6 +135,20 @@ static directory_class open_session(session_cache *cache, session *s, const char
     return class == DIRECTORY_OK ? session_renew(cache, s, e) : class;
 }
 
+static directory_class taken(session_cache *cache, session *s, session **out)
+{
+    s->used_at = ida_monotonic(&cache->w->env);
+    *out = s;
+    return DIRECTORY_OK;
+}
+
+/* The document is read and parsed only when it is another one. */
+static int stands(session_cache *cache, store *main, apr_pool_t *pool, const session *s)
+{
+    int64_t revision;
+    return !store_tenant_revision(main, worker_ctx(cache->w, pool), s->tenant_id, &revision) && revision == s->revision;
+}
+
 directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
                             session **out, directory_error *e)
 {
@@ -143,19 +157,16 @@ directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool,
     *out = NULL;
     *e = (directory_error){.class = DIRECTORY_OK};
     tidy(cache);
+    session *old = known(cache, tenant, kind);
+    if (old && stands(cache, main, pool, old)) {
+        return taken(cache, old, out);
+    }
     apr_pool_create(&fresh, NULL);
     session *s = apr_pcalloc(fresh, sizeof *s);
     s->pool = fresh;
     s->kind = kind;
     snprintf(s->tenant_id, sizeof s->tenant_id, "%s", tenant);
-    session *old = known(cache, tenant, kind);
     directory_class class = load(cache, main, s, tenant, &seal, e);
-    if (class == DIRECTORY_OK && old && old->revision == s->revision) {
-        apr_pool_destroy(fresh);
-        old->used_at = ida_monotonic(&cache->w->env);
-        *out = old;
-        return DIRECTORY_OK;
-    }
     if (class == DIRECTORY_OK) {
         if (old) {
             drop(cache, old);
@@ -169,10 +180,8 @@ directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool,
         apr_pool_destroy(fresh);
         return class;
     }
-    s->used_at = ida_monotonic(&cache->w->env);
     s->next = cache->first;
     cache->first = s;
     cache->count++;
-    *out = s;
-    return DIRECTORY_OK;
+    return taken(cache, s, out);
 }

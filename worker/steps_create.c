@@ -281,14 +281,6 @@ static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &call->user.cache);
 }
 
-static ida_kind write_made(run *r, ida_ctx *c, void *baton)
-{
-    const create_call *call = baton;
-    r->step.at = ida_now(c->env);
-    return store_queue_account_made(r->r->main, c, r->task, &r->step, call->user.id,
-                                    run_audit(r, c, "task.step", "ok", r->step.detail));
-}
-
 /* The account stands: cache first, then seat, names and step in one transaction. */
 static step_end made(run *r, const creation *cr, create_call *call, int adopted)
 {
@@ -303,10 +295,8 @@ static step_end made(run *r, const creation *cr, create_call *call, int adopted)
               adopted ? "made by an earlier try of this task" : "created", r->task->upn,
               cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "",
               cr->taken ? ")" : "");
-    end = run_store(r, write_made, call);
     r->task->object_id = call->user.id;
-    r->recorded = 1;
-    return end;
+    return run_account_made(r, call->user.id);
 }
 
 step_end step_create_account(run *r)

@@ -154,13 +154,6 @@ static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &ch->after.cache);
 }
 
-static ida_kind write_changed(run *r, ida_ctx *c, void *baton)
-{
-    (void)baton;
-    r->step.at = ida_now(c->env);
-    return store_queue_account_made(r->r->main, c, r->task, &r->step, NULL, run_audit(r, c, "task.step", "ok", r->step.detail));
-}
-
 static const char *described(run *r, const changes *ch)
 {
     const char *text = ch->enabled == 1 ? "enabled" : ch->enabled == 0 ? "disabled" : "";
@@ -181,9 +174,7 @@ static step_end changed(run *r, changes *ch, directory_class class)
         run_warn(r, *w);
     }
     step_says(r, class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", described(r, ch));
-    end = run_store(r, write_changed, NULL);
-    r->recorded = 1;
-    return end;
+    return run_account_made(r, NULL);
 }
 
 static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)

@@ -99,7 +99,7 @@ static void test_together(void)
     const char *engine, *dsn = store_upgraded(0, &engine);
     writer writers[THREADS];
     int good = 0, wrong = 0;
-    run_all(writers, store_group_make(pool, dsn));
+    run_all(writers, store_group_make(pool, dsn, DB_REQUEST));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
         wrong += writers[t].wrong;
@@ -112,7 +112,7 @@ static void test_together(void)
 static void test_statements(void)
 {
     const char *engine, *dsn = store_upgraded(0, &engine);
-    store *door = store_group_door(store_group_make(pool, dsn));
+    store *door = store_group_door(store_group_make(pool, dsn, DB_REQUEST));
     db_result r;
     is_int(store_write(door, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL), IDA_OK, "a single statement");
     is_int(store_read(door, fresh(), STMT_setting_get, DB_ARGS(DB_T("one")), &r), IDA_OK, "a read");
@@ -130,15 +130,35 @@ static ida_kind write_and_look(store *s, ida_ctx *c, void *door)
 static void test_door_inside(void)
 {
     const char *engine, *dsn = store_upgraded(0, &engine);
-    store *door = store_group_door(store_group_make(pool, dsn));
+    store *door = store_group_door(store_group_make(pool, dsn, DB_REQUEST));
     is_int(store_transaction(door, fresh(), write_and_look, door), IDA_OK, "the door inside a work joins its transaction");
+}
+
+static ida_kind write_and_look_alone(store *s, ida_ctx *c, void *baton)
+{
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("three"), DB_T("3")), NULL);
+    kind = kind ? kind : store_read(baton, c, STMT_setting_get, DB_ARGS(DB_T("three")), &r);
+    return kind ? kind : r.rows == 1 ? ida_fail(c, IDA_FORBIDDEN, "seen, and undone") : ida_fail(c, IDA_NOT_FOUND, "not seen");
+}
+
+static void test_joined(void)
+{
+    const char *engine, *dsn = store_upgraded(0, &engine);
+    store *joined = store_make(pool, dsn, DB_REQUEST);
+    db_result r;
+    store_group_join(store_group_make(pool, dsn, DB_REQUEST), joined);
+    is_int(store_write(joined, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL), IDA_OK, "a handle that joined writes");
+    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("one")), &r) || r.rows != 1, 0, "its own connection reads what is committed");
+    is_int(store_transaction(joined, fresh(), write_and_look_alone, joined), IDA_FORBIDDEN, "inside a work it sees what the work wrote");
+    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("three")), &r) || r.rows != 0, 0, "which is undone with the work");
 }
 
 static void test_store_away(void)
 {
     writer writers[THREADS];
     int good = 0;
-    run_all(writers, store_group_make(pool, "sqlite3:/nonexistent/idadmin.db"));
+    run_all(writers, store_group_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
     }
@@ -153,9 +173,10 @@ int main(void)
 {
     setup();
     env.log = quiet;
-    ok(store_group_make(pool, "pgsql:dbname=x") == NULL, "PostgreSQL has many writers and needs no group");
+    ok(store_group_make(pool, "pgsql:dbname=x", DB_REQUEST) == NULL, "PostgreSQL has many writers and needs no group");
     test_statements();
     test_door_inside();
+    test_joined();
     test_together();
     test_store_away();
     return done();
