@@ -445,10 +445,16 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.known = run_known(&r);
     actions_begin(&r);
     r.step.name = "start";
+    step_end end = STEP_ON;
     if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
-        stop(&r, run_fails(&r, &e));
-    } else {
+        end = run_fails(&r, &e);
+    } else if (task->type == IDA_USER_CREATE && task->object_id) {
+        end = step_still_wanted(&r, "nothing more is done for the account"); /* between two tries the person may have gone already */
+    }
+    if (end == STEP_ON) {
         run_steps(&r);
+    } else {
+        stop(&r, end);
     }
     lease_end(rn->w, r.lease);
 }

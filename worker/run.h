@@ -149,6 +149,8 @@ step_end step_await_synchronisation(run *r);
 /* steps_common.c */
 /* Directory and cache say that the person is gone: write-through and `already`. */
 step_end step_absent(run *r);
+/* STEP_ON, unless the person was offboarded after this task was asked for: who left stays out. `so`: what follows, for the detail. */
+step_end step_still_wanted(run *r, const char *so);
 /* Write-through into the cache after the directory answered. */
 typedef ida_kind (*cache_write)(run *r, store *cache, ida_ctx *c, void *baton);
 step_end run_cache(run *r, cache_write write, void *baton);

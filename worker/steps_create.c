@@ -296,7 +296,8 @@ static step_end made(run *r, const creation *cr, create_call *call, int adopted)
               cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "",
               cr->taken ? ")" : "");
     r->task->object_id = call->user.id;
-    return run_account_made(r, call->user.id);
+    end = run_account_made(r, call->user.id);
+    return end == STEP_ON && adopted ? step_still_wanted(r, "nothing more is done for the account") : end;
 }
 
 step_end step_create_account(run *r)

@@ -79,25 +79,6 @@ static step_end plan(run *r, const ida_update *update, changes *ch)
     return add_display_name(r, update, ch);
 }
 
-/* Who was offboarded after this was asked for stays out. */
-static step_end still_wanted(run *r)
-{
-    const char *offboarding;
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    ida_kind kind = store_offboarded_since(r->r->main, c, r->task, &offboarding);
-    if (kind) {
-        step_says(r, IDA_STEP_NONE, "Whether the person was offboarded since cannot be read: %s",
-                  c->message ? c->message : ida_kind_text(kind));
-        return STEP_LATER;
-    }
-    if (offboarding) {
-        step_says(r, IDA_STEP_FAILED, "The person was offboarded by task %s, which was asked for after this one: the account was not enabled.",
-                  offboarding);
-        return STEP_FAILED;
-    }
-    return STEP_ON;
-}
-
 static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
 {
     return store_queue_take_seat(r->r->main, c, r->task, r->session->tenant, baton);
@@ -113,7 +94,7 @@ static int is_guest(run *r)
 static step_end take_seat(run *r)
 {
     int full = 0;
-    step_end end = still_wanted(r);
+    step_end end = step_still_wanted(r, "the account was not enabled");
     if (end == STEP_ON && !is_guest(r)) {
         end = run_store(r, write_seat, &full);
     }
@@ -285,7 +266,7 @@ step_end step_restore_memberships(run *r)
         run_warn(r, "Memberships were not given back: this version cannot add members in this kind of directory.");
         return step_says(r, IDA_STEP_SKIPPED, "this version cannot add members in this kind of directory");
     }
-    end = end == STEP_ON ? still_wanted(r) : end;
+    end = end == STEP_ON ? step_still_wanted(r, "the account was not enabled") : end;
     for (size_t i = 0; end == STEP_ON && i < json_array_size(update.memberships); i++) {
         const json_t *one = json_array_get(update.memberships, i);
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");

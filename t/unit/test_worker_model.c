@@ -328,8 +328,20 @@ static void update(void)
     }
 }
 
+/* Often one that was begun and waits for its next try: what it did by then nobody knows yet. */
 static const char *query_of_some(void)
 {
+    const store_task_filter filter = {.state = "queued", .limit = 50};
+    ida_task *tasks;
+    int count = 0;
+    int64_t total;
+    if (roll(2) == 0 && !store_task_list(main_store, ctx(), company, &filter, &tasks, &count, &total)) {
+        for (int i = 0; i < count; i++) {
+            if (tasks[i].started_at) {
+                return apr_psprintf(round_pool, "id=%s", tasks[i].id);
+            }
+        }
+    }
     return promise_count ? apr_psprintf(round_pool, "id=%s", promises[roll(promise_count)].id) : NULL;
 }
 
@@ -439,6 +451,8 @@ static int run_one(ida_task *t)
     if (setjmp(death)) {
         start_process();
         look_at(id);
+        /* What kills a worker may keep the next one from the directory: then people decide before anybody has looked. */
+        outage = roll(2) ? 2 + roll(12) : 0;
         return 0;
     }
     ran++;
@@ -506,6 +520,22 @@ static void look_at_seats(void)
     }
     if (enabled_in_directory() > SEATS) {
         complain("the directory has %d enabled accounts for %d seats", enabled_in_directory(), SEATS);
+    }
+}
+
+/* An account that only the directory knows (its maker died, or heard no answer) has its seat and its name all the same. */
+static void look_at_unseen(void)
+{
+    int64_t used = 0;
+    int enabled = enabled_in_directory();
+    for (int i = 0; i < account_count; i++) {
+        int taken = 0;
+        if (!store_address_taken(main_store, ctx(), company, ida_fold_address(round_pool, accounts[i].upn), NULL, &taken) && !taken) {
+            complain("%s stands in the directory and its name is free, made by task %s", accounts[i].upn, accounts[i].marker);
+        }
+    }
+    if (!store_seats_used(main_store, ctx(), company, &used) && used < enabled) {
+        complain("%lld seats are counted for %d enabled accounts in the directory", (long long)used, enabled);
     }
 }
 
@@ -641,7 +671,7 @@ static int64_t counted(void)
 
 static void end_of_life(void)
 {
-    faulty = 0;
+    faulty = outage = 0;
     for (int i = 0; i < 60 && (tasks_in("queued") || tasks_in("running")); i++) {
         apr_pool_clear(round_pool);
         test_now_ms += 8 * MINUTE * (i + 1);
@@ -695,8 +725,10 @@ static void life(int rounds)
     for (int i = 0; i < rounds; i++) {
         apr_pool_clear(round_pool);
         test_now_ms++;
+        outage -= outage > 0;
         operations[roll((int)(sizeof operations / sizeof *operations))]();
         look_at_seats();
+        look_at_unseen();
     }
     end_of_life();
 }
