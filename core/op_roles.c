@@ -10,43 +10,55 @@
 #include "core/store_user.h"
 #include "core/text.h"
 
-/* {id, name} and, on demand, kind of the group that the document names; null where the directory has none or several of that name. */
-static ida_kind group_json(ida_call *call, apr_hash_t *known, const char *named, int with_kind, json_t **out)
+/* Groups as documents name them -> ida_group, without ID where the directory has none or several of that name. */
+static void name_groups(apr_hash_t *known, const json_t *named, size_t from, size_t to)
 {
-    ida_ctx *c = call->c;
-    ida_group *group = apr_hash_get(known, named, APR_HASH_KEY_STRING);
-    if (!group) {
-        ida_kind kind = store_group_find(call->store, c, call->principal->company, named, &group);
-        if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
-            ida_ctx_clear(c);
-            group = apr_pcalloc(c->pool, sizeof *group);
-            group->name = named;
-        } else if (kind) {
-            return kind;
+    for (size_t i = from; i < to; i++) {
+        const char *name = json_string_value(json_array_get(named, i));
+        if (name) {
+            apr_hash_set(known, name, APR_HASH_KEY_STRING, "");
         }
-        apr_hash_set(known, named, APR_HASH_KEY_STRING, group);
     }
-    *out = json_object();
-    ida_json_put_or_null(*out, "id", group->id);
-    ida_json_put_or_null(*out, "name", group->name);
-    if (with_kind) {
-        ida_json_put_or_null(*out, "kind", group->kind);
-    }
-    return IDA_OK;
 }
 
-static ida_kind groups_json(ida_call *call, apr_hash_t *known, const json_t *named, size_t from, size_t to, int with_kind, json_t *out)
+static ida_kind find_groups(ida_call *call, apr_hash_t *known)
 {
-    ida_kind kind = IDA_OK;
-    for (size_t i = from; !kind && i < to; i++) {
+    ida_ctx *c = call->c;
+    int count = 0;
+    const char **names = apr_palloc(c->pool, (apr_hash_count(known) + 1) * sizeof *names);
+    ida_group **found = apr_palloc(c->pool, (apr_hash_count(known) + 1) * sizeof *found);
+    for (apr_hash_index_t *i = apr_hash_first(c->pool, known); i; i = apr_hash_next(i)) {
+        names[count++] = apr_hash_this_key(i);
+    }
+    ida_kind kind = store_groups_find(call->store, c, call->principal->company, names, count, found);
+    for (int i = 0; !kind && i < count; i++) {
+        if (!found[i]) {
+            found[i] = apr_pcalloc(c->pool, sizeof **found);
+            found[i]->name = names[i];
+        }
+        apr_hash_set(known, names[i], APR_HASH_KEY_STRING, found[i]);
+    }
+    return kind;
+}
+
+/* {id, name} and, on demand, kind of each. */
+static json_t *groups_json(apr_hash_t *known, const json_t *named, size_t from, size_t to, int with_kind)
+{
+    json_t *out = json_array();
+    for (size_t i = from; i < to; i++) {
         const char *name = json_string_value(json_array_get(named, i));
-        json_t *one = NULL;
-        kind = name ? group_json(call, known, name, with_kind, &one) : IDA_OK;
-        if (one) {
+        const ida_group *group = name ? apr_hash_get(known, name, APR_HASH_KEY_STRING) : NULL;
+        if (group) {
+            json_t *one = json_object();
+            ida_json_put_or_null(one, "id", group->id);
+            ida_json_put_or_null(one, "name", group->name);
+            if (with_kind) {
+                ida_json_put_or_null(one, "kind", group->kind);
+            }
             json_array_append_new(out, one);
         }
     }
-    return kind;
+    return out;
 }
 
 static ida_kind list(store *s, ida_ctx *c, void *baton)
@@ -69,13 +81,16 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         kind = store_freshness_get(s, c, call->tenant, &fresh);
     }
     for (int i = 0; !kind && i < count && i < limit; i++) {
-        json_t *groups = json_array(), *item = ida_json_texts("id", rows[i].id, "name", rows[i].name, "description", rows[i].description, NULL);
-        json_object_set_new(item, "groups", groups);
-        json_array_append_new(items, item);
-        kind = groups_json(call, known, rows[i].groups, 0, json_array_size(rows[i].groups), 0, groups);
+        name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
+    kind = kind ? kind : find_groups(call, known);
     if (kind) {
         return kind;
+    }
+    for (int i = 0; i < count && i < limit; i++) {
+        json_t *item = ida_json_texts("id", rows[i].id, "name", rows[i].name, "description", rows[i].description, NULL);
+        json_object_set_new(item, "groups", groups_json(known, rows[i].groups, 0, json_array_size(rows[i].groups), 0));
+        json_array_append_new(items, item);
     }
     if (count > limit) {
         next = ida_op_place("s", rows[limit - 1].name);
@@ -134,16 +149,23 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     if (to < size) {
         next = ida_op_place("i", (int64_t)to);
     }
-    json_t *groups = json_array(), *one = ida_json_texts("id", t->id, "name", t->name, "description", t->description, NULL);
+    json_t *one = ida_json_texts("id", t->id, "name", t->name, "description", t->description, NULL);
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "roleTemplate", one));
     call->target = t->name;
-    json_object_set_new(one, "groups", groups);
+    apr_hash_t *known = apr_hash_make(c->pool);
+    to = to < size ? to : size;
+    name_groups(known, t->groups, from, to);
+    kind = find_groups(call, known);
+    if (kind) {
+        return kind;
+    }
+    json_object_set_new(one, "groups", groups_json(known, t->groups, from, to, 1));
     json_object_set_new(one, "licenses", json_copy((json_t *)(uintptr_t)t->licenses));
     json_object_set_new(one, "licenseCount", json_integer((json_int_t)json_array_size(t->licenses)));
     json_object_set_new(one, "assignedUserCount", json_integer(assigned));
     kind = ida_op_next(call, binding, next, &cursor);
     ida_json_put_or_null(call->result, "nextCursor", cursor);
-    return kind ? kind : groups_json(call, apr_hash_make(c->pool), t->groups, from, to < size ? to : size, 1, groups);
+    return kind;
 }
 
 static ida_kind run_get(ida_call *call)

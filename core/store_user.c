@@ -1,4 +1,5 @@
 /* Owns reading people and groups of the cache: rows into ida_user, the two directories' rows of one person into one. Must not write. */
+#include <apr_hash.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -254,14 +255,14 @@ ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directo
     return IDA_OK;
 }
 
-/* Among groups of one folded name: the only one written exactly so, or the only one; a copy synced from the other directory stands back
- * behind its original. -1: not unique. */
-static int pick(const db_result *r, const char *name)
+/* Among groups of one folded name (rows from, to): the only one written exactly so, or the only one; a copy synced from the other directory
+ * stands back behind its original. -1: not unique. */
+static int pick(const db_result *r, int from, int to, const char *name)
 {
     for (int exact = 1; exact >= 0; exact--) {
         for (int originals = 0; originals <= 1; originals++) {
             int found = -1, count = 0;
-            for (int row = 0; row < r->rows; row++) {
+            for (int row = from; row < to; row++) {
                 if ((!exact || strcmp(db_text(r, row, 2), name) == 0) && (!originals || !db_int(r, row, 6))) {
                     found = row;
                     count++;
@@ -278,27 +279,94 @@ static int pick(const db_result *r, const char *name)
     return -1;
 }
 
+enum { GROUPS_AT_ONCE = 400 }; /* a hundred rows of each name are below the statement's limit */
+
+typedef struct span {
+    int from, to;
+} span;
+
+/* Rows as they are asked for: by ID, and from where to where by folded name. */
+typedef struct named_groups {
+    db_result r;
+    apr_hash_t *ids, *names; /* -> span */
+} named_groups;
+
+static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, named_groups *out)
+{
+    enum { GROUP_ID = 1, GROUP_KEY = 8, BY_NAME };
+    json_t *ids = ida_json_keep(c->pool, json_array()), *names = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(ids, json_string(named[i]));
+        json_array_append_new(names, json_string(ida_fold_search(c->pool, named[i])));
+    }
+    ida_kind kind =
+        store_read(s, c, STMT_groups_named, DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids)), DB_T(ida_json_text(c->pool, names))), &out->r);
+    out->ids = apr_hash_make(c->pool);
+    out->names = apr_hash_make(c->pool);
+    for (int row = 0; !kind && row < out->r.rows; row++) {
+        int by_name = db_int(&out->r, row, BY_NAME) != 0;
+        apr_hash_t *of = by_name ? out->names : out->ids;
+        const char *key = db_text(&out->r, row, by_name ? GROUP_KEY : GROUP_ID);
+        span *known = apr_hash_get(of, key, APR_HASH_KEY_STRING);
+        if (!known) {
+            known = apr_palloc(c->pool, sizeof *known);
+            known->from = row;
+            apr_hash_set(of, key, APR_HASH_KEY_STRING, known);
+        }
+        known->to = row + 1;
+    }
+    return kind;
+}
+
+/* The row of a group, or how it cannot be told: IDA_NOT_FOUND, IDA_CONFLICT. */
+static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *named, int *row)
+{
+    const span *of = apr_hash_get(groups->ids, named, APR_HASH_KEY_STRING);
+    if (of) {
+        *row = of->from;
+        return IDA_OK;
+    }
+    of = apr_hash_get(groups->names, ida_fold_search(c->pool, named), APR_HASH_KEY_STRING);
+    *row = of ? pick(&groups->r, of->from, of->to, named) : 0;
+    return !of ? IDA_NOT_FOUND : *row < 0 ? IDA_CONFLICT : IDA_OK;
+}
+
+ida_kind store_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found)
+{
+    ida_kind kind = IDA_OK;
+    for (int from = 0; !kind && from < count; from += GROUPS_AT_ONCE) {
+        named_groups groups;
+        int to = from + GROUPS_AT_ONCE < count ? from + GROUPS_AT_ONCE : count, row;
+        kind = read_named(s, c, tenant, named + from, to - from, &groups);
+        for (int i = from; !kind && i < to; i++) {
+            found[i] = NULL;
+            if (!named_row(&groups, c, named[i], &row)) {
+                found[i] = apr_palloc(c->pool, sizeof **found);
+                group_of(&groups.r, row, found[i]);
+            }
+        }
+    }
+    return kind;
+}
+
 ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out)
 {
-    db_result r;
-    int row = 0;
+    named_groups groups;
+    int row;
     *out = NULL;
-    ida_kind kind = store_read(s, c, STMT_group_by_id, DB_ARGS(DB_T(tenant), DB_T(group)), &r);
-    if (!kind && !r.rows) {
-        kind = store_read(s, c, STMT_group_by_name, DB_ARGS(DB_T(tenant), DB_T(ida_fold_search(c->pool, group))), &r);
-        row = kind ? 0 : pick(&r, group);
-    }
+    ida_kind kind = read_named(s, c, tenant, &group, 1, &groups);
     if (kind) {
         return kind;
     }
+    kind = named_row(&groups, c, group, &row);
     const char *shown = ida_clean(c->pool, group, strlen(group), 200);
-    if (!r.rows) {
-        return ida_fail(c, IDA_NOT_FOUND, "There is no group %s.", shown);
+    if (kind == IDA_NOT_FOUND) {
+        return ida_fail(c, kind, "There is no group %s.", shown);
     }
-    if (row < 0) {
-        return ida_fail(c, IDA_CONFLICT, "There are several groups named %s: give the group's ID.", shown);
+    if (kind) {
+        return ida_fail(c, kind, "There are several groups named %s: give the group's ID.", shown);
     }
     *out = apr_palloc(c->pool, sizeof **out);
-    group_of(&r, row, *out);
+    group_of(&groups.r, row, *out);
     return IDA_OK;
 }

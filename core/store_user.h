@@ -34,5 +34,7 @@ typedef struct ida_group { ida_directory_kind directory; const char *id, *name, 
 ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count);
 /* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
 ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out);
+/* The same for many by one statement: found[i] is NULL where there is none, or no unique one. */
+ida_kind store_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found);
 
 #endif

@@ -123,6 +123,19 @@ static void groups(store *s, store *reader)
         ida_kind kind = store_group_find(reader, fresh(), "groups", cases[i].wanted, &g);
         ok(kind == cases[i].kind && (kind || strcmp(g->id, cases[i].id) == 0), "group \"%s\": %s", cases[i].wanted, ida_kind_code(kind));
     }
+    enum { CASES = sizeof cases / sizeof *cases, ALL = CASES + 500 };
+    const char *named[ALL];
+    ida_group *found[ALL];
+    int differ = 0;
+    for (int i = 0; i < ALL; i++) { /* the known ones come last, beyond the first statement */
+        named[i] = i < ALL - CASES ? apr_psprintf(pool, "Unknown %d", i) : cases[i - (ALL - CASES)].wanted;
+    }
+    is_int(store_groups_find(reader, c, "groups", named, ALL, found), IDA_OK, "many groups at once");
+    for (int i = 0; i < ALL; i++) {
+        const char *want = i < ALL - CASES ? NULL : cases[i - (ALL - CASES)].id;
+        differ += want ? !found[i] || strcmp(found[i]->id, want) != 0 : found[i] != NULL;
+    }
+    is_int(differ, 0, "each is what it is alone");
     is_int(store_user_groups(reader, c, "groups", cloud, "m1", &in, &count), IDA_OK, "groups of a user");
     is_int(count, 2, "both");
     is_int(in[0].member_count, 1, "with their size");
@@ -158,8 +171,8 @@ static void hostile(store *s, store *reader)
 /* Plans of the reads on the way of requests and of the writes that run in loops: never a scan of a table that grows. */
 static void plans(const char *dsn)
 {
-    static const db_statement hot[] = {STMT_user_by_upn,  STMT_user_by_id,      STMT_user_manager,   STMT_user_licenses, STMT_user_groups, STMT_group_by_id,
-                                       STMT_group_by_name, STMT_counter_get,     STMT_sync_state_get, STMT_staged_users,  STMT_user_known,  STMT_address_drop,
+    static const db_statement hot[] = {STMT_user_by_upn,  STMT_user_by_id,      STMT_user_manager,   STMT_user_licenses, STMT_user_groups, STMT_groups_named,
+                                       STMT_counter_get,     STMT_sync_state_get, STMT_staged_users,  STMT_user_known,  STMT_address_drop,
                                        STMT_user_delete,  STMT_manager_is_these, STMT_named_user,     STMT_unseen_user,   STMT_dn_owners,   STMT_pairs_drop,
                                        STMT_settle_pairs, STMT_entry_idle, STMT_membership_of_groups, STMT_unnamed_drop, STMT_waiting_for_user, STMT_counted_by_key, STMT_group_lose,    STMT_staging_late};
     sqlite3 *d = NULL;
