@@ -12,21 +12,55 @@
 #include "worker/webhook.h"
 
 #define RETRY_AFTER_MOST_MS (3600 * 1000)
+#define TURN_MS (MAIL_MS + DIRECTORY_CALL_MS) /* of the one that tries a silent mail server: a password may have to be set before */
 
 /* --- mail --- */
+
+/* A server that let a mail's time go by is tried by one task at a time; the others wait without a thread, and uncounted. */
+static step_end turn(run *r)
+{
+    worker *w = r->r->w;
+    worker_config config;
+    worker_settings(w, r->pool, &config);
+    int64_t wait = config.smtp_url ? outage_wait(&w->outages, config.smtp_url, ida_monotonic(&w->env), TURN_MS) : 0;
+    if (!wait) {
+        return STEP_ON;
+    }
+    step_says(r, IDA_STEP_NONE, "Waits for the mail server, which did not answer other mails of this worker.");
+    r->held_until = ida_now(&w->env) + wait;
+    return STEP_HELD;
+}
+
+static void server_was(run *r, const char *url, int silent, int64_t begun)
+{
+    worker *w = r->r->w;
+    uint32_t random;
+    ida_random(&w->env, &random, sizeof random);
+    if (silent && outage_silent(&w->outages, url, begun, ida_monotonic(&w->env), random)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0326", "the mail server %s does not answer; mails wait and one at a time is tried", url);
+    } else if (!silent && outage_over(&w->outages, url)) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "the mail server %s answers again", url);
+    }
+}
 
 static step_end deliver(run *r, mail_message *m)
 {
     worker_config config;
     const char *detail;
+    int silent;
     step_end end = run_may_call(r);
     if (end != STEP_ON) {
         return end;
     }
     worker_settings(r->r->w, r->pool, &config);
+    int64_t begun = ida_monotonic(&r->r->w->env);
     m->id = ida_printf(r->pool, "idadmin.%s.%d", r->task->id, r->step.position);
     m->at_ms = ida_now(&r->r->w->env);
-    switch (mail_send(r->pool, &config, m, &detail)) {
+    mail_outcome outcome = mail_send(r->pool, &config, m, &detail, &silent);
+    if (config.smtp_url) {
+        server_was(r, config.smtp_url, silent, begun);
+    }
+    switch (outcome) {
     case MAIL_SENT:
         return step_says(r, IDA_STEP_DONE, "to %s: %s", m->to, detail);
     case MAIL_REFUSED:
@@ -45,7 +79,8 @@ step_end action_mail(run *r, const workflow_action *a)
     person p;
     step_end end = person_read(r, &p);
     const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
-    if (!to) {
+    end = to ? turn(r) : end;
+    if (!to || end != STEP_ON) {
         return end;
     }
     mail_message m = {.to = to, .subject = person_fill(r->pool, &p, action_text(a, "subject")),
@@ -76,7 +111,8 @@ step_end action_password(run *r, const workflow_action *a)
     }
     end = person_read(r, &p);
     const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
-    if (!to) {
+    end = to ? turn(r) : end;
+    if (!to || end != STEP_ON) {
         return end;
     }
     const char *subject = action_text(a, "subject"), *body = action_text(a, "body");

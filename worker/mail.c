@@ -318,8 +318,9 @@ static mail_outcome judge(apr_pool_t *pool, const worker_config *config, const s
     return MAIL_LATER;
 }
 
-mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail)
+mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail, int *silent)
 {
+    *silent = 0;
     char error[CURL_ERROR_SIZE] = "";
     const char *fault = NULL;
     if (!config->smtp_url || !config->smtp_from) {
@@ -346,7 +347,9 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     } else if (!curl || !set_options(curl, config, apr_pstrcat(pool, "<", from, ">", NULL), &to, password, &s, error)) {
         *detail = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a mail";
     } else {
-        outcome = judge(pool, config, &s, curl_easy_perform(curl), error, detail);
+        CURLcode code = curl_easy_perform(curl);
+        *silent = code == CURLE_OPERATION_TIMEDOUT;
+        outcome = judge(pool, config, &s, code, error, detail);
     }
     curl_easy_cleanup(curl);
     secret_unmap(password, CREDENTIAL_MAX);

@@ -19,9 +19,9 @@ typedef enum mail_outcome {
     MAIL_LOST     /* sent, but whether it was taken is not known */
 } mail_outcome;
 
-/* Within MAIL_MS in all. *detail is for people, in `pool`. */
+/* Within MAIL_MS in all. *detail is for people, in `pool`; *silent: the time went by without the server's answer. */
 #define MAIL_MS 18000
-mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail);
+mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail, int *silent);
 
 /* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
 const char *mail_address_fault(const char *address);

@@ -17,6 +17,7 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
     w->env = *env;
     w->config = *config;
     pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_init(&w->outages.lock, NULL);
     if (gethostname(w->host, sizeof w->host - 1) != 0 || !w->host[0]) {
         strcpy(w->host, "unknown");
     }

@@ -8,6 +8,7 @@
 #include "core/store.h"
 #include "worker/config.h"
 #include "worker/directory.h"
+#include "worker/outage.h"
 
 #define LEASE_MS 60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
 #define LEASE_RENEW_MS 10000
@@ -47,6 +48,7 @@ typedef struct worker {
     _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
     pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
+    outages outages;         /* servers that do not answer, but for directories */
     call_slot *calls;        /* one a run thread */
     int call_count;
 } worker;

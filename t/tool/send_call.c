@@ -31,7 +31,8 @@ static int carry_out(const ida_env *env, apr_pool_t *pool, const json_t *in, int
                                       .smtp_password_file = ida_json_string(in, "smtp_password_file"), .smtp_ca_file = ida_json_string(in, "smtp_ca_file")};
         const mail_message m = {.to = text(mail, "to"), .subject = text(mail, "subject"), .body = text(mail, "body"), .secret = ida_json_string(mail, "secret"),
                                 .id = text(mail, "id"), .at_ms = ida_now(env)};
-        return (int)mail_send(pool, &config, &m, detail);
+        int silent;
+        return (int)mail_send(pool, &config, &m, detail, &silent);
     }
     const webhook_call call = {.url = text(hook, "url"), .secret_file = text(hook, "secretFile"), .ca_file = ida_json_string(hook, "caFile"), .id = text(hook, "id"),
                                .body = text(hook, "body"), .allow_private = json_is_true(json_object_get(hook, "allowPrivate"))};
