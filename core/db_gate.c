@@ -74,7 +74,10 @@ void db_gate_close(db_gate *gate)
 int db_gate_take(db_gate *gate, int patience_ms)
 {
     int64_t deadline = now_ms() + patience_ms;
-    if (gate->polite) {
+    if (gate->polite && gate->courtesy_ms) { /* until somebody has left */
+        struct timespec courtesy = {0, gate->courtesy_ms * 1000000L};
+        syscall(SYS_futex, (void *)gate->turn, FUTEX_WAIT, gate->departure, &courtesy, NULL, 0);
+    } else if (gate->polite) {
         struct timespec courtesy = {0, COURTESY_NS};
         nanosleep(&courtesy, NULL);
     }
@@ -102,7 +105,7 @@ void db_gate_leave(db_gate *gate)
     if (gate->held) {
         gate->held = 0;
         flock(gate->fd, LOCK_UN);
-        atomic_fetch_add(gate->turn, 1);
+        gate->departure = atomic_fetch_add(gate->turn, 1) + 1;
         gate->polite = syscall(SYS_futex, (void *)gate->turn, FUTEX_WAKE, 1, NULL, NULL, 0) > 0;
     }
 }

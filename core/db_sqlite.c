@@ -19,6 +19,7 @@
 #define LOG_FRAMES_MAX (64 * 1024 * 1024 / PAGE_BYTES) /* above: whoever writes checkpoints, worker or not */
 #define LOG_FRAMES_STEP 1024         /* growth before a checkpoint that readers held up is tried again */
 #define LOG_WORTH_BYTES (1024 * 1024)      /* below, the worker's checkpoint does nothing */
+#define SYNC_COURTESY_MS 20          /* a sync writes for long; what it lets in between is one transaction, on a machine that may be busy */
 #define LOG_CUT_BYTES (16 * 1024 * 1024)   /* above, the worker cuts the file */
 
 typedef struct sqlite_db {
@@ -616,6 +617,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
     s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};
     s->gate.fd = -1;
+    s->gate.courtesy_ms = role == DB_SYNC ? SYNC_COURTESY_MS : 0;
     s->path = path_of(pool, rest, own);
     s->schema = db_file_name(own);
     s->frames_limit = LOG_FRAMES_MAX;

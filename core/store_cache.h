@@ -14,7 +14,7 @@
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 #define CACHE_BUDGET_MS 50        /* after this a transaction takes no further chunk */
-#define CACHE_FIRST_BUDGET_MS 200 /* in a first load: pages that all transactions touch are written less often */
+#define CACHE_FIRST_BUDGET_MS 150 /* in a first load: pages that all transactions touch are written less often */
 
 /* Where something is written, and on whose behalf. */
 typedef struct cache_at {
@@ -94,6 +94,8 @@ enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
 const char *cache_record(apr_pool_t *pool, const char *const *fields, int count);
 /* Fills in `max` fields, missing ones as NULL; a damaged record ends early. */
 void cache_record_read(apr_pool_t *pool, const char *record, const char **fields, int max);
+/* One of them. */
+const char *cache_record_field(apr_pool_t *pool, const char *record, int field);
 /* How many texts a record holds. */
 int cache_record_count(const char *record);
 
@@ -179,12 +181,12 @@ struct sync_run {
     size_t first_bytes;          /* of a first load: a buffer that is full */
     sync_buffer *buffer;
     struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
-    int flushes, analyze_at;
+    int transactions, flushes, analyze_at; /* of a first load */
 };
 
 void sync_buffer_clear(sync_buffer *buffer);
 int sync_buffer_empty(const sync_buffer *buffer);
-/* Writes a buffer in one transaction. In a first load called by the writer alone. */
+/* Writes a buffer. In a first load called by the writer alone. */
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer);
 
 /* The writer (store_sync_writer.c): a thread with a connection of its own, which becomes the run's. */
@@ -201,20 +203,25 @@ ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_
 ida_kind sync_run_flush(sync_run *run, ida_ctx *c);
 /* Empties the directory's staging, slice by slice. */
 ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
-/* What is buffered of one kind (NULL: all), into staging; inside a transaction. */
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind);
-/* What is buffered, into the tables; inside a transaction. And the rest, when all has been flushed; outside of one. */
-ida_kind sync_load_entries(sync_run *run, ida_ctx *c, const sync_buffer *b);
-ida_kind sync_load_end(sync_run *run, ida_ctx *c);
+/* Entries into staging; inside a transaction. */
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count);
 
 /* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that had to be repeated
  * did to it does not. */
 typedef struct sync_cursor {
+    int stage;
     int64_t count;
     const void *baton;
 } sync_cursor;
 typedef ida_kind (*sync_step)(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more);
 ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor);
+
+/* A buffer of a first load on its way into the tables, step by step; it and the buffer live as long as `pool`. */
+typedef struct sync_load sync_load;
+sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b);
+ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more); /* cursor->baton: sync_load */
+/* The rest, when all has been flushed; outside of a transaction. */
+ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 
 /* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many, and `which` where
  * the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one. */

@@ -84,6 +84,17 @@ void cache_record_read(apr_pool_t *pool, const char *record, const char **fields
     }
 }
 
+const char *cache_record_field(apr_pool_t *pool, const char *record, int field)
+{
+    char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text = NULL; /* only read */
+    size_t len = 0;
+    int good = 1;
+    for (int i = 0; i <= field && good; i++) {
+        good = next_text(&at, end, &text, &len);
+    }
+    return good && text ? apr_pstrmemdup(pool, text, len) : NULL;
+}
+
 int cache_record_count(const char *record)
 {
     char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text; /* only read */

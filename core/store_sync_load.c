@@ -2,228 +2,328 @@
  * that breaks off leaves what it brought (the state still says that the directory was never read in full); the next run goes through staging. */
 #include <apr_strings.h>
 #include <apr_tables.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/store_cache.h"
 
 #define PAGE 5000
 #define CHUNK 500
-#define EVERYTHING INT64_C(1000000000)
+#define FEW 50 /* groups whose members are counted or go */
+#define SOME_MEMBERS 5000 /* of one chunk */
 
-static int is(const sync_entry *e, const char *kind, const char *op)
-{
-    return strcmp(e->kind, kind) == 0 && (!op || strcmp(e->op, op) == 0);
-}
+/* --- what a buffer holds, picked once --- */
+
+/* In the order of loading. */
+enum { USERS_GONE, GROUPS_GONE, USERS, GROUPS, LISTS_ANEW, LISTS, REMOVED, ADDED, NAMED, SIGN_INS, DIGESTS, TOUCHED, STAGES };
 
 typedef struct picked {
-    const sync_entry **entries;
+    const void **items;
     int count;
 } picked;
 
-static picked pick(const sync_buffer *b, ida_ctx *c, const char *kind, const char *op)
+struct sync_load {
+    picked of[STAGES];   /* sync_entry; NAMED: sync_slice; TOUCHED: IDs */
+    unsigned char *born; /* of GROUPS: 1 for those that are new */
+};
+
+static void add(picked *p, const void *item)
 {
-    picked p = {apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *p.entries), 0};
-    for (const sync_entry *e = b->head; e; e = e->next) {
-        if (is(e, kind, op)) {
-            p.entries[p.count++] = e;
-        }
-    }
-    return p;
+    p->items[p->count++] = item;
 }
 
-static const char **ids_of(ida_ctx *c, const picked *p)
+/* seq of the last whole list or end of a group within the buffer, 0: none. */
+static int64_t list_seq(const sync_buffer *b, const char *id)
 {
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(p->count + 1) * sizeof *ids);
-    for (int i = 0; i < p->count; i++) {
-        ids[i] = p->entries[i]->id;
+    char key[CACHE_ID_MAX + 16];
+    snprintf(key, sizeof key, "group\1%s\1", id);
+    const sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
+    return e && strcmp(e->op, "present") != 0 ? e->seq : 0;
+}
+
+/* -1: nothing to load. Of a group's members only what came after its last list, and that list. */
+static int stage_of(const sync_buffer *b, const sync_entry *e)
+{
+    static const struct {
+        const char *kind, *op;
+        int stage;
+    } stages[] = {
+        {"user", "put", USERS}, {"user", "delete", USERS_GONE}, {"group", "put", GROUPS}, {"group", "delete", GROUPS_GONE},
+        {"members", "put", LISTS}, {"change", "add", ADDED}, {"change", "remove", REMOVED}, {"sign_ins", "put", SIGN_INS},
+    };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        if (strcmp(e->kind, stages[i].kind) == 0 && strcmp(e->op, stages[i].op) == 0) {
+            int stage = stages[i].stage, late = stage == ADDED || stage == REMOVED;
+            return (stage == LISTS && list_seq(b, e->id) != e->seq) || (late && e->seq <= list_seq(b, e->id)) ? -1 : stage;
+        }
+    }
+    return -1;
+}
+
+typedef struct named_user {
+    const char *name;
+    const sync_entry *entry;
+} named_user;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named_user *)a)->name, ((const named_user *)b)->name);
+}
+
+/* By name, as the widest index is ordered: neighbours in it are then written together. */
+static void sort_users(picked *users, apr_pool_t *parent)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, parent);
+    named_user *named = apr_palloc(pool, (apr_size_t)(users->count + 1) * sizeof *named);
+    for (int i = 0; i < users->count; i++) {
+        const sync_entry *e = users->items[i];
+        named[i] = (named_user){cache_record_field(pool, e->item, CACHE_USER_name_key), e};
+        named[i].name = named[i].name ? named[i].name : "";
+    }
+    qsort(named, (size_t)users->count, sizeof *named, by_name);
+    for (int i = 0; i < users->count; i++) {
+        users->items[i] = named[i].entry;
+    }
+    apr_pool_destroy(pool);
+}
+
+sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
+{
+    sync_load *l = apr_pcalloc(pool, sizeof *l);
+    apr_size_t room = (apr_size_t)(b->count + b->slices->nelts + 1) * sizeof(void *);
+    apr_hash_t *changed = apr_hash_make(pool);
+    for (int i = 0; i < STAGES; i++) {
+        l->of[i].items = apr_palloc(pool, room);
+    }
+    for (const sync_entry *e = b->head; e; e = e->next) {
+        int stage = stage_of(b, e);
+        if (stage >= 0) {
+            add(&l->of[stage], e);
+        }
+        if (stage == ADDED || stage == REMOVED) {
+            apr_hash_set(changed, e->id, APR_HASH_KEY_STRING, e->id);
+        }
+    }
+    for (int i = 0; i < b->slices->nelts; i++) {
+        const sync_slice *s = &APR_ARRAY_IDX(b->slices, i, sync_slice);
+        if (s->seq > list_seq(b, s->group_id)) {
+            add(&l->of[NAMED], s);
+            apr_hash_set(changed, s->group_id, APR_HASH_KEY_STRING, s->group_id);
+        }
+    }
+    /* Changes after a list of the same buffer leave its group without a digest, as those of later buffers do by touching it. */
+    for (int i = 0; i < l->of[GROUPS].count; i++) {
+        const sync_entry *e = l->of[GROUPS].items[i];
+        add(&l->of[LISTS_ANEW], e);
+        if (*e->digest && !apr_hash_get(changed, e->id, APR_HASH_KEY_STRING)) {
+            add(&l->of[DIGESTS], e);
+        }
+    }
+    for (apr_hash_index_t *at = apr_hash_first(pool, changed); at; at = apr_hash_next(at)) {
+        add(&l->of[TOUCHED], apr_hash_this_key(at));
+    }
+    l->born = apr_pcalloc(pool, (apr_size_t)l->of[GROUPS].count + 1);
+    sort_users(&l->of[USERS], pool);
+    run->apart |= l->of[REMOVED].count + l->of[ADDED].count + l->of[NAMED].count > 0;
+    return l;
+}
+
+/* --- stages: each takes the first ones of `count` items and tells how many; 0: some of it is done, the same items once more --- */
+
+typedef ida_kind (*stage)(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken);
+
+static ptrdiff_t place_of(const sync_load *l, int which, const void *const *items)
+{
+    return items - (const void *const *)l->of[which].items;
+}
+
+static const char **ids_of(ida_ctx *c, const void *const *entries, int count)
+{
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    for (int i = 0; i < count; i++) {
+        ids[i] = ((const sync_entry *)entries[i])->id;
     }
     return ids;
 }
 
-static ida_kind load_gone(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind_name, int is_group)
+static ida_kind load_users_gone(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    const picked gone = pick(b, c, kind_name, "delete");
-    int left = 0;
-    if (!gone.count) {
-        return IDA_OK;
-    }
-    const char **ids = ids_of(c, &gone);
-    ida_kind kind = is_group ? cache_members_drop(&run->at, c, cache_list(c->pool, ids, gone.count), 1, (int)EVERYTHING, &left) : IDA_OK;
-    return kind ? kind : cache_gone(&run->at, c, is_group, ids, gone.count);
+    (void)l;
+    *taken = count;
+    return cache_gone(&run->at, c, 0, ids_of(c, items, count), count);
 }
 
-/* seq of the last whole list or end of a group within the buffer, 0: none. */
-static int64_t list_seq(const sync_buffer *b, ida_ctx *c, const char *id)
+static ida_kind load_groups_gone(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    const sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", id, "\1", NULL), APR_HASH_KEY_STRING);
-    return e && strcmp(e->op, "present") != 0 ? e->seq : 0;
+    const char **ids = ids_of(c, items, count);
+    int left = 0;
+    (void)l;
+    ida_kind kind = cache_members_drop(&run->at, c, cache_list(c->pool, ids, count), 1, SOME_MEMBERS, &left);
+    *taken = left ? 0 : count;
+    return kind || left ? kind : cache_gone(&run->at, c, 1, ids, count);
+}
+
+static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    (void)l;
+    *taken = count;
+    return cache_users_load(&run->at, c, (const sync_entry *const *)items, count);
+}
+
+static ida_kind load_groups(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    *taken = count;
+    return cache_groups_put(&run->at, c, (const sync_entry *const *)items, count, l->born + place_of(l, GROUPS, items));
 }
 
 /* A group told again within the run: its list takes the place of what was told before. */
-static ida_kind lists_anew(sync_run *run, ida_ctx *c, const picked *groups, const unsigned char *born)
+static ida_kind load_lists_anew(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(groups->count + 1) * sizeof *ids);
-    int count = 0, left;
-    for (int i = 0; i < groups->count; i++) {
-        if (!born[i] && groups->entries[i]->seq > 0) {
-            ids[count++] = groups->entries[i]->id;
+    const unsigned char *born = l->born + place_of(l, LISTS_ANEW, items);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    int known = 0, left = 0;
+    for (int i = 0; i < count; i++) {
+        const sync_entry *e = items[i];
+        if (!born[i] && e->seq > 0) {
+            ids[known++] = e->id;
         }
     }
-    if (!count) {
+    *taken = count;
+    if (!known) {
         return IDA_OK;
     }
-    const char *list = cache_list(c->pool, ids, count);
+    const char *list = cache_list(c->pool, ids, known);
     ida_kind kind = cache_lists_begin(&run->at, c, list);
-    return kind ? kind : cache_members_drop(&run->at, c, list, 1, (int)EVERYTHING, &left);
-}
-
-/* A part of what was picked, in a pool of its own. */
-typedef ida_kind (*part)(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count);
-
-static ida_kind in_parts(sync_run *run, ida_ctx *c, const sync_buffer *b, const picked *p, part apply)
-{
-    ida_kind kind = IDA_OK;
-    apr_pool_t *pool;
-    apr_pool_create(&pool, c->pool);
-    for (int i = 0; !kind && i < p->count; i += CHUNK) {
-        apr_pool_clear(pool);
-        ida_ctx *own = ida_ctx_make(c->env, pool);
-        kind = sync_run_failed(c, own, apply(run, own, b, p->entries + i, p->count - i < CHUNK ? p->count - i : CHUNK));
-    }
-    apr_pool_destroy(pool);
+    kind = kind ? kind : cache_members_drop(&run->at, c, list, 1, SOME_MEMBERS, &left);
+    *taken = left ? 0 : count;
     return kind;
 }
 
-static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count)
+static void add_pair(apr_array_header_t *pairs, const char *group_id, const char *item)
 {
-    (void)b;
-    return cache_users_load(&run->at, c, entries, count);
+    APR_ARRAY_PUSH(pairs, const char *) = group_id;
+    APR_ARRAY_PUSH(pairs, const char *) = item;
 }
 
-static ida_kind load_slices(sync_run *run, ida_ctx *c, const sync_buffer *b, const sync_entry *const *entries, int count)
+static ida_kind add_members(sync_run *run, ida_ctx *c, const apr_array_header_t *pairs)
 {
-    apr_array_header_t *pairs = apr_array_make(c->pool, 4096, sizeof(char *));
-    for (int i = 0; i < count; i++) {
-        const sync_entry *e = entries[i];
-        int some = cache_record_count(e->item);
-        if (list_seq(b, c, e->id) != e->seq) {
-            continue; /* another list came after */
-        }
-        const char **members = apr_palloc(c->pool, (apr_size_t)(some + 1) * sizeof *members);
-        cache_record_read(c->pool, e->item, members, some);
-        for (int m = 0; m < some; m++) {
-            APR_ARRAY_PUSH(pairs, const char *) = e->id;
-            APR_ARRAY_PUSH(pairs, const char *) = members[m];
-        }
-    }
     return cache_members_add(&run->at, c, (const char *const *)pairs->elts, pairs->nelts / 2);
 }
 
-static ida_kind load_changes(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *op, ida_kind (*apply)(cache_at *at, ida_ctx *c, const char *const *pairs, int count))
+static ida_kind load_lists(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    const picked changes = pick(b, c, "change", op);
-    const char **pairs = apr_palloc(c->pool, (apr_size_t)(changes.count + 1) * 2 * sizeof *pairs);
-    int count = 0;
-    for (int i = 0; i < changes.count; i++) {
-        const sync_entry *e = changes.entries[i];
-        if (e->seq > list_seq(b, c, e->id)) {
-            pairs[2 * count] = e->id;
-            pairs[2 * count++ + 1] = e->sub;
+    apr_array_header_t *pairs = apr_array_make(c->pool, 4 * SOME_MEMBERS, sizeof(char *));
+    (void)l;
+    for (*taken = 0; *taken < count && pairs->nelts < 2 * SOME_MEMBERS; ++*taken) {
+        const sync_entry *e = items[*taken];
+        int some = cache_record_count(e->item);
+        const char **members = apr_palloc(c->pool, (apr_size_t)(some + 1) * sizeof *members);
+        cache_record_read(c->pool, e->item, members, some);
+        for (int m = 0; m < some; m++) {
+            add_pair(pairs, e->id, members[m]);
         }
     }
-    run->apart |= count > 0;
-    return count ? apply(&run->at, c, pairs, count) : IDA_OK;
+    return add_members(run, c, pairs);
 }
 
-/* Members of slices, but those that a list told after them. They come behind all changes of the buffer. */
-static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_buffer *b)
+static apr_array_header_t *changes_of(ida_ctx *c, const void *const *items, int count)
 {
-    int count = 0, room = 0;
-    for (int i = 0; i < b->slices->nelts; i++) {
-        room += APR_ARRAY_IDX(b->slices, i, sync_slice).count;
+    apr_array_header_t *pairs = apr_array_make(c->pool, 2 * count + 1, sizeof(char *));
+    for (int i = 0; i < count; i++) {
+        const sync_entry *e = items[i];
+        add_pair(pairs, e->id, e->sub);
     }
-    const char **pairs = apr_palloc(c->pool, (apr_size_t)(room + 1) * 2 * sizeof *pairs);
-    for (int i = 0; i < b->slices->nelts; i++) {
-        const sync_slice *s = &APR_ARRAY_IDX(b->slices, i, sync_slice);
-        int named = s->seq > list_seq(b, c, s->group_id) ? s->count : 0;
-        for (int m = 0; m < named; m++) {
-            pairs[2 * count] = s->group_id;
-            pairs[2 * count++ + 1] = s->items[m];
+    return pairs;
+}
+
+static ida_kind load_removed(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    (void)l;
+    *taken = count;
+    return cache_members_remove(&run->at, c, (const char *const *)changes_of(c, items, count)->elts, count);
+}
+
+static ida_kind load_added(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    (void)l;
+    *taken = count;
+    return add_members(run, c, changes_of(c, items, count));
+}
+
+/* They come behind all changes of the buffer. */
+static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    apr_array_header_t *pairs = apr_array_make(c->pool, 4 * SOME_MEMBERS, sizeof(char *));
+    (void)l;
+    for (*taken = 0; *taken < count && pairs->nelts < 2 * SOME_MEMBERS; ++*taken) {
+        const sync_slice *s = items[*taken];
+        for (int m = 0; m < s->count; m++) {
+            add_pair(pairs, s->group_id, s->items[m]);
         }
     }
-    run->apart |= count > 0;
-    return count ? cache_members_add(&run->at, c, pairs, count) : IDA_OK;
+    return add_members(run, c, pairs);
 }
 
-static void note_change(apr_hash_t *changed, const sync_buffer *b, ida_ctx *c, const char *id, int64_t seq)
+/* Their users may come later. */
+static ida_kind load_sign_ins(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    if (!apr_hash_get(changed, id, APR_HASH_KEY_STRING) && seq > list_seq(b, c, id)) {
-        apr_hash_set(changed, id, APR_HASH_KEY_STRING, id);
-    }
+    (void)l;
+    *taken = count;
+    return sync_run_stage(run, c, (const sync_entry *const *)items, count);
 }
 
-/* Changes after a list of the same buffer leave its group without a digest, as those of later buffers do by touching it. */
-static ida_kind load_digests(sync_run *run, ida_ctx *c, const sync_buffer *b, const picked *groups)
+static ida_kind load_digests(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    apr_hash_t *changed = apr_hash_make(c->pool);
-    const picked changes = pick(b, c, "change", NULL);
-    const char **pairs = apr_palloc(c->pool, (apr_size_t)(groups->count + 1) * 2 * sizeof *pairs);
-    int count = 0;
-    for (int i = 0; i < changes.count; i++) {
-        note_change(changed, b, c, changes.entries[i]->id, changes.entries[i]->seq);
+    const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs);
+    (void)l;
+    for (int i = 0; i < count; i++) {
+        const sync_entry *e = items[i];
+        pairs[2 * i] = e->id;
+        pairs[2 * i + 1] = e->digest;
     }
-    for (int i = 0; i < b->slices->nelts; i++) {
-        note_change(changed, b, c, APR_ARRAY_IDX(b->slices, i, sync_slice).group_id, APR_ARRAY_IDX(b->slices, i, sync_slice).seq);
-    }
-    for (int i = 0; i < groups->count; i++) {
-        const sync_entry *e = groups->entries[i];
-        if (*e->digest && !apr_hash_get(changed, e->id, APR_HASH_KEY_STRING)) {
-            pairs[2 * count] = e->id;
-            pairs[2 * count++ + 1] = e->digest;
-        }
-    }
-    ida_kind kind = cache_groups_finish(&run->at, c, pairs, count);
-    const char **touched = apr_palloc(c->pool, (apr_size_t)(apr_hash_count(changed) + 1) * sizeof *touched);
-    count = 0;
-    for (apr_hash_index_t *at = apr_hash_first(c->pool, changed); at; at = apr_hash_next(at)) {
-        touched[count++] = apr_hash_this_key(at);
-    }
-    return kind || !count ? kind : cache_by_list(&run->at, c, STMT_group_touch, cache_list(c->pool, touched, count));
+    *taken = count;
+    return cache_groups_finish(&run->at, c, pairs, count);
 }
 
-ida_kind sync_load_entries(sync_run *run, ida_ctx *c, const sync_buffer *b)
+static ida_kind load_touched(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
 {
-    const picked users = pick(b, c, "user", "put"), groups = pick(b, c, "group", "put"), slices = pick(b, c, "members", NULL);
-    unsigned char *born = apr_pcalloc(c->pool, (apr_size_t)groups.count + 1);
-    ida_kind kind = load_gone(run, c, b, "user", 0);
-    if (!kind) {
-        kind = load_gone(run, c, b, "group", 1);
+    (void)l;
+    *taken = count;
+    return cache_by_list(&run->at, c, STMT_group_touch, cache_list(c->pool, (const char *const *)items, count));
+}
+
+static const struct {
+    stage apply;
+    int chunk; /* items offered at once: some 30 ms of work; lists and slices are counted by their members */
+} stages[STAGES] = {
+    [USERS_GONE] = {load_users_gone, FEW}, [GROUPS_GONE] = {load_groups_gone, FEW}, [USERS] = {load_users, CHUNK}, [GROUPS] = {load_groups, CHUNK},
+    [LISTS_ANEW] = {load_lists_anew, CHUNK}, [LISTS] = {load_lists, CHUNK}, [REMOVED] = {load_removed, CHUNK}, [ADDED] = {load_added, SOME_MEMBERS},
+    [NAMED] = {load_named, SOME_MEMBERS}, [SIGN_INS] = {load_sign_ins, CHUNK}, [DIGESTS] = {load_digests, FEW}, [TOUCHED] = {load_touched, CHUNK},
+};
+
+ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+{
+    const sync_load *l = cursor->baton;
+    ida_kind kind = IDA_OK;
+    while (cursor->stage < STAGES && cursor->count == l->of[cursor->stage].count) {
+        cursor->stage++;
+        cursor->count = 0;
     }
-    if (!kind) {
-        kind = in_parts(run, c, b, &users, load_users);
+    *more = cursor->stage < STAGES;
+    if (*more) {
+        const stage apply = stages[cursor->stage].apply;
+        int count = l->of[cursor->stage].count - (int)cursor->count, taken = 0;
+        apr_pool_t *pool;
+        apr_pool_create(&pool, c->pool);
+        ida_ctx *own = ida_ctx_make(c->env, pool);
+        count = count < stages[cursor->stage].chunk ? count : stages[cursor->stage].chunk;
+        kind = sync_run_failed(c, own, apply(run, own, l, l->of[cursor->stage].items + cursor->count, count, &taken));
+        cursor->count += taken;
+        apr_pool_destroy(pool);
     }
-    if (!kind) {
-        kind = cache_groups_put(&run->at, c, groups.entries, groups.count, born);
-    }
-    if (!kind) {
-        kind = lists_anew(run, c, &groups, born);
-    }
-    if (!kind) {
-        kind = in_parts(run, c, b, &slices, load_slices);
-    }
-    if (!kind) {
-        kind = load_changes(run, c, b, "remove", cache_members_remove);
-    }
-    if (!kind) {
-        kind = load_changes(run, c, b, "add", cache_members_add);
-    }
-    if (!kind) {
-        kind = load_named(run, c, b);
-    }
-    if (!kind) {
-        kind = sync_run_stage(run, c, b, "sign_ins"); /* their users may come later */
-    }
-    return kind ? kind : load_digests(run, c, b, &groups);
+    return kind;
 }
 
 /* --- the end --- */
@@ -266,7 +366,7 @@ static ida_kind apply_orphans(sync_run *run, ida_ctx *c, const db_result *r, int
 ida_kind sync_load_end(sync_run *run, ida_ctx *c)
 {
     static const sync_pages managers = {STMT_load_managers, 1, PAGE, CHUNK, NULL, apply_managers}, waiting = {STMT_load_waiting, 2, PAGE, CHUNK, NULL, apply_waiting},
-                            orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans}, counts = {STMT_load_groups, 1, PAGE, CHUNK, NULL, apply_counts};
+                            orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans}, counts = {STMT_load_groups, 1, PAGE, FEW, NULL, apply_counts};
     ida_kind kind = sync_run_pages(run, c, &managers);
     if (!kind) {
         kind = sync_run_pages(run, c, &waiting);

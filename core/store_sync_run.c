@@ -9,13 +9,14 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define FIRST_LITE_BYTES (4 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
+#define FIRST_LITE_BYTES (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
 #define RELIEF_EVERY 4                /* transactions of a first load: the log then holds most pages once */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
+#define NAMED_AT_ONCE 2000
 #define EMPTY_SLICE 5000
 
 /* --- state --- */
@@ -88,6 +89,14 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
+/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done later. */
+static void relieve(sync_run *run, ida_ctx *c)
+{
+    if (run->at.s->db && !db_is_broken(run->at.s->db)) {
+        db_checkpoint(run->at.s->db, sync_run_batch(run, c));
+    }
+}
+
 ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor)
 {
     phase p = {.run = run, .step = step, .from = cursor};
@@ -99,19 +108,14 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
             *cursor = p.to;
             p.tried = 0;
         }
+        if (!kind && run->at.first && ++run->transactions % RELIEF_EVERY == 0) {
+            relieve(run, c);
+        }
     } while (!kind && p.more);
     if (kind) {
         cache_memory_clear(run->at.memory);
     }
     return kind;
-}
-
-/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done later. */
-static void relieve(sync_run *run, ida_ctx *c)
-{
-    if (run->at.s->db && !db_is_broken(run->at.s->db)) {
-        db_checkpoint(run->at.s->db, sync_run_batch(run, c));
-    }
 }
 
 typedef struct paging {
@@ -257,20 +261,18 @@ static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
     return kind;
 }
 
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind)
+ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count)
 {
     enum { COLUMNS = 7 };
     cache_at *at = &run->at;
-    int rows = 0;
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
-    const char **values = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * COLUMNS * sizeof *values);
-    for (const sync_entry *e = b->head; e; e = e->next) {
-        if (kind ? is(e->kind, kind) : wanted(b, c, e)) {
-            const char *const row[COLUMNS] = {e->kind, e->id, e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq), e->digest, e->item};
-            memcpy(values + COLUMNS * rows++, row, sizeof row);
-        }
+    const char **values = apr_palloc(c->pool, (apr_size_t)(count + 1) * COLUMNS * sizeof *values);
+    for (int i = 0; i < count; i++) {
+        const sync_entry *e = entries[i];
+        const char *const row[COLUMNS] = {e->kind, e->id, e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq), e->digest, e->item};
+        memcpy(values + COLUMNS * i, row, sizeof row);
     }
-    return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, rows, NULL);
+    return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, count, NULL);
 }
 
 static ida_kind into_staging(sync_run *run, ida_ctx *c, const sync_buffer *b)
@@ -282,7 +284,14 @@ static ida_kind into_staging(sync_run *run, ida_ctx *c, const sync_buffer *b)
     if (!kind) {
         kind = skip_unchanged(run, c, b, "group", STMT_group_digests);
     }
-    return kind ? kind : sync_run_stage(run, c, b, NULL);
+    const sync_entry **entries = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *entries);
+    int count = 0;
+    for (const sync_entry *e = b->head; e; e = e->next) {
+        if (wanted(b, c, e)) {
+            entries[count++] = e;
+        }
+    }
+    return kind ? kind : sync_run_stage(run, c, entries, count);
 }
 
 static ida_kind analyze(store *s, ida_ctx *c, void *baton)
@@ -309,18 +318,18 @@ ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_
 static ida_kind step_write(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
 {
     (void)more;
-    return run->at.first ? sync_load_entries(run, c, cursor->baton) : into_staging(run, c, cursor->baton);
+    return into_staging(run, c, cursor->baton);
 }
 
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
 {
-    sync_cursor cursor = {.baton = buffer};
-    ida_kind kind = sync_run_phase(run, c, step_write, &cursor);
-    int due = !run->at.first || ++run->flushes % RELIEF_EVERY == 0;
-    if (!kind && due) {
+    int first = run->at.first;
+    sync_cursor cursor = {.baton = first ? (const void *)sync_load_make(run, buffer->pool, buffer) : buffer};
+    ida_kind kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
+    if (!kind && !first) {
         relieve(run, c);
     }
-    if (kind || !run->at.first || run->flushes < run->analyze_at) {
+    if (kind || !first || ++run->flushes < run->analyze_at) {
         return kind;
     }
     run->analyze_at = run->flushes * 4; /* tables that grow from nothing */
@@ -541,10 +550,11 @@ static ida_kind name_members(sync_run *run, ida_ctx *c, const char *group_id, co
 
 ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
 {
-    ida_kind kind = run->at.first ? name_members(run, c, group_id, members, count) : IDA_OK;
-    count = run->at.first ? 0 : count;
-    for (int i = 0; !kind && i < count; i++) {
-        kind = sync_run_member(run, c, group_id, &members[i], 0);
+    ida_kind kind = IDA_OK;
+    int step = run->at.first ? NAMED_AT_ONCE : 1;
+    for (int i = 0; !kind && i < count; i += step) {
+        kind = run->at.first ? name_members(run, c, group_id, members + i, count - i < step ? count - i : step)
+                             : sync_run_member(run, c, group_id, &members[i], 0);
     }
     return kind;
 }
