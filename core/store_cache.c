@@ -1,4 +1,5 @@
-/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache. Must not know what a directory is. */
+/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache. Must not know what a directory
+ * is. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ static ida_kind write_work(store *s, ida_ctx *c, void *baton)
 
 static ida_kind write_now(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, write_through *w)
 {
-    w->at = (cache_at){.s = s, .tenant = tenant, .directory = ida_directory_name(directory), .kind = directory, .written_at = ida_now(c->env)};
+    w->at = (cache_at){
+        .s = s, .tenant = tenant, .directory = ida_directory_name(directory), .kind = directory, .written_at = ida_now(c->env)};
     return store_transaction(s, c, write_work, w);
 }
 
@@ -40,7 +42,8 @@ static ida_kind work_put(write_through *w, ida_ctx *c)
 ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user)
 {
     if (!cache_id_valid(user->id)) {
-        return ida_fail(c, IDA_BAD_REQUEST, "A user without a usable ID (1 to %d bytes of UTF-8) cannot be cached.", CACHE_ID_MAX);
+        return ida_fail(c, IDA_BAD_REQUEST, "A user without a usable ID (1 to %d bytes of UTF-8) cannot be cached.",
+                        CACHE_ID_MAX);
     }
     write_through w = {.work = work_put, .id = user->id, .item = cache_user_item(c->pool, user)};
     return write_now(s, c, tenant, directory, &w);
@@ -61,7 +64,8 @@ static ida_kind work_enabled(write_through *w, ida_ctx *c)
     return unless_unknown(c, cache_user_enabled(&w->at, c, w->id, (int)w->flag, w->other));
 }
 
-ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id, int enabled, const char *stamp)
+ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+                                  int enabled, const char *stamp)
 {
     write_through w = {.work = work_enabled, .id = id, .other = stamp, .flag = enabled};
     return write_now(s, c, tenant, directory, &w);
@@ -70,11 +74,13 @@ ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_
 static ida_kind work_manager(write_through *w, ida_ctx *c)
 {
     const cache_at *at = &w->at;
-    return store_write(at->s, c, STMT_user_set_manager,
-                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other), DB_I(at->written_at), DB_I(at->run)), NULL);
+    return store_write(
+        at->s, c, STMT_user_set_manager,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other), DB_I(at->written_at), DB_I(at->run)), NULL);
 }
 
-ida_kind store_cache_user_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id, const char *manager_id)
+ida_kind store_cache_user_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+                                  const char *manager_id)
 {
     write_through w = {.work = work_manager, .id = id, .other = manager_id};
     return write_now(s, c, tenant, directory, &w);
@@ -96,7 +102,8 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     db_result touched;
     const cache_at *at = &w->at;
     const char *group = cache_list(c->pool, &w->id, 1);
-    ida_kind kind = store_write(at->s, c, STMT_group_touch, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), &touched);
+    ida_kind kind =
+        store_write(at->s, c, STMT_group_touch, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), &touched);
     if (kind || !touched.changes) {
         return kind;
     }
@@ -104,12 +111,15 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     int64_t numbers[2];
     kind = cache_numbers(&w->at, c, ids, 2, numbers);
     if (!kind) {
-        kind = store_write(at->s, c, STMT_member_written, DB_ARGS(DB_I(numbers[0]), DB_I(numbers[1]), DB_I(w->flag), DB_I(at->written_at), DB_I(at->run)), NULL);
+        kind = store_write(at->s, c, STMT_member_written,
+                           DB_ARGS(DB_I(numbers[0]), DB_I(numbers[1]), DB_I(w->flag), DB_I(at->written_at), DB_I(at->run)), NULL);
     }
-    return kind ? kind : store_write(at->s, c, STMT_group_recount, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
+    return kind ? kind
+                : store_write(at->s, c, STMT_group_recount, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
 }
 
-ida_kind store_cache_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id, const char *user_id, int removed)
+ida_kind store_cache_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
+                            const char *user_id, int removed)
 {
     write_through w = {.work = work_member, .id = group_id, .other = user_id, .flag = removed != 0};
     return write_now(s, c, tenant, directory, &w);
@@ -131,7 +141,8 @@ static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address};
     db_result r;
     const cache_at *at = &run->at;
-    ida_kind kind = store_write(at->s, c, tables[cursor->count], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)), &r);
+    ida_kind kind =
+        store_write(at->s, c, tables[cursor->count], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)), &r);
     if (!kind && r.changes < RESET_ROWS) {
         cursor->count++;
     }
@@ -146,7 +157,8 @@ static ida_kind step_numbers(sync_run *run, ida_ctx *c, sync_cursor *cursor, int
     int left = 0;
     cache_at *at = &run->at;
     (void)cursor;
-    ida_kind kind = store_read(at->s, c, STMT_entry_some, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
+    ida_kind kind =
+        store_read(at->s, c, STMT_entry_some, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
     if (kind || !r.rows) {
         *more = 0;
         return kind;
@@ -165,7 +177,8 @@ static ida_kind step_entries(sync_run *run, ida_ctx *c, sync_cursor *cursor, int
     } kinds[] = {{STMT_reset_users, cache_users_delete}, {STMT_reset_groups, cache_groups_delete}};
     db_result r;
     const cache_at *at = &run->at;
-    ida_kind kind = store_read(at->s, c, kinds[cursor->count].select, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
+    ida_kind kind = store_read(at->s, c, kinds[cursor->count].select,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
     if (kind) {
         return kind;
     }

@@ -1,5 +1,6 @@
-/* What the files that write the cache share: entries as staged records, and how they become rows. For store_sync_*.c and store_cache*.c
- * alone; others see store_sync.h. Everything named cache_* runs inside a write transaction that began with cache_enter, unless it says otherwise. */
+/* What the files that write the cache share: entries as staged records, and how they become rows. For store_sync_*.c and
+ * store_cache*.c alone; others see store_sync.h. Everything named cache_* runs inside a write transaction that began with
+ * cache_enter, unless it says otherwise. */
 #ifndef IDA_STORE_CACHE_H
 #define IDA_STORE_CACHE_H
 
@@ -10,7 +11,8 @@
 #include "schema/columns.h"
 
 #define CACHE_ID_MAX 200          /* bytes of an immutable ID */
-#define CACHE_KEY_MAX 1000        /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704 bytes) */
+#define CACHE_KEY_MAX                                                                                                            \
+    1000 /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704 bytes) */
 #define CACHE_TEXT_MAX 4096       /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 #define CACHE_BUDGET_MS 50        /* after this a transaction takes no further chunk */
@@ -41,14 +43,14 @@ const char *cache_list(apr_pool_t *pool, const char *const *items, int count);
 /* A JSON array of pairs: values[0..2 * count). */
 const char *cache_pairs(apr_pool_t *pool, const char *const *values, int count);
 
-/* A statement for each of `rows` rows of `columns` values (row after row): arguments are `fixed`, then the row's. SQLite runs it row by row, which is
- * its fastest way; PostgreSQL runs it once for many rows, with one array a column. `done` (or NULL) gets 1 for rows known to have changed
- * something; where the engine does not tell which, a row that did may stay 0. */
-ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values, int columns, int rows,
-                    unsigned char *done);
+/* A statement for each of `rows` rows of `columns` values (row after row): arguments are `fixed`, then the row's. SQLite runs it
+ * row by row, which is its fastest way; PostgreSQL runs it once for many rows, with one array a column. `done` (or NULL) gets 1
+ * for rows known to have changed something; where the engine does not tell which, a row that did may stay 0. */
+ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                    const char *const *values, int columns, int rows, unsigned char *done);
 /* On PostgreSQL: a statement with one array of numbers a column, run for many rows at once. */
-ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const int64_t *values, int columns,
-                            int rows);
+ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                            const int64_t *values, int columns, int rows);
 /* Statement with arguments tenant, directory, list. */
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
 /* Text form of a PostgreSQL array: every `columns`-th of the values. */
@@ -71,9 +73,9 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
 #define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
 #define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
 
-/* A word of the directory on an entry, in memory or in staging. kind: user, group, members (a slice of a whole list), change (a single member),
- * sign_ins (times of a user).
- * op: put, same (as cached), late (held back earlier), present, delete; of a change add, remove. */
+/* A word of the directory on an entry, in memory or in staging. kind: user, group, members (a slice of a whole list), change (a
+ * single member), sign_ins (times of a user). op: put, same (as cached), late (held back earlier), present, delete; of a change
+ * add, remove. */
 typedef struct sync_entry {
     const char *kind, *id, *sub, *op, *digest, *item;
     int untold;  /* in the buffer: the item does not tell the manager */
@@ -126,7 +128,8 @@ ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs,
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled, const char *stamp);
 
-/* Groups of op put, each at most once; without their members and with an empty digest. *born (or NULL): 1 for those that are new. */
+/* Groups of op put, each at most once; without their members and with an empty digest. *born (or NULL): 1 for those that are new.
+ */
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born);
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
 /* Members counted, digests set: pairs of ID and digest. */
@@ -145,7 +148,8 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
 /* Before whole lists of these groups are added: nothing waits, nothing is contradicted. */
 ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids);
-/* Deletes up to `slice` members of these groups that this run did not name (or `all` of them); *left is 0 when there are no more. */
+/* Deletes up to `slice` members of these groups that this run did not name (or `all` of them); *left is 0 when there are no more.
+ */
 ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice, int *left);
 /* Memberships that waited for the DNs of these groups, of these users. */
 ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids);
@@ -206,8 +210,8 @@ ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
 /* Entries into staging; inside a transaction. */
 ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count);
 
-/* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that had to be repeated
- * did to it does not. */
+/* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that
+ * had to be repeated did to it does not. */
 typedef struct sync_cursor {
     int stage;
     int64_t count;
@@ -223,13 +227,15 @@ ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mor
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 
-/* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many, and `which` where
- * the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one. */
+/* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many,
+ * and `which` where the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one.
+ */
 typedef struct sync_pages {
     db_statement read;
     int keys, rows, chunk; /* keys: columns of the result that order it, the first ones; chunk: rows handed over at once */
     const char *which;
-    ida_kind (*apply)(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again); /* again: the same rows once more */
+    ida_kind (*apply)(sync_run *run, ida_ctx *c, const db_result *r, int from, int to,
+                      int *again); /* again: the same rows once more */
 } sync_pages;
 ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages);
 

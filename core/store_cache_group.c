@@ -1,5 +1,5 @@
-/* Owns how staged groups become rows of the cache, and how entries leave it that the directory no longer has. Must not know members, tokens or
- * networks. */
+/* Owns how staged groups become rows of the cache, and how entries leave it that the directory no longer has. Must not know
+ * members, tokens or networks. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *ent
 {
     enum { ROW = CACHE_GROUP_BOUND + 3 };
     db_result r;
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids), **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows);
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids),
+               **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows);
     for (int i = 0; i < count; i++) {
         const char *item[CACHE_GROUP_FIELDS], **out = rows + ROW * i;
         cache_record_read(c->pool, entries[i]->item, item, CACHE_GROUP_FIELDS);
@@ -18,7 +19,9 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *ent
         out[ROW - 2] = ida_printf(c->pool, "%lld", (long long)at->run);
     }
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
-    ida_kind kind = count ? store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r) : IDA_OK;
+    ida_kind kind = count ? store_read(at->s, c, STMT_group_known,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
+                          : IDA_OK;
     if (!kind) {
         kind = cache_numbers(at, c, ids, count, numbers);
     }
@@ -50,10 +53,12 @@ ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs,
 
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)
 {
-    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_unresolved_of_groups, STMT_group_delete};
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_unresolved_of_groups,
+                                            STMT_group_delete};
     db_result r;
     const char *list = cache_list(c->pool, ids, count);
-    ida_kind kind = count ? store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r) : IDA_OK;
+    ida_kind kind =
+        count ? store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r) : IDA_OK;
     if (kind || !count || !r.rows) {
         return kind;
     }
@@ -70,12 +75,18 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
     db_result r;
     /* Written through meanwhile: the next run deletes it unless it sees it. */
     ida_kind kind = is_group ? IDA_OK
-                             : store_read(at->s, c, written, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged), DB_I(at->started_at), DB_I(1)), &r);
+                             : store_read(at->s, c, written,
+                                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged),
+                                                  DB_I(at->started_at), DB_I(1)),
+                                          &r);
     for (int row = 0; !is_group && !kind && row < r.rows; row++) {
-        kind = store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(db_text(&r, row, 0)), DB_T("")), NULL);
+        kind = store_write(at->s, c, STMT_user_hold,
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(db_text(&r, row, 0)), DB_T("")), NULL);
     }
     if (!kind) {
-        kind = store_read(at->s, c, written, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged), DB_I(at->started_at), DB_I(0)), &r);
+        kind = store_read(
+            at->s, c, written,
+            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged), DB_I(at->started_at), DB_I(0)), &r);
     }
     if (kind || !r.rows) {
         return kind;

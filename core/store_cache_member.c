@@ -1,5 +1,5 @@
-/* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what the worker wrote itself. Must not know how
- * a run is staged. */
+/* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what the worker wrote itself. Must
+ * not know how a run is staged. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 static ida_kind owners_of(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups)
 {
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_dn_owners, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys, count))), &r);
+    ida_kind kind = store_read(at->s, c, STMT_dn_owners,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys, count))), &r);
     for (int row = 0; !kind && row < r.rows; row++) {
         apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
     }
@@ -54,7 +55,8 @@ static ida_kind put_each(cache_at *at, ida_ctx *c, int64_t run, const int64_t *r
     ida_kind kind = IDA_OK;
     int64_t horizon = cache_horizon(at, c);
     for (int i = 0; !kind && i < count; i++, rows += NUMBERS) {
-        kind = store_write(at->s, c, STMT_member_put, DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[GROUP]), DB_I(rows[MEMBER]), DB_I(rows[NESTED])), NULL);
+        kind = store_write(at->s, c, STMT_member_put,
+                           DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[GROUP]), DB_I(rows[MEMBER]), DB_I(rows[NESTED])), NULL);
     }
     return kind;
 }
@@ -76,7 +78,8 @@ static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_
         }
     }
     strcpy(p, "]");
-    ida_kind kind = store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), &r);
+    ida_kind kind =
+        store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), &r);
     return kind || r.changes == count ? kind : put_each(at, c, run, rows, count);
 }
 
@@ -85,7 +88,8 @@ static ida_kind put_groups(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows,
     ida_kind kind = IDA_OK;
     for (int from = 0, to; !kind && from < count; from = to) {
         int64_t *first = rows + NUMBERS * from;
-        for (to = from + 1; to < count && rows[NUMBERS * to + GROUP] == first[GROUP] && rows[NUMBERS * to + NESTED] == first[NESTED]; to++) {
+        for (to = from + 1;
+             to < count && rows[NUMBERS * to + GROUP] == first[GROUP] && rows[NUMBERS * to + NESTED] == first[NESTED]; to++) {
         }
         kind = put_together(at, c, run, first, in_order(first, to - from));
     }
@@ -102,10 +106,12 @@ static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int co
 }
 
 /* Become memberships named by the run given. */
-static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups, const char *const *members, const unsigned char *nested, int count)
+static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups, const char *const *members,
+                          const unsigned char *nested, int count)
 {
     apr_size_t room = (apr_size_t)(count + 1) * sizeof(int64_t);
-    int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room), *rows = apr_palloc(c->pool, NUMBERS * room);
+    int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room),
+            *rows = apr_palloc(c->pool, NUMBERS * room);
     ida_kind kind = cache_numbers(at, c, groups, count, of_groups);
     if (!kind) {
         kind = cache_numbers(at, c, members, count, of_members);
@@ -121,8 +127,8 @@ static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *con
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
     apr_size_t room = (apr_size_t)(count + 1) * sizeof(char *);
-    const char **groups = apr_palloc(c->pool, room), **members = apr_palloc(c->pool, room), **waiting = apr_palloc(c->pool, 2 * room),
-               **keys = apr_palloc(c->pool, room);
+    const char **groups = apr_palloc(c->pool, room), **members = apr_palloc(c->pool, room),
+               **waiting = apr_palloc(c->pool, 2 * room), **keys = apr_palloc(c->pool, room);
     unsigned char *nested = apr_palloc(c->pool, (apr_size_t)count + 1);
     apr_hash_t *users = apr_hash_make(c->pool), *owners = apr_hash_make(c->pool);
     int known = 0, key_count = 0, waiting_count = 0;
@@ -139,7 +145,8 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
         kind = owners_of(at, c, keys + i, key_count - i < OWNERS ? key_count - i : OWNERS, users, owners);
     }
     for (int i = 0; !kind && i < count; i++) {
-        const char *group = pairs[2 * i], *item = pairs[2 * i + 1], *user = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : NULL;
+        const char *group = pairs[2 * i], *item = pairs[2 * i + 1],
+                   *user = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : NULL;
         const char *id = *item != 'd' ? item + 1 : user ? user : apr_hash_get(owners, item + 1, APR_HASH_KEY_STRING);
         if (id) {
             groups[known] = group;
@@ -163,7 +170,8 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_anybody_waits, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     if (!kind && r.rows) {
-        kind = store_read(at->s, c, is_group ? STMT_waiting_for_group : STMT_waiting_for_user, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
+        kind = store_read(at->s, c, is_group ? STMT_waiting_for_group : STMT_waiting_for_user,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
     }
     if (kind || !r.rows) {
         return kind;
@@ -199,14 +207,16 @@ static ida_kind drop_pairs(cache_at *at, ida_ctx *c, const char *pairs)
     int64_t horizon = cache_horizon(at, c);
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
-        kind = store_write(at->s, c, in_order[i], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(pairs), DB_I(horizon)), NULL);
+        kind = store_write(at->s, c, in_order[i],
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(pairs), DB_I(horizon)), NULL);
     }
     return kind;
 }
 
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
-    const char **gone = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *gone), **waiting = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *waiting),
+    const char **gone = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *gone),
+               **waiting = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *waiting),
                **keys = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *keys);
     apr_hash_t *users = apr_hash_make(c->pool), *groups = apr_hash_make(c->pool);
     int gone_count = 0, waiting_count = 0;
@@ -230,7 +240,8 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
     if (!kind && gone_count) {
         kind = drop_pairs(at, c, cache_pairs(c->pool, gone, gone_count));
     }
-    return kind || !waiting_count ? kind : cache_by_list(at, c, STMT_unresolved_pairs, cache_pairs(c->pool, waiting, waiting_count));
+    return kind || !waiting_count ? kind
+                                  : cache_by_list(at, c, STMT_unresolved_pairs, cache_pairs(c->pool, waiting, waiting_count));
 }
 
 ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids)
@@ -244,9 +255,11 @@ ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, 
     db_result r;
     ida_kind kind;
     if (all) {
-        kind = store_write(at->s, c, STMT_membership_of_groups, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)), &r);
+        kind = store_write(at->s, c, STMT_membership_of_groups,
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)), &r);
     } else {
-        const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(at->staged), DB_I(cache_horizon(at, c)), DB_I(slice)};
+        const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),        DB_T(ids),
+                               DB_I(at->staged), DB_I(cache_horizon(at, c)), DB_I(slice)};
         kind = store_write(at->s, c, STMT_unnamed_hold, args, 5, NULL);
         kind = kind ? kind : store_write(at->s, c, STMT_unnamed_drop, args, 6, &r);
     }
@@ -275,5 +288,6 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
     if (!kind) {
         kind = cache_by_list(at, c, STMT_settle_keep, pairs);
     }
-    return kind ? kind : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows));
+    return kind ? kind
+                : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows));
 }

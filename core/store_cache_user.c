@@ -1,5 +1,5 @@
-/* Owns how staged users become rows of the cache: what is new, what is unchanged, what a write-through protects; and the counters of people.
- * Must not know runs, tokens or networks. */
+/* Owns how staged users become rows of the cache: what is new, what is unchanged, what a write-through protects; and the counters
+ * of people. Must not know runs, tokens or networks. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
@@ -45,9 +45,9 @@ typedef struct person {
     int exists, member;
 } person;
 
-/* Change of the number of enabled members over a set of changes in one directory: begun before the rows are written, ended after. With one
- * directory it is a subtraction in memory; with two, the premises' rows that the changes can touch are counted before and after, and marked as
- * twins or not. */
+/* Change of the number of enabled members over a set of changes in one directory: begun before the rows are written, ended after.
+ * With one directory it is a subtraction in memory; with two, the premises' rows that the changes can touch are counted before
+ * and after, and marked as twins or not. */
 typedef struct census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
@@ -70,7 +70,8 @@ static int same(const char *a, const char *b)
 
 static void census_add(census *n, const person *old, const person *new)
 {
-    if (old->exists == new->exists && old->member == new->member && same(old->upn_key, new->upn_key) && same(old->anchor, new->anchor)) {
+    if (old->exists == new->exists && old->member == new->member &&same(old->upn_key, new->upn_key) &&
+        same(old->anchor, new->anchor)) {
         return;
     }
     n->change += new->member - old->member;
@@ -89,9 +90,10 @@ static void census_add(census *n, const person *old, const person *new)
 static ida_kind census_take(census *n, cache_at *at, ida_ctx *c, int64_t *counted)
 {
     db_result r;
-    ida_kind kind = at->kind == IDA_DIR_CLOUD
-                        ? store_read(at->s, c, STMT_counted_by_key, DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), &r)
-                        : store_read(at->s, c, STMT_counted_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
+    ida_kind kind =
+        at->kind == IDA_DIR_CLOUD
+            ? store_read(at->s, c, STMT_counted_by_key, DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), &r)
+            : store_read(at->s, c, STMT_counted_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
     *counted = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
@@ -143,20 +145,22 @@ static int manager_kept(const char *const *item)
     return item[CACHE_USER_manager_untold] && atoi(item[CACHE_USER_manager_untold]) == CACHE_MANAGER_KEPT;
 }
 
-/* 1 in *contradicts when the item denies what was written: after a whole user any field but sign-ins, licences and addresses, after a single
- * write those that are written singly. */
+/* 1 in *contradicts when the item denies what was written: after a whole user any field but sign-ins, licences and addresses,
+ * after a single write those that are written singly. */
 static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item, int whole, int *contradicts)
 {
     /* In the order of the statement user_visible. */
-    static const int texts[] = {CACHE_USER_upn,       CACHE_USER_mail,    CACHE_USER_display_name, CACHE_USER_given_name, CACHE_USER_surname, CACHE_USER_department,
-                                CACHE_USER_job_title, CACHE_USER_company, CACHE_USER_office,       CACHE_USER_city,       CACHE_USER_country, CACHE_USER_employee_id};
+    static const int texts[] = {CACHE_USER_upn,     CACHE_USER_mail,       CACHE_USER_display_name, CACHE_USER_given_name,
+                                CACHE_USER_surname, CACHE_USER_department, CACHE_USER_job_title,    CACHE_USER_company,
+                                CACHE_USER_office,  CACHE_USER_city,       CACHE_USER_country,      CACHE_USER_employee_id};
     enum { ENABLED = sizeof texts / sizeof *texts, GUEST, MANAGER_ID, MANAGER_KEY };
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_user_visible, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), &r);
     if (kind) {
         return kind;
     }
-    *contradicts = !same(item[CACHE_USER_enabled], db_text(&r, 0, ENABLED)) || (whole && !same(item[CACHE_USER_guest], db_text(&r, 0, GUEST)));
+    *contradicts = !same(item[CACHE_USER_enabled], db_text(&r, 0, ENABLED)) ||
+                   (whole && !same(item[CACHE_USER_guest], db_text(&r, 0, GUEST)));
     for (int i = 0; whole && i < ENABLED; i++) {
         *contradicts |= !same(item[texts[i]], db_text(&r, 0, i));
     }
@@ -170,10 +174,26 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
 }
 
 /* Columns of the statement user_known. */
-enum { U_ID, U_DIGEST, U_WRITTEN, U_RUN, U_STAMP, U_ENABLED, U_GUEST, U_UPN, U_ANCHOR, U_SIGN_INS, U_MANAGER_ID = U_SIGN_INS + 3, U_MANAGER_REF, U_ADDRESSES, U_LICENSES };
+enum {
+    U_ID,
+    U_DIGEST,
+    U_WRITTEN,
+    U_RUN,
+    U_STAMP,
+    U_ENABLED,
+    U_GUEST,
+    U_UPN,
+    U_ANCHOR,
+    U_SIGN_INS,
+    U_MANAGER_ID = U_SIGN_INS + 3,
+    U_MANAGER_REF,
+    U_ADDRESSES,
+    U_LICENSES
+};
 
 /* Keeps the item back when a write-through is protected against it. */
-static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row, int *held)
+static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row,
+                     int *held)
 {
     *held = 0;
     if (at->written_at || db_int(known, row, U_WRITTEN) <= 0 ||
@@ -182,7 +202,9 @@ static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *
         return IDA_OK;
     }
     ida_kind kind = contradiction(at, c, e->id, item, *db_text(known, row, U_DIGEST) != 0, held);
-    return kind || !*held ? kind : store_write(at->s, c, STMT_user_hold, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id), DB_T(e->item)), NULL);
+    return kind || !*held ? kind
+                          : store_write(at->s, c, STMT_user_hold,
+                                        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id), DB_T(e->item)), NULL);
 }
 
 /* --- rows --- */
@@ -207,7 +229,8 @@ static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id
     }
 }
 
-static void put_row(batch *b, const sync_entry *e, const char *const *item, const char *digest, const char *run, const char *written_at)
+static void put_row(batch *b, const sync_entry *e, const char *const *item, const char *digest, const char *run,
+                    const char *written_at)
 {
     const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
     *out++ = e->id;
@@ -218,7 +241,8 @@ static void put_row(batch *b, const sync_entry *e, const char *const *item, cons
     *out = written_at;
 }
 
-/* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest stays empty. */
+/* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest
+ * stays empty. */
 static void add_row(batch *b, cache_at *at, ida_ctx *c, const sync_entry *e, const char **item, const db_result *known, int row)
 {
     int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
@@ -271,13 +295,15 @@ static int counts(const char *enabled, const char *guest)
     return enabled && guest && *enabled == '1' && *guest == '0';
 }
 
-static ida_kind known_users(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, db_result *r, apr_hash_t **rows)
+static ida_kind known_users(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, db_result *r,
+                            apr_hash_t **rows)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     for (int i = 0; i < count; i++) {
         ids[i] = entries[i]->id;
     }
-    ida_kind kind = store_read(at->s, c, STMT_user_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
+    ida_kind kind = store_read(at->s, c, STMT_user_known,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
     *rows = apr_hash_make(c->pool);
     for (int row = 0; !kind && row < r->rows; row++) {
         int *at_row = apr_palloc(c->pool, sizeof *at_row);
@@ -310,7 +336,8 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
         if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
             continue;
         }
-        person old = {.id = e->id}, new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1, counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
+        person old = {.id = e->id}, new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
+                                           counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
         if (row >= 0) {
             old = (person){e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
                            counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
@@ -347,7 +374,8 @@ static ida_kind unknown_first(cache_at *at, ida_ctx *c, const sync_entry **entri
     for (int i = 0; i < count; i++) {
         ids[i] = entries[i]->id;
     }
-    ida_kind kind = store_read(at->s, c, STMT_user_exists, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r);
+    ida_kind kind = store_read(at->s, c, STMT_user_exists,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r);
     for (int row = 0; !kind && row < r.rows; row++) {
         apr_hash_set(known, db_text(&r, row, 0), APR_HASH_KEY_STRING, "");
     }
@@ -373,8 +401,9 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all
     const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
     int unknown, known = 0;
     int64_t born = 0, members = 0;
-    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
-                               DB_ARGS(DB_T(at->tenant), DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD))), &r);
+    ida_kind kind = store_read(
+        at->s, c, STMT_directory_has_users,
+        DB_ARGS(DB_T(at->tenant), DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD))), &r);
     if (kind || r.rows) { /* some may be the same people */
         return kind ? kind : cache_users_put(at, c, all, count);
     }
@@ -490,7 +519,9 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     kind = census_before(&n, at, c);
     if (!kind) {
         kind = store_write(at->s, c, STMT_user_set_enabled,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_I(enabled != 0), DB_T(stamp), DB_I(at->written_at), DB_I(at->run)), NULL);
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_I(enabled != 0), DB_T(stamp),
+                                   DB_I(at->written_at), DB_I(at->run)),
+                           NULL);
     }
     return kind ? kind : census_after(&n, at, c);
 }

@@ -1,5 +1,5 @@
-/* Owns the end of a run: the deletion guard, the order in which staging becomes cache, tokens with the last batch. Must not know how a row is
- * written. */
+/* Owns the end of a run: the deletion guard, the order in which staging becomes cache, tokens with the last batch. Must not know
+ * how a row is written. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -52,13 +52,17 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
         const stream *st = &streams[i];
         int64_t cached, seen, limit;
         ida_ctx *b = sync_run_batch(run, c);
-        ida_kind kind = one_number(run, b, run->complete[i] ? st->unseen_count : st->named_count,
-                                   DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(at->started_at)), deleted[i]);
+        ida_kind kind =
+            one_number(run, b, run->complete[i] ? st->unseen_count : st->named_count,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(at->started_at)), deleted[i]);
         if (!kind) {
-            kind = one_number(run, b, STMT_counter_get, DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, st->counter, ".", at->directory, NULL))), &cached);
+            kind =
+                one_number(run, b, STMT_counter_get,
+                           DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, st->counter, ".", at->directory, NULL))), &cached);
         }
         if (!kind) {
-            kind = one_number(run, b, STMT_staged_seen, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(st->name)), &seen);
+            kind = one_number(run, b, STMT_staged_seen,
+                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(st->name)), &seen);
         }
         if (kind) {
             return sync_run_failed(c, b, kind);
@@ -69,12 +73,17 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
             continue;
         }
         summary->guard_stopped = 1;
-        summary->reason = none_left ? ida_printf(run->pool, "The directory shows no %s any more where the cache holds %lld. Nothing was changed; check the base, "
-                                                            "the filter and the rights of the bind identity, or run the sync with --accept-deletions.",
-                                                 st->counter, (long long)cached)
-                                    : ida_printf(run->pool, "%lld of %lld %s would be deleted, more than the %lld that the deletion guard allows in one round. "
-                                                            "Nothing was changed; check the directory, or run the sync with --accept-deletions.",
-                                                 (long long)*deleted[i], (long long)cached, st->counter, (long long)limit);
+        summary->reason =
+            none_left
+                ? ida_printf(
+                      run->pool,
+                      "The directory shows no %s any more where the cache holds %lld. Nothing was changed; check the base, "
+                      "the filter and the rights of the bind identity, or run the sync with --accept-deletions.",
+                      st->counter, (long long)cached)
+                : ida_printf(run->pool,
+                             "%lld of %lld %s would be deleted, more than the %lld that the deletion guard allows in one round. "
+                             "Nothing was changed; check the directory, or run the sync with --accept-deletions.",
+                             (long long)*deleted[i], (long long)cached, st->counter, (long long)limit);
     }
     return IDA_OK;
 }
@@ -97,7 +106,8 @@ static const sync_entry *const *entries_of(apr_pool_t *pool, const db_result *r,
     const sync_entry **list = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *list);
     sync_entry *entries = apr_pcalloc(pool, (apr_size_t)(to - from + 1) * sizeof *entries);
     for (int row = from; row < to; row++) {
-        entries[row - from] = (sync_entry){.id = db_text(r, row, 0), .op = db_text(r, row, 1), .digest = db_text(r, row, 2), .item = db_text(r, row, 3)};
+        entries[row - from] = (sync_entry){
+            .id = db_text(r, row, 0), .op = db_text(r, row, 1), .digest = db_text(r, row, 2), .item = db_text(r, row, 3)};
         list[row - from] = &entries[row - from];
     }
     return list;
@@ -195,7 +205,8 @@ static ida_kind apply_slices(sync_run *run, ida_ctx *c, const db_result *r, int 
     for (int row = from; row < to; row++) {
         count += cache_record_count(db_text(r, row, 2));
     }
-    const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs), **members = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *members);
+    const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs),
+               **members = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *members);
     count = 0;
     for (int row = from; row < to; row++) {
         int some = cache_record_count(db_text(r, row, 2));
@@ -280,7 +291,8 @@ static ida_kind step_late(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     const cache_at *at = &run->at;
     (void)cursor;
     (void)more;
-    return store_write(at->s, c, STMT_staging_late, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
+    return store_write(at->s, c, STMT_staging_late,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(cache_horizon(at, c))), NULL);
 }
 
 typedef struct ending {
@@ -296,17 +308,18 @@ static ida_kind step_end(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mo
     int64_t now = ida_now(c->env);
     (void)more;
     return store_write(at->s, c, STMT_sync_state_done,
-                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(e->tokens), DB_I(now), DB_I(run->full ? now : 0),
-                               DB_T(e->binding), DB_I(e->sign_ins != 0)), NULL);
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(e->tokens), DB_I(now),
+                               DB_I(run->full ? now : 0), DB_T(e->binding), DB_I(e->sign_ins != 0)),
+                       NULL);
 }
 
 /* --- the order --- */
 
 static const sync_pages sign_ins_pages = {STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins};
 
-/* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew means its new
- * owner; a crash at any point is repaired by the same items again, since the tokens come last. What a list does not name goes when all that
- * names members has been applied: nobody is without a group in between. */
+/* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew
+ * means its new owner; a crash at any point is repaired by the same items again, since the tokens come last. What a list does not
+ * name goes when all that names members has been applied: nobody is without a group in between. */
 static ida_kind apply_all(sync_run *run, ida_ctx *c)
 {
     const char *whole = run->full ? "full" : "";
@@ -343,9 +356,11 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
         const char *name;
         int64_t *value;
     } counters[] = {{"users.", &summary->users}, {"groups.", &summary->groups}};
-    ida_kind kind = one_number(run, b, STMT_unresolved_count, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &summary->unresolved);
+    ida_kind kind =
+        one_number(run, b, STMT_unresolved_count, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &summary->unresolved);
     for (size_t i = 0; !kind && i < sizeof counters / sizeof *counters; i++) {
-        kind = one_number(run, b, STMT_counter_get, DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, counters[i].name, at->directory, NULL))),
+        kind = one_number(run, b, STMT_counter_get,
+                          DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, counters[i].name, at->directory, NULL))),
                           counters[i].value);
     }
     return sync_run_failed(c, b, kind);
@@ -380,7 +395,8 @@ static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard
     return kind ? kind : apply_all(run, c);
 }
 
-ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard, int sign_ins, sync_summary *summary)
+ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard,
+                         int sign_ins, sync_summary *summary)
 {
     const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
     sync_cursor last = {.baton = &end};

@@ -1,5 +1,5 @@
-/* Owns the form in which entries wait in staging: records with the keys that the cache is searched by, cleaned of what a hostile directory may
- * send. Must not know statements or transactions. */
+/* Owns the form in which entries wait in staging: records with the keys that the cache is searched by, cleaned of what a hostile
+ * directory may send. Must not know statements or transactions. */
 #include <apr_strings.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -193,8 +193,21 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     }
 #define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
     const char *fields[CACHE_USER_FIELDS] = {
-        TEXT(upn), TEXT(mail), TEXT(display_name), TEXT(given_name), TEXT(surname), TEXT(department), TEXT(job_title), TEXT(company), TEXT(office), TEXT(city),
-        TEXT(country), TEXT(employee_id), TEXT(dn), TEXT(stamp), TEXT(manager_id),
+        TEXT(upn),
+        TEXT(mail),
+        TEXT(display_name),
+        TEXT(given_name),
+        TEXT(surname),
+        TEXT(department),
+        TEXT(job_title),
+        TEXT(company),
+        TEXT(office),
+        TEXT(city),
+        TEXT(country),
+        TEXT(employee_id),
+        TEXT(dn),
+        TEXT(stamp),
+        TEXT(manager_id),
         [CACHE_USER_enabled] = number(pool, user->enabled != 0),
         [CACHE_USER_guest] = number(pool, user->guest != 0),
         [CACHE_USER_created_at] = number(pool, user->created_at),
@@ -208,7 +221,8 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
         [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold) : NULL,
     };
 #undef TEXT
-    fields[CACHE_USER_mail_key] = user->mail && user->upn && strcmp(user->mail, user->upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, user->mail);
+    fields[CACHE_USER_mail_key] =
+        user->mail && user->upn && strcmp(user->mail, user->upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, user->mail);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";
     }

@@ -1,5 +1,6 @@
-/* Owns the first load of an empty directory: what arrives goes straight into the tables, since there is nothing to guard or to compare with. A load
- * that breaks off leaves what it brought (the state still says that the directory was never read in full); the next run goes through staging. */
+/* Owns the first load of an empty directory: what arrives goes straight into the tables, since there is nothing to guard or to
+ * compare with. A load that breaks off leaves what it brought (the state still says that the directory was never read in full);
+ * the next run goes through staging. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdio.h>
@@ -130,7 +131,8 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
     return l;
 }
 
-/* --- stages: each takes the first ones of `count` items and tells how many; 0: some of it is done, the same items once more --- */
+/* --- stages: each takes the first ones of `count` items and tells how many; 0: some of it is done, the same items once more ---
+ */
 
 typedef ida_kind (*stage)(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken);
 
@@ -298,9 +300,10 @@ static const struct {
     stage apply;
     int chunk; /* items offered at once: some 30 ms of work; lists and slices are counted by their members */
 } stages[STAGES] = {
-    [USERS_GONE] = {load_users_gone, FEW}, [GROUPS_GONE] = {load_groups_gone, FEW}, [USERS] = {load_users, CHUNK}, [GROUPS] = {load_groups, CHUNK},
-    [LISTS_ANEW] = {load_lists_anew, CHUNK}, [LISTS] = {load_lists, CHUNK}, [REMOVED] = {load_removed, CHUNK}, [ADDED] = {load_added, SOME_MEMBERS},
-    [NAMED] = {load_named, SOME_MEMBERS}, [SIGN_INS] = {load_sign_ins, CHUNK}, [DIGESTS] = {load_digests, FEW}, [TOUCHED] = {load_touched, CHUNK},
+    [USERS_GONE] = {load_users_gone, FEW}, [GROUPS_GONE] = {load_groups_gone, FEW}, [USERS] = {load_users, CHUNK},
+    [GROUPS] = {load_groups, CHUNK},       [LISTS_ANEW] = {load_lists_anew, CHUNK}, [LISTS] = {load_lists, CHUNK},
+    [REMOVED] = {load_removed, CHUNK},     [ADDED] = {load_added, SOME_MEMBERS},    [NAMED] = {load_named, SOME_MEMBERS},
+    [SIGN_INS] = {load_sign_ins, CHUNK},   [DIGESTS] = {load_digests, FEW},         [TOUCHED] = {load_touched, CHUNK},
 };
 
 ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
@@ -331,14 +334,16 @@ ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mor
 static ida_kind apply_managers(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
-    return cache_by_list(&run->at, c, STMT_manager_of_these, cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from));
+    return cache_by_list(&run->at, c, STMT_manager_of_these,
+                         cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from));
 }
 
 /* Who waits still for an entry that came later: named again, those found need not wait. */
 static ida_kind apply_waiting(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     apr_size_t room = (apr_size_t)(to - from + 1) * 2 * sizeof(char *);
-    const char **pairs = apr_palloc(c->pool, room), **keys = apr_palloc(c->pool, room), **groups = cache_column(c->pool, r, 0, from, to);
+    const char **pairs = apr_palloc(c->pool, room), **keys = apr_palloc(c->pool, room),
+               **groups = cache_column(c->pool, r, 0, from, to);
     (void)again;
     for (int row = from, i = 0; row < to; row++, i += 2) {
         pairs[i] = keys[i] = db_text(r, row, 0);
@@ -365,8 +370,10 @@ static ida_kind apply_orphans(sync_run *run, ida_ctx *c, const db_result *r, int
 
 ida_kind sync_load_end(sync_run *run, ida_ctx *c)
 {
-    static const sync_pages managers = {STMT_load_managers, 1, PAGE, CHUNK, NULL, apply_managers}, waiting = {STMT_load_waiting, 2, PAGE, CHUNK, NULL, apply_waiting},
-                            orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans}, counts = {STMT_load_groups, 1, PAGE, FEW, NULL, apply_counts};
+    static const sync_pages managers = {STMT_load_managers, 1, PAGE, CHUNK, NULL, apply_managers},
+                            waiting = {STMT_load_waiting, 2, PAGE, CHUNK, NULL, apply_waiting},
+                            orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans},
+                            counts = {STMT_load_groups, 1, PAGE, FEW, NULL, apply_counts};
     ida_kind kind = sync_run_pages(run, c, &managers);
     if (!kind) {
         kind = sync_run_pages(run, c, &waiting);

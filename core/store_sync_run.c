@@ -1,5 +1,5 @@
-/* Owns a run: its number, its buffer, the short transactions that empty the buffer into staging, the pages in which staging is read again; and the
- * state of syncs. Must not know what entries mean for the cache. */
+/* Owns a run: its number, its buffer, the short transactions that empty the buffer into staging, the pages in which staging is
+ * read again; and the state of syncs. Must not know what entries mean for the cache. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define FIRST_LITE_BYTES (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
+#define FIRST_LITE_BYTES                                                                                                         \
+    (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
 #define RELIEF_EVERY 4                /* transactions of a first load: the log then holds most pages once */
@@ -76,7 +77,8 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     ida_kind kind = cache_enter(&p->run->at, c);
     if (!kind && p->run->at.run != run) {
         p->run->at.run = run;
-        kind = ida_fail(c, IDA_CONFLICT, "Another sync of this directory (run %lld) began while run %lld was at work; this one ends here.",
+        kind = ida_fail(c, IDA_CONFLICT,
+                        "Another sync of this directory (run %lld) began while run %lld was at work; this one ends here.",
                         (long long)p->run->at.run, (long long)run);
     }
     p->to = *p->from;
@@ -89,7 +91,8 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done later. */
+/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done
+ * later. */
 static void relieve(sync_run *run, ida_ctx *c)
 {
     if (run->at.s->db && !db_is_broken(run->at.s->db)) {
@@ -143,7 +146,8 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
     do {
         apr_pool_clear(run->page_pool);
         ida_ctx *reading = ida_ctx_make(c->env, run->page_pool);
-        db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(id), DB_I(pages->rows), DB_T(sub), DB_T(pages->which)};
+        db_arg args[] = {DB_T(at->tenant),  DB_T(at->directory), DB_I(at->staged),  DB_T(id),
+                         DB_I(pages->rows), DB_T(sub),           DB_T(pages->which)};
         size_t count = pages->keys == 2 ? 6 : 5;
         if (pages->which) {
             args[count++] = (db_arg)DB_T(pages->which);
@@ -196,9 +200,12 @@ static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const sync_buffer *b, 
             ids[count++] = e->id;
         }
     }
-    ida_kind kind = count ? store_read(at->s, c, digests, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r) : IDA_OK;
+    ida_kind kind = count ? store_read(at->s, c, digests,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
+                          : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) {
-        sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
+        sync_entry *e =
+            apr_hash_get(b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
         if (e && is(e->digest, db_text(&r, row, 1))) {
             e->op = "same";
             e->item = NULL;
@@ -248,8 +255,12 @@ static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
             ids[count++] = e->id;
         }
     }
-    ida_kind kind = count ? store_read(at->s, c, STMT_told_before, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))), &r)
-                          : IDA_OK;
+    ida_kind kind =
+        count
+            ? store_read(at->s, c, STMT_told_before,
+                         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))),
+                         &r)
+            : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
         const char *id = db_text(&r, row, 0);
         sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
@@ -269,7 +280,8 @@ ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entr
     const char **values = apr_palloc(c->pool, (apr_size_t)(count + 1) * COLUMNS * sizeof *values);
     for (int i = 0; i < count; i++) {
         const sync_entry *e = entries[i];
-        const char *const row[COLUMNS] = {e->kind, e->id, e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq), e->digest, e->item};
+        const char *const row[COLUMNS] = {e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
+                                          e->digest, e->item};
         memcpy(values + COLUMNS * i, row, sizeof row);
     }
     return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, count, NULL);
@@ -351,9 +363,10 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
     return kind;
 }
 
-/* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging; "present" says less than an
- * entry, and a group told without members says nothing of the list before it. */
-static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq, const char *digest, const char *item)
+/* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging; "present"
+ * says less than an entry, and a group told without members says nothing of the list before it. */
+static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
+                  const char *digest, const char *item)
 {
     const char *key = apr_pstrcat(run->buffer->pool, kind, "\1", id, "\1", sub, NULL);
     sync_entry *e = apr_hash_get(run->buffer->index, key, APR_HASH_KEY_STRING);
@@ -366,8 +379,16 @@ static void stage(sync_run *run, const char *kind, const char *id, const char *s
     } else if (is(op, "present") && !is(e->op, "delete")) {
         return;
     }
-    run->buffer->bytes += ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
-    *e = (sync_entry){.kind = kind, .id = id, .sub = sub, .op = op, .digest = digest, .item = item, .seq = seq > 0 ? seq : e->seq, .next = e->next};
+    run->buffer->bytes +=
+        ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
+    *e = (sync_entry){.kind = kind,
+                      .id = id,
+                      .sub = sub,
+                      .op = op,
+                      .digest = digest,
+                      .item = item,
+                      .seq = seq > 0 ? seq : e->seq,
+                      .next = e->next};
 }
 
 static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
@@ -379,7 +400,10 @@ static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
 
 static ida_kind id_check(ida_ctx *c, const char *id)
 {
-    return cache_id_valid(id) ? IDA_OK : ida_fail(c, IDA_BAD_REQUEST, "The directory sent an entry without a usable ID (1 to %d bytes of UTF-8).", CACHE_ID_MAX);
+    return cache_id_valid(id)
+               ? IDA_OK
+               : ida_fail(c, IDA_BAD_REQUEST, "The directory sent an entry without a usable ID (1 to %d bytes of UTF-8).",
+                          CACHE_ID_MAX);
 }
 
 static const char *kind_of(const char *kind)
@@ -397,9 +421,11 @@ ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
     /* In a first load the cache's manager is what the run told. */
     told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer->pool, cache_user_item(run->item_pool, &told)), *id = apr_pstrdup(run->buffer->pool, user->id);
+    const char *item = apr_pstrdup(run->buffer->pool, cache_user_item(run->item_pool, &told)),
+               *id = apr_pstrdup(run->buffer->pool, user->id);
     sync_entry before = {.op = "delete"};
-    sync_entry *e = apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    sync_entry *e =
+        apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
     if (e) {
         before = *e;
     }
@@ -417,7 +443,8 @@ ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
         apr_pool_t *p = run->buffer->pool;
-        const char *const record[] = {ida_printf(p, "%lld", (long long)times->last), ida_printf(p, "%lld", (long long)times->last_noninteractive),
+        const char *const record[] = {ida_printf(p, "%lld", (long long)times->last),
+                                      ida_printf(p, "%lld", (long long)times->last_noninteractive),
                                       ida_printf(p, "%lld", (long long)times->last_success)};
         stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
         kind = flush_when_full(run, c);
@@ -430,7 +457,8 @@ int64_t sync_run_number(const sync_run *run)
     return run->at.staged;
 }
 
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit, const char ***ids, int *count)
+ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
+                           const char ***ids, int *count)
 {
     enum { PAGE = 500 };
     const cache_at *at = &run->at;
@@ -439,11 +467,17 @@ ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t c
     *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
     *count = 0;
     do {
-        kind = kind ? kind : store_read(at->s, c, STMT_staged_returned, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE), DB_I(settled)), &r);
+        kind = kind ? kind
+                    : store_read(at->s, c, STMT_staged_returned,
+                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE),
+                                         DB_I(settled)),
+                                 &r);
         for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
             const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
             cache_record_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
-            int64_t created = !told ? db_int(&r, row, 2) : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10) : 0;
+            int64_t created = !told                         ? db_int(&r, row, 2)
+                              : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10)
+                                                            : 0;
             after = db_text(&r, row, 0);
             if (created < created_before) {
                 (*ids)[(*count)++] = after;
@@ -457,7 +491,8 @@ ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64
 {
     const cache_at *at = &run->at;
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_group_settled, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_group_settled,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
     *yes = !kind && r.rows > 0;
     return kind;
 }
@@ -499,7 +534,8 @@ static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, 
     return digest;
 }
 
-/* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all is in. */
+/* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all
+ * is in. */
 ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count)
 {
     ida_kind kind = id_check(c, group->id);
@@ -593,7 +629,8 @@ static ida_kind step_empty(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *
     (void)cursor;
     db_result r;
     const cache_at *at = &run->at;
-    ida_kind kind = store_write(at->s, c, STMT_staging_empty, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)), &r);
+    ida_kind kind =
+        store_write(at->s, c, STMT_staging_empty, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)), &r);
     *more = !kind && r.changes == EMPTY_SLICE;
     return kind;
 }
@@ -604,7 +641,8 @@ ida_kind sync_run_empty(sync_run *run, ida_ctx *c)
     return sync_run_phase(run, c, step_empty, &cursor);
 }
 
-ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory, int full)
+ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
+                        int full)
 {
     sync_run *run = apr_pcalloc(pool, sizeof *run);
     db_result r;
@@ -613,13 +651,17 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
     run->full = full;
     run->budget = CACHE_BUDGET_MS;
     run->complete[0] = run->complete[1] = full;
-    run->at = (cache_at){.s = s, .tenant = apr_pstrdup(pool, tenant), .directory = ida_directory_name(directory), .kind = directory,
+    run->at = (cache_at){.s = s,
+                         .tenant = apr_pstrdup(pool, tenant),
+                         .directory = ida_directory_name(directory),
+                         .kind = directory,
                          .started_at = ida_now(c->env)};
     run->at.memory = cache_memory_make(pool);
     apr_pool_create(&run->batch_pool, pool);
     apr_pool_create(&run->page_pool, pool);
     apr_pool_create(&run->item_pool, pool);
-    ida_kind kind = store_write(s, c, STMT_sync_state_begin, DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
+    ida_kind kind =
+        store_write(s, c, STMT_sync_state_begin, DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
     if (!kind && !r.rows) {
         kind = ida_fail(c, IDA_INTERNAL_ERROR, "The store did not tell the number of the sync run it began.");
     }
@@ -655,7 +697,8 @@ ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error)
         sync_buffer_clear(run->buffer);
     }
     cache_memory_clear(at->memory);
-    ida_kind kind = store_write(at->s, c, STMT_sync_state_failed, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
+    ida_kind kind = store_write(at->s, c, STMT_sync_state_failed,
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
     kind = kind ? kind : sync_run_empty(run, c);
     if (run->at.first) {
         store_disconnect(at->s);

@@ -1,11 +1,12 @@
-/* Owns the thread that writes a first load while the next buffer fills, with a connection of its own. Must not know what is in a buffer. */
+/* Owns the thread that writes a first load while the next buffer fills, with a connection of its own. Must not know what is in a
+ * buffer. */
 #include <apr_allocator.h>
 #include <pthread.h>
 
 #include "core/store_cache.h"
 
-/* Page cache of SQLite's connection: indexes grow at random places, with the few pages that a connection keeps most would be read and written again
- * for each row. */
+/* Page cache of SQLite's connection: indexes grow at random places, with the few pages that a connection keeps most would be read
+ * and written again for each row. */
 #define ROOM_KB (24 * 1024)
 
 typedef struct sync_writer sync_writer;

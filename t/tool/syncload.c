@@ -1,5 +1,5 @@
-/* What the store makes of a sync, without a directory: feeds runs with entries made here and tells for each how long it took, the process's
- * memory, and how long a write-through of somebody else had to wait for it.
+/* What the store makes of a sync, without a directory: feeds runs with entries made here and tells for each how long it took, the
+ * process's memory, and how long a write-through of somebody else had to wait for it.
  *
  *   syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first]
  *
@@ -107,8 +107,8 @@ static const char *uuid(const char *kind, int i)
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9u;
     x ^= x >> 32;
-    return apr_psprintf(item_pool, "%08x-%04x-4%03x-8%03x-%012" APR_UINT64_T_HEX_FMT, (unsigned)(x >> 32), (unsigned)(x >> 16) & 0xffff, (unsigned)x & 0xfff,
-                        (unsigned)(x >> 12) & 0xfff, x & 0xffffffffffffu);
+    return apr_psprintf(item_pool, "%08x-%04x-4%03x-8%03x-%012" APR_UINT64_T_HEX_FMT, (unsigned)(x >> 32),
+                        (unsigned)(x >> 16) & 0xffff, (unsigned)x & 0xfff, (unsigned)(x >> 12) & 0xfff, x & 0xffffffffffffu);
 }
 
 static const char *dn(int i)
@@ -119,9 +119,17 @@ static const char *dn(int i)
 static void send_user(sync_run *run, ida_ctx *c, int i, int version)
 {
     const char *addresses[] = {apr_psprintf(item_pool, "first%d.last@alias.example", i), NULL};
-    sync_user u = {.id = uuid("user", i), .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i), .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
-                   .given_name = apr_psprintf(item_pool, "First%d", i % 977), .surname = apr_psprintf(item_pool, "Last%d", i), .department = apr_psprintf(item_pool, "Department %d", i % 40),
-                   .job_title = apr_psprintf(item_pool, "Clerk %d", version), .city = "Stockholm", .enabled = 1, .created_at = 1700000000000, .addresses = addresses};
+    sync_user u = {.id = uuid("user", i),
+                   .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i),
+                   .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
+                   .given_name = apr_psprintf(item_pool, "First%d", i % 977),
+                   .surname = apr_psprintf(item_pool, "Last%d", i),
+                   .department = apr_psprintf(item_pool, "Department %d", i % 40),
+                   .job_title = apr_psprintf(item_pool, "Clerk %d", version),
+                   .city = "Stockholm",
+                   .enabled = 1,
+                   .created_at = 1700000000000,
+                   .addresses = addresses};
     u.mail = u.upn;
     if (cloud) {
         u.manager_id = i ? uuid("user", i / 10) : NULL;
@@ -142,7 +150,10 @@ static sync_member member_of(int group, int m)
 
 static void send_group(sync_run *run, ida_ctx *c, int g, int from, int to, int version)
 {
-    sync_group group = {.id = uuid("group", g), .name = apr_psprintf(item_pool, "Group %05d", g), .kind = "security", .description = apr_psprintf(item_pool, "%d", version)};
+    sync_group group = {.id = uuid("group", g),
+                        .name = apr_psprintf(item_pool, "Group %05d", g),
+                        .kind = "security",
+                        .description = apr_psprintf(item_pool, "%d", version)};
     sync_member *list = apr_palloc(item_pool, (apr_size_t)(to - from + 1) * sizeof *list);
     for (int m = from; m < to; m++) {
         list[m - from] = member_of(g, m);
@@ -180,7 +191,8 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
         for (int g = 0; g < groups; g++, apr_pool_clear(item_pool)) {
             int is_new = changed && g % changed == 0;
             if (full || (is_new && !cloud)) {
-                send_group(run, c, g, is_new ? from + 1 : from, from + step < members ? from + step : members, is_new ? version : 0);
+                send_group(run, c, g, is_new ? from + 1 : from, from + step < members ? from + step : members,
+                           is_new ? version : 0);
             }
         }
     }
@@ -189,9 +201,10 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     double end = now();
     busy = cpu() - busy;
     db_checkpoint(s->db, c);
-    printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest wait %4ld ms  %lld users %lld groups %lld unresolved\n", name, end - start,
-           fed - start, end - fed, busy, status_mb("VmHWM") - before, status_mb("VmHWM"), atomic_load(&longest_us) / 1000, (long long)summary.users,
-           (long long)summary.groups, (long long)summary.unresolved);
+    printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest wait %4ld ms  %lld users %lld "
+           "groups %lld unresolved\n",
+           name, end - start, fed - start, end - fed, busy, status_mb("VmHWM") - before, status_mb("VmHWM"),
+           atomic_load(&longest_us) / 1000, (long long)summary.users, (long long)summary.groups, (long long)summary.unresolved);
     fflush(stdout);
     apr_pool_destroy(run_pool);
 }

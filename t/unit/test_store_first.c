@@ -1,5 +1,6 @@
-/* How long a first load keeps others from writing: by steps that each end their transaction when time is up, however much of one group or one
- * buffer there is. The write gate counts who leaves it, so that is asked of SQLite; what was loaded of both engines. */
+/* How long a first load keeps others from writing: by steps that each end their transaction when time is up, however much of one
+ * group or one buffer there is. The write gate counts who leaves it, so that is asked of SQLite; what was loaded of both engines.
+ */
 #include <stdatomic.h>
 
 #include "core/store_cache.h"
@@ -43,8 +44,8 @@ static uint32_t departures(const char *dsn)
     return count;
 }
 
-/* Everything in one buffer: people; a group with its list, told once more with a shorter one; one whose members come in a single slice; one told and
- * gone again; small ones. */
+/* Everything in one buffer: people; a group with its list, told once more with a shorter one; one whose members come in a single
+ * slice; one told and gone again; small ones. */
 static void load(const char *dsn, sync_summary *summary)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -57,13 +58,17 @@ static void load(const char *dsn, sync_summary *summary)
     run->first_bytes = 1 << 30;
     for (int i = 0; i < USERS; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
-        sync_user u = {.id = id, .upn = apr_psprintf(pool, "%s@contoso.example", id), .display_name = apr_psprintf(pool, "Person %d", i * 7919 % USERS), .enabled = 1};
+        sync_user u = {.id = id,
+                       .upn = apr_psprintf(pool, "%s@contoso.example", id),
+                       .display_name = apr_psprintf(pool, "Person %d", i * 7919 % USERS),
+                       .enabled = 1};
         must(sync_run_user(run, c, &u), c, "user");
     }
     for (int i = 0; i < MEMBERS; i++) {
         list[i] = (sync_member){.id = apr_psprintf(pool, "u%d", i), .kind = "user"};
     }
-    sync_group listed = {.id = "listed", .name = "Listed", .kind = "security"}, sliced = {.id = "sliced", .name = "Sliced", .kind = "security"},
+    sync_group listed = {.id = "listed", .name = "Listed", .kind = "security"},
+               sliced = {.id = "sliced", .name = "Sliced", .kind = "security"},
                gone = {.id = "gone", .name = "Gone", .kind = "security"};
     must(sync_run_group(run, c, &listed, list, MEMBERS), c, "group");
     must(sync_run_group(run, c, &gone, list, MEMBERS), c, "group");
