@@ -112,6 +112,16 @@ sub cloud {
     report('memory (MB) beside that for a tenth', [[@memory{ $people, int($people / 10) }]], 1.5, 1);
 }
 
+# What a worker that stays logs of `count` polls, ms each; its first one opens the connection.
+sub polls {
+    my ($of, $count) = @_;
+    my $worker = $of->new_worker(options => ['--log-level', 'debug']);
+    my @ms;
+    Idadmin::Test::wait_until(60, sub { @ms = $worker->log_text =~ /synced in (\d+) ms/g; return @ms > $count }) or die 'polls: ' . $worker->log_text;
+    $worker->stop;
+    return @ms[1 .. $count];
+}
+
 # -- a whole sync from slapd, a poll that finds nothing, a poll that finds one change ------------------------------------------
 sub slapd {
     my $engine = $ENV{BENCH_ENGINE} // 'sqlite';
@@ -119,8 +129,11 @@ sub slapd {
         my $nordic = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => $count, groups => int($count / 20) }, httpd => 0, worker => 0, sync => 0, tenant => {});
         my ($took, $memory, $busy, $ms) = sync_once($nordic);
         my ($idle_took, $idle_memory, $idle_busy, $nothing) = sync_once($nordic);
-        printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, %.0f MB; a run that finds nothing %d ms, %.0f MB\n", $engine, $count,
-            int($count / 20), $ms / 1000, $busy, $memory, $nothing, $idle_memory;
+        printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, %.0f MB; a worker begun for a poll that finds nothing %d ms, %.0f MB\n",
+            $engine, $count, int($count / 20), $ms / 1000, $busy, $memory, $nothing, $idle_memory;
+        my @polls = polls($nordic, 10);
+        printf "# polls that find nothing by a worker that stays, ms: %s\n", join ' ', @polls;
+        report('poll that finds nothing (ms)', [map { [$_, 1] } @polls], 50, 1);
         $nordic->stop;
     }
 }
