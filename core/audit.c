@@ -2,8 +2,10 @@
 #include "core/audit.h"
 
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
@@ -68,38 +70,9 @@ char *ida_audit_actor_key(apr_pool_t *pool, const char *actor)
 
 /* -- encoding --------------------------------------------------------------------------------------------------------------- */
 
-static size_t escaped_size(unsigned char ch)
-{
-    return ch == '"' || ch == '\\' ? 2 : ch < 0x20 ? 6 : 1;
-}
-
 static size_t escaped_length(const char *text)
 {
-    size_t len = 0;
-    for (; *text; text++) {
-        len += escaped_size((unsigned char)*text);
-    }
-    return len;
-}
-
-static char *escape(char *to, const char *text)
-{
-    static const char hex[] = "0123456789abcdef";
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\') {
-            *to++ = '\\';
-            *to++ = (char)ch;
-        } else if (ch < 0x20) {
-            memcpy(to, "\\u00", 4);
-            to[4] = hex[ch >> 4];
-            to[5] = hex[ch & 15];
-            to += 6;
-        } else {
-            *to++ = (char)ch;
-        }
-    }
-    return to;
+    return ida_json_escaped_length(text, strlen(text));
 }
 
 /* Longest beginning, ending on a character, whose escaped form and the mark fit into `budget`. */
@@ -110,7 +83,7 @@ static char *beginning(apr_pool_t *pool, const char *text, size_t budget)
         if (((unsigned char)text[len] & 0xc0) != 0x80) {
             whole = len;
         }
-        used += escaped_size((unsigned char)text[len]);
+        used += ida_json_escaped_length(text + len, 1);
         if (used > budget) {
             return apr_pstrcat(pool, apr_pstrmemdup(pool, text, whole), MARK, NULL);
         }
@@ -128,7 +101,7 @@ static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_
         const char *start = beginning(pool, text, inner);
         char *json = apr_palloc(pool, escaped_length(start) + 16), *to = json;
         strcpy(to, "{\"cut\":\"");
-        to = escape(to + strlen(to), start);
+        to = ida_json_escape(to + strlen(to), start, strlen(start));
         strcpy(to, "\"}");
         size_t len = escaped_length(json), less = len > budget ? (len - budget + 1) / 2 : 0;
         if (!less) {
@@ -187,16 +160,17 @@ char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
     char *text = apr_palloc(pool, encoded_length(&record) + 1), *to = text;
     *to++ = '{';
     for (size_t i = 0; i < MEMBERS; i++) {
-        if (get(&record, i)) {
+        const char *value = get(&record, i);
+        if (value) {
             *to++ = '"';
             to = stpcpy(to, members[i].name);
             to = stpcpy(to, "\":\"");
-            to = escape(to, get(&record, i));
+            to = ida_json_escape(to, value, strlen(value));
             to = stpcpy(to, "\",");
         }
     }
     to = stpcpy(to, "\"at\":");
-    to = stpcpy(to, ida_printf(pool, "%lld", (long long)record.at));
+    to += sprintf(to, "%lld", (long long)record.at); /* counted with twenty characters */
     strcpy(to, "}");
     return text;
 }

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,44 @@ static const EVP_MD *digest(void)
     return sha256;
 }
 
-void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN])
+/* Contexts that wait for their next use: making one costs more than hashing a key. A thread takes one out, so that no two ever have
+ * the same; with more threads at once than places the others make their own. The end of each hash wipes the bytes it had taken in. */
+static _Atomic(EVP_MD_CTX *) spare[4];
+#define SPARES (sizeof spare / sizeof *spare)
+
+static EVP_MD_CTX *context_take(void)
 {
-    if (!EVP_Digest(bytes, len, out, NULL, digest(), NULL)) {
+    for (size_t i = 0; i < SPARES; i++) {
+        EVP_MD_CTX *ctx = atomic_load_explicit(&spare[i], memory_order_relaxed) ? atomic_exchange(&spare[i], NULL) : NULL;
+        if (ctx) {
+            return ctx;
+        }
+    }
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    if (!ctx) {
         broken();
     }
+    return ctx;
+}
+
+static void context_give(EVP_MD_CTX *ctx)
+{
+    for (size_t i = 0; i < SPARES; i++) {
+        EVP_MD_CTX *none = NULL;
+        if (atomic_compare_exchange_strong(&spare[i], &none, ctx)) {
+            return;
+        }
+    }
+    EVP_MD_CTX_free(ctx);
+}
+
+void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN])
+{
+    EVP_MD_CTX *ctx = context_take();
+    if (!EVP_DigestInit_ex2(ctx, digest(), NULL) || !EVP_DigestUpdate(ctx, bytes, len) || !EVP_DigestFinal_ex(ctx, out, NULL)) {
+        broken();
+    }
+    context_give(ctx);
 }
 
 /* RFC 2104 over the fetched digest; OpenSSL's one-shot HMAC fetches anew each time and takes one part only. */
@@ -55,8 +89,8 @@ void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *
         inner[i] = block[i] ^ 0x36;
         outer[i] = block[i] ^ 0x5C;
     }
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    int good = ctx && EVP_DigestInit_ex2(ctx, digest(), NULL) && EVP_DigestUpdate(ctx, inner, sizeof inner);
+    EVP_MD_CTX *ctx = context_take();
+    int good = EVP_DigestInit_ex2(ctx, digest(), NULL) && EVP_DigestUpdate(ctx, inner, sizeof inner);
     for (size_t i = 0; good && i < count; i++) {
         unsigned char length[8];
         for (size_t b = 0; b < sizeof length; b++) {
@@ -68,7 +102,7 @@ void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *
     good = good && EVP_DigestFinal_ex(ctx, first, NULL) && EVP_DigestInit_ex2(ctx, digest(), NULL) &&
            EVP_DigestUpdate(ctx, outer, sizeof outer) && EVP_DigestUpdate(ctx, first, sizeof first) &&
            EVP_DigestFinal_ex(ctx, out, NULL);
-    EVP_MD_CTX_free(ctx);
+    context_give(ctx);
     OPENSSL_cleanse(block, sizeof block);
     OPENSSL_cleanse(inner, sizeof inner);
     OPENSSL_cleanse(outer, sizeof outer);

@@ -133,28 +133,17 @@ json_t *ida_json_load(apr_pool_t *pool, const char *text)
     return text ? ida_json_keep(pool, json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL)) : NULL;
 }
 
-static char *dump(apr_pool_t *pool, const json_t *value, size_t flags)
+char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
 {
-    char small[2048]; /* most answers and audit parameters: one pass, no allocation but the pool's */
-    flags |= JSON_COMPACT | JSON_ENCODE_ANY;
-    size_t len = value ? json_dumpb(value, small, sizeof small, flags) : 0;
-    if (!len || len <= sizeof small) {
-        return len ? apr_pstrmemdup(pool, small, len) : NULL;
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS;
+    size_t len = value ? json_dumpb(value, NULL, 0, flags) : 0;
+    if (!len) {
+        return NULL;
     }
     char *text = apr_palloc(pool, len + 1);
     json_dumpb(value, text, len, flags);
     text[len] = '\0';
     return text;
-}
-
-char *ida_json_text(apr_pool_t *pool, const json_t *value)
-{
-    return dump(pool, value, 0);
-}
-
-char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
-{
-    return dump(pool, value, JSON_SORT_KEYS);
 }
 
 const char *ida_json_string(const json_t *object, const char *member)

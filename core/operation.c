@@ -222,7 +222,9 @@ static const char *sanitised(ida_call *call)
         return NULL;
     }
     add_sanitised(call, call->arguments, out);
-    add_sanitised(call, call->query, out);
+    if (call->query != call->arguments) {
+        add_sanitised(call, call->query, out);
+    }
     return json_object_size(out) || json_object_size(call->arguments) ? ida_json_text(call->c->pool, out) : NULL;
 }
 

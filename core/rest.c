@@ -271,12 +271,9 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
         refuse(call, answer);
         return;
     }
-    json_t *body = json_object();
-    json_object_set(body, "data", call->result);
     answer->status = 200;
-    answer->body = ida_json_text(c->pool, body);
+    answer->body = ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
     answer->len = strlen(answer->body);
-    json_decref(body);
     if (call->location) {
         add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));
     }

@@ -139,6 +139,30 @@ static void values(void)
     ok(ida_json_keep(pool, NULL) == NULL, "keep takes NULL");
 }
 
+/* Our writer beside Jansson's: the same text for everything that can stand in a value. */
+static void texts(void)
+{
+    char all[256] = "";
+    for (int ch = 1; ch < 0x80; ch++) {
+        all[ch - 1] = (char)ch;
+    }
+    strcpy(all + 0x7F, "\xC3\xA5\xE2\x80\xA8\xF0\x9F\x98\x80");
+    json_t *value = ida_json_keep(pool, json_pack("{s:s, s:{}, s:[], s:[s, [], {}, o, n, b, b], s:I, s:I, s:f, s:f}", "text", all, "none", "empty", "list", "",
+                                                  json_pack("{s:s}", "a\"\n\x01 key", "x"), 1, 0, "least", (json_int_t)INT64_MIN, "most", (json_int_t)INT64_MAX,
+                                                  "real", 0.1, "whole", 1e300));
+    char *jansson = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    ok(jansson != NULL, "Jansson writes the value");
+    is_str(ida_json_text(pool, value), jansson, "the same text as Jansson's");
+    is_str(ida_json_text_within(pool, "{\"data\":", value, "}"), apr_pstrcat(pool, "{\"data\":", jansson, "}", NULL), "within other text");
+    free(jansson);
+    json_t *nul = ida_json_keep(pool, json_stringn("a\0b", 3));
+    is_str(ida_json_text(pool, nul), "\"a\\u0000b\"", "a NUL inside of a text");
+    char *exactly = exact("\"\\\x1f\t", 4), to[32];
+    size_t len = ida_json_escaped_length(exactly, 4);
+    ok(ida_json_escape(to, exactly, 4) == to + len && len == 12, "escaping takes what was counted");
+    free(exactly);
+}
+
 int main(void)
 {
     setup();
@@ -146,5 +170,6 @@ int main(void)
     depth();
     count();
     values();
+    texts();
     return done();
 }
