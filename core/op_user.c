@@ -1,4 +1,5 @@
 /* Owns GET user: one person of the cache as callers see them. Never asks a directory. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -14,13 +15,26 @@ static const char *const extra_fields[] = {
     "department", "jobTitle", NULL,
 };
 
+static json_t *with_fields(apr_pool_t *pool, const ida_user *user, json_t *licenses, const json_t *fields)
+{
+    json_t *out = ida_json_keep(pool, ida_user_json(user)), *all = ida_json_keep(pool, ida_user_details_json(user, licenses)), *name;
+    size_t i;
+    json_array_foreach(fields, i, name) {
+        json_t *value = json_object_get(all, json_string_value(name));
+        if (value) { /* not populated in the directory: left out, like the others */
+            json_object_set(out, json_string_value(name), value);
+        }
+    }
+    return out;
+}
+
 static ida_kind run_get(ida_call *call)
 {
     ida_ctx *c = call->c;
     const char *tenant = call->principal->company, *upn = ida_json_string(call->arguments, "userPrincipalName");
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;
-    json_t *licenses = NULL, *out;
+    json_t *licenses = NULL;
     /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks like. */
     ida_kind kind = store_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {
@@ -33,19 +47,8 @@ static ida_kind run_get(ida_call *call)
     if (kind) {
         return kind;
     }
-    out = ida_user_json(user);
-    if (fields) {
-        json_t *all = ida_json_keep(c->pool, ida_user_details_json(user, licenses)), *name;
-        size_t i;
-        json_array_foreach(fields, i, name) {
-            json_t *value = json_object_get(all, json_string_value(name));
-            if (value) { /* not populated in the directory: left out, like the others */
-                json_object_set(out, json_string_value(name), value);
-            }
-        }
-    }
-    call->result = ida_json_keep(c->pool, json_object());
-    json_object_set_new(call->result, "user", out);
+    const char *text = fields ? ida_json_text(c->pool, with_fields(c->pool, user, licenses, fields)) : ida_user_text(c->pool, user);
+    call->result_text = apr_pstrcat(c->pool, "{\"user\":", text, "}", NULL);
     return IDA_OK;
 }
 

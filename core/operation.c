@@ -84,16 +84,15 @@ static const ida_param *find_param(const ida_operation *op, const char *name)
     return NULL;
 }
 
-/* Checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
+/* Puts checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
  * of one without. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
-    json_t **arguments = op->body ? &call->query : &call->arguments;
-    json_t *checked = ida_json_keep(call->c->pool, json_object());
-    const char *name, *known = NULL;
-    json_t *given;
-    json_object_foreach(*arguments, name, given) {
+    json_t *arguments = op->body ? call->query : call->arguments;
+    const char *known = NULL;
+    for (void *at = json_object_iter(arguments); at; at = json_object_iter_next(arguments, at)) {
+        const char *name = json_object_iter_key(at);
         const ida_param *p = find_param(op, name);
         if (!p || (op->body && !(p->flags & IDA_PARAM_QUERY))) {
             known = known ? known : op->body ? "" : ida_param_names(call->c->pool, op->params);
@@ -103,22 +102,21 @@ static ida_kind check_arguments(ida_call *call)
                           known);
             continue;
         }
-        json_t *value = ida_param_check(call->c, p, given, call->face == IDA_FACE_REST);
+        json_t *value = ida_param_check(call->c, p, json_object_iter_value(at), call->face == IDA_FACE_REST);
         if (value) {
-            json_object_set_new(checked, name, value);
+            json_object_iter_set_new(arguments, at, value);
         }
     }
     for (const ida_param *p = op->params; p->name; p++) {
         int here = !op->body || (p->flags & IDA_PARAM_QUERY);
-        if (here && (p->flags & IDA_PARAM_REQUIRED) && !json_object_get(*arguments, p->name)) {
+        if (here && (p->flags & IDA_PARAM_REQUIRED) && !json_object_get(arguments, p->name)) {
             ida_fault_add(call->c, p->name, "is required");
         }
     }
     ida_kind kind = ida_faults_raise(call->c);
     if (!kind) {
-        *arguments = checked;
-        call->query = op->body ? call->query : checked;
-        call->dry_run = json_is_true(json_object_get(checked, "dryRun"));
+        call->query = op->body ? call->query : arguments;
+        call->dry_run = json_is_true(json_object_get(arguments, "dryRun"));
     }
     return kind;
 }

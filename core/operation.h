@@ -55,7 +55,7 @@ typedef struct ida_call {
     int synced;
     const char *base;               /* path before /v1/api, for links; "" at the root */
     const char *endpoint;           /* "POST /v1/api/user": as audited */
-    /* query parameters as strings, or the body object; borrowed. Checked and typed values replace query strings */
+    /* query parameters as strings, or the body object; borrowed. ida_operation_run puts checked and typed values in their place */
     json_t *arguments;
     int empty_body;                 /* the request had no body */
     /* What came in the query string, as strings; checked and typed by ida_operation_run. Without a body it is `arguments` itself */
@@ -67,6 +67,7 @@ typedef struct ida_call {
     void *input;                    /* what the operation's check made of the arguments */
     /* out */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
+    const char *result_text;        /* the same as text, in place of `result`: of operations that are no tool and run very often */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry run's plan is made of it */

@@ -58,7 +58,7 @@ static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given,
     } else if (!allowed_word(p, text)) {
         ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed), not_sent(c, p, given, texts));
     } else {
-        return json_string(text);
+        return strcmp(text, json_string_value(given)) == 0 ? json_incref((json_t *)given) : json_string(text);
     }
     return NULL;
 }

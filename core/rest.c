@@ -30,36 +30,49 @@ static void split_uri(apr_pool_t *pool, const char *uri, ida_route *route)
                                                                      : found;
 }
 
+/* Whether one of the operation's doors is this one. */
+static int opens(const ida_operation *op, const char *method, const char *path)
+{
+    return (op->path && strcmp(op->path, path) == 0 && strcmp(op->method, method) == 0) ||
+           (op->alias_path && strcmp(op->alias_path, path) == 0 && strcmp(op->alias_method, method) == 0);
+}
+
 static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
 {
-    if (method) {
-        *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method, strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+    *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method, strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+}
+
+const char *ida_rest_allow(apr_pool_t *pool, const char *path)
+{
+    const char *allow = "";
+    for (int i = 0; ida_operations[i]; i++) {
+        const ida_operation *op = ida_operations[i];
+        if (op->path && strcmp(op->path, path) == 0) {
+            allow_add(pool, &allow, op->method);
+        }
+        if (op->alias_path && strcmp(op->alias_path, path) == 0) {
+            allow_add(pool, &allow, op->alias_method);
+        }
     }
+    return *allow ? apr_pstrcat(pool, allow, ", OPTIONS", NULL) : NULL;
 }
 
 void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_route *route)
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
-    const char *allow = "";
+    int found = 0;
     split_uri(pool, uri, route);
-    route->operation = NULL;
-    for (int i = 0; ida_operations[i]; i++) {
-        const ida_operation *op = ida_operations[i];
-        const struct { const char *method, *path; } doors[] = {{op->method, op->path}, {op->alias_method, op->alias_path}};
-        for (size_t d = 0; d < 2; d++) {
-            if (doors[d].path && strcmp(doors[d].path, route->path) == 0) {
-                allow_add(pool, &allow, doors[d].method);
-                if (strcmp(doors[d].method, wanted) == 0) {
-                    route->operation = op;
-                }
-            }
-        }
+    while (ida_operations[found] && !opens(ida_operations[found], wanted, route->path)) {
+        found++;
     }
-    route->allow = *allow ? apr_pstrcat(pool, allow, ", OPTIONS", NULL) : "GET, HEAD, OPTIONS";
-    route->kind = strcmp(method, "OPTIONS") == 0 ? IDA_ROUTE_OPTIONS
-                  : route->operation             ? IDA_ROUTE_OPERATION
-                  : *allow                       ? IDA_ROUTE_WRONG_METHOD
-                                                 : IDA_ROUTE_UNKNOWN_PATH;
+    route->operation = ida_operations[found];
+    route->allow = NULL;
+    route->kind = IDA_ROUTE_OPERATION;
+    if (!route->operation) {
+        route->allow = ida_rest_allow(pool, route->path);
+        route->kind = strcmp(method, "OPTIONS") == 0 ? IDA_ROUTE_OPTIONS : route->allow ? IDA_ROUTE_WRONG_METHOD : IDA_ROUTE_UNKNOWN_PATH;
+        route->allow = route->allow ? route->allow : "GET, HEAD, OPTIONS";
+    }
 }
 
 /* --- answers --- */
@@ -272,7 +285,8 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
         return;
     }
     answer->status = 200;
-    answer->body = ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
+    answer->body = call->result_text ? apr_pstrcat(c->pool, "{\"data\":", call->result_text, "}", NULL)
+                                     : ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
     answer->len = strlen(answer->body);
     if (call->location) {
         add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));

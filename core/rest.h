@@ -22,11 +22,14 @@ typedef struct ida_route {
     const ida_operation *operation;
     const char *path;   /* from "/v1/api" on; "" when the URI holds none */
     const char *base;   /* what stands before: {base_url} without scheme and host; "" at the root */
-    const char *allow;  /* "GET, HEAD, POST, DELETE, OPTIONS" of this path, static or in pool */
+    const char *allow;  /* "GET, HEAD, POST, DELETE, OPTIONS" of this path, static or in pool; NULL beside an operation */
 } ida_route;
 
 /* `method` as sent ("HEAD" counts as GET), `uri` the decoded path of the request; what stands before /v1/api is {base_url}. */
 void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_route *route);
+
+/* Methods of a path (from "/v1/api" on), as an Allow header names them; NULL when nothing is there. */
+const char *ida_rest_allow(apr_pool_t *pool, const char *path);
 
 typedef struct ida_rest_request {
     const char *method;       /* as sent */

@@ -231,25 +231,28 @@ char *ida_fold_search(apr_pool_t *pool, const char *text)
     return squeeze_blanks(wide ? to_utf8(pool, wide, len) : to_utf8(pool, bare, kept));
 }
 
+static int is_blank(UChar32 ch)
+{
+    return ch < 0x80 ? ch == ' ' || (ch >= '\t' && ch <= '\r') : u_isUWhiteSpace(ch);
+}
+
 char *ida_present(apr_pool_t *pool, const char *text)
 {
-    if (!text) {
-        return NULL;
-    }
-    size_t len = strlen(text), start = 0, end = 0;
-    int seen = 0;
-    for (size_t i = 0; i < len;) {
-        size_t at = i;
-        UChar32 ch;
-        U8_NEXT(text, i, len, ch);
-        if (ch >= 0 && u_isUWhiteSpace(ch)) {
-            continue;
+    int32_t len = text ? (int32_t)strlen(text) : 0, start = 0, end = len;
+    UChar32 ch;
+    for (int32_t at = 0; at < len; start = at) {
+        U8_NEXT(text, at, len, ch);
+        if (!is_blank(ch)) {
+            break;
         }
-        start = seen ? start : at;
-        seen = 1;
-        end = i;
     }
-    return seen ? apr_pstrmemdup(pool, text + start, end - start) : NULL;
+    for (int32_t at = len; at > start; end = at) {
+        U8_PREV(text, start, at, ch);
+        if (!is_blank(ch)) {
+            break;
+        }
+    }
+    return end > start ? apr_pstrmemdup(pool, text + start, (apr_size_t)(end - start)) : NULL;
 }
 
 typedef enum treatment { KEEP, DROP, BLANK } treatment;

@@ -1,7 +1,11 @@
 /* Owns how people look in results. Must not know the store's statements. */
 #include "core/user_json.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "core/json.h"
+#include "core/text.h"
 
 static const char *status_of(int enabled, int guest)
 {
@@ -37,15 +41,51 @@ static json_t *directories_of(const ida_user *u)
     return names;
 }
 
+/* Specification 2.1. */
+static const struct {
+    const char *name;
+    size_t at;
+} fields[] = {
+    {"userPrincipalName", offsetof(ida_user, upn)}, {"displayName", offsetof(ida_user, display_name)}, {"givenName", offsetof(ida_user, given_name)},
+    {"surname", offsetof(ida_user, surname)},       {"department", offsetof(ida_user, department)},    {"jobTitle", offsetof(ida_user, job_title)},
+};
+#define FIELDS (sizeof fields / sizeof *fields)
+
+static const char *field_of(const ida_user *u, size_t i)
+{
+    return *(const char *const *)((const char *)u + fields[i].at);
+}
+
 json_t *ida_user_json(const ida_user *u)
 {
     json_t *out = json_object();
-    ida_json_put(out, "userPrincipalName", u->upn);
-    ida_json_put(out, "displayName", u->display_name);
-    ida_json_put(out, "givenName", u->given_name);
-    ida_json_put(out, "surname", u->surname);
-    ida_json_put(out, "department", u->department);
-    ida_json_put(out, "jobTitle", u->job_title);
+    for (size_t i = 0; i < FIELDS; i++) {
+        ida_json_put(out, fields[i].name, field_of(u, i));
+    }
+    return out;
+}
+
+char *ida_user_text(apr_pool_t *pool, const ida_user *u)
+{
+    const char *texts[FIELDS];
+    size_t room = sizeof "{}";
+    for (size_t i = 0; i < FIELDS; i++) {
+        const char *text = field_of(u, i);
+        size_t len = text ? strlen(text) : 0;
+        texts[i] = text && !ida_utf8_valid(text, len) ? ida_clean(pool, text, len, 0) : text;
+        room += text ? strlen(fields[i].name) + sizeof "\"\":\"\"," + ida_json_escaped_length(texts[i], strlen(texts[i])) : 0;
+    }
+    char *out = apr_palloc(pool, room), *to = out;
+    *to++ = '{';
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (texts[i]) {
+            to = stpcpy(to, to > out + 1 ? ",\"" : "\"");
+            to = stpcpy(stpcpy(to, fields[i].name), "\":\"");
+            to = ida_json_escape(to, texts[i], strlen(texts[i]));
+            *to++ = '"';
+        }
+    }
+    strcpy(to, "}");
     return out;
 }
 

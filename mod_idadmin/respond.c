@@ -60,7 +60,8 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     ap_set_content_length(r, (apr_off_t)len);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {
-        apr_table_setn(r->headers_out, "Allow", state->route.allow);
+        const char *allow = state->route.allow;
+        apr_table_setn(r->headers_out, "Allow", allow ? allow : ida_rest_allow(r->pool, state->route.path));
     }
     if (r->status == HTTP_SERVICE_UNAVAILABLE && !apr_table_get(r->headers_out, "Retry-After")) {
         apr_table_setn(r->headers_out, "Retry-After", "1");
