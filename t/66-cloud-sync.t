@@ -86,6 +86,14 @@ sub restored {
     call(POST => "/directory/deletedItems/$_/restore") for $id, $boss;
     synced('restored');
     same('restored');
+    # Gone once more when their memberships are asked for, and back before the next round.
+    call(DELETE => "/users/$id");
+    synced('deleted again');
+    call(POST => "/directory/deletedItems/$id/restore");
+    $cloud->control(faults => { path => "^/users/$id/memberOf", do => 'status', status => 404, count => 1, error => { code => 'Request_ResourceNotFound', message => 'gone' } });
+    synced('restored, not found');
+    synced('restored, found');
+    same('restored, found');
     my $group = $cloud->group('Engineering')->{id};
     $cloud->control(change => { key => 'Engineering', properties => { _deleted => 1 } });
     synced('group deleted');

@@ -327,6 +327,9 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r)
     ida_kind kind = IDA_OK;
     if (removed) {
         kind = sync_run_delete(d->run, d->c, "group", id);
+        if (d->appeared) {
+            apr_hash_set(d->appeared, id, APR_HASH_KEY_STRING, NULL);
+        }
     } else {
         /* A further slice may come without the group's properties. */
         kind = json_object_size(properties) ? stage_group(d, id, properties) : IDA_OK;

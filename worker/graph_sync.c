@@ -126,8 +126,7 @@ static void leads(graph_call *k, json_t *item, void *baton)
     }
 }
 
-/* Every item of a plain list, each page bounded by itself. An entry that is gone again has none: a later page or round says so.
- */
+/* Every item of a plain list, each page bounded by itself. */
 static directory_class each_of(graph_delta *d, const char *url, const char *doing, graph_item each, void *baton)
 {
     graph_call k = *d->k;
@@ -157,12 +156,18 @@ static directory_class each_of(graph_delta *d, const char *url, const char *doin
         apr_pool_destroy(page.pool);
     }
     apr_pool_destroy(next_pool);
-    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+    return class;
 }
 
+/* An entry that is not found is gone again, or was asked of a replica that does not have it yet. Should it be back, or show, before
+ * the next round, that one would not know that it has to be asked. */
 static directory_class read_links(links *l, const char *url, graph_item each)
 {
     directory_class class = each_of(l->d, url, "reading what belongs to a new or restored entry", each, l);
+    if (class == DIRECTORY_NOT_FOUND) {
+        json_object_set_new(l->d->unread, l->id, json_string(l->kind));
+        return DIRECTORY_OK;
+    }
     return class ? class : graph_stored(l->d->k, l->d->c, l->failed);
 }
 
@@ -194,6 +199,39 @@ static directory_class read_appeared(graph_delta *d)
     return class;
 }
 
+static int is_kind(const json_t *kind, const char *name)
+{
+    return json_is_string(kind) && strcmp(json_string_value(kind), name) == 0;
+}
+
+/* Those whom the last round did not find; whoever is told as deleted since is asked no more. */
+
+static directory_class read_unread_users(graph_delta *d, wanted *w)
+{
+    const char *id;
+    json_t *kind;
+    directory_class class = DIRECTORY_OK;
+    json_object_foreach(json_object_get(w->tokens, "unread"), id, kind) {
+        if (!class && is_kind(kind, "user") && !apr_hash_get(d->gone, id, APR_HASH_KEY_STRING)) {
+            class = returned_user(d, id);
+            apr_pool_clear(d->item_pool);
+        }
+    }
+    return class;
+}
+
+/* They are taken for new to the cache once more. */
+static void unread_groups(graph_delta *d, const wanted *w)
+{
+    const char *id;
+    json_t *kind;
+    json_object_foreach(json_object_get(w->tokens, "unread"), id, kind) {
+        if (is_kind(kind, "group")) {
+            apr_hash_set(d->appeared, id, APR_HASH_KEY_STRING, apr_hash_make(d->pool));
+        }
+    }
+}
+
 /* Whoever was made before the last round began and was not in the cache after the last whole one came back, or was shown late: then
  * asking costs two requests. */
 static directory_class read_returned(graph_delta *d, wanted *w)
@@ -213,7 +251,7 @@ static directory_class read_returned(graph_delta *d, wanted *w)
         }
         after = count ? ids[count - 1] : after;
     } while (count == RETURNED_SLICE);
-    return DIRECTORY_OK;
+    return read_unread_users(d, w);
 }
 
 /* --- users who are deleted and can be restored --- */
@@ -235,7 +273,7 @@ static directory_class read_deleted(graph_delta *d)
     const graph *g = d->k->g;
     const char *url = graph_url(g, d->k->pool, "/directory/deletedItems/microsoft.graph.user?$select=id&$top=999");
     directory_class class = each_of(d, url, "reading deleted users", deleted, d);
-    if (class == DIRECTORY_FORBIDDEN) {
+    if (class == DIRECTORY_FORBIDDEN || class == DIRECTORY_NOT_FOUND) {
         ida_log(g->env, IDA_LOG_DEBUG, NULL, "tenant %s: deleted users cannot be read and may be counted as members: %s",
                 g->tenant->id, d->k->e->message);
         class = DIRECTORY_OK;
@@ -268,6 +306,7 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
     json_object_set_new(fresh, "run", json_integer(sync_run_number(d->run)));
+    json_object_set(fresh, "unread", d->unread);
     *tokens = ida_json_text(k->pool, fresh);
     return class;
 }
@@ -289,6 +328,8 @@ static directory_class run_once(wanted *w, int *again)
     graph_delta d = {.k = k, .c = w->c, .pool = k->pool, .settled = w->settled, .skus = apr_hash_make(k->pool)};
     d.gone = apr_hash_make(k->pool);
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
+    d.unread = ida_json_keep(k->pool, json_object());
+    unread_groups(&d, w);
     sync_guard guard = k->g->guard;
     const char *tokens = "{}";
     guard.accept = w->accept;
