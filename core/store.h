@@ -1,4 +1,4 @@
-/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a reslist per
+/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a few per
  * child; worker: one a thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an
  * ida_kind and allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
  * otherwise. */
