@@ -115,7 +115,7 @@ static ida_kind check_arguments(ida_call *call)
     }
     ida_kind kind = ida_faults_raise(call->c);
     if (!kind) {
-        call->query = op->body ? call->query : arguments;
+        call->query = arguments;
         call->dry_run = json_is_true(json_object_get(arguments, "dryRun"));
     }
     return kind;
