@@ -18,16 +18,6 @@ my $domain = $Idadmin::Test::Samba::domain;
 my $samba  = Idadmin::Test::Samba->new;
 my $round  = 0;
 
-sub directory {
-    my (%changes) = @_;
-    return {
-        urls => [$samba->ldaps_url], dialect => 'activeDirectory', bind => 'simple', bindDn => "idadmin\@$Idadmin::Test::Samba::dns",
-        bindPasswordFile => Idadmin::Test::secret_file('samba.password', Idadmin::Test::Samba::service_password() . "\n"), caFile => $samba->ca_file,
-        userBase => $Idadmin::Test::Samba::people, groupBase => $Idadmin::Test::Samba::groups, protectedAccounts => ["per.lundin\@$domain"],
-        syncInterval => '1s', %changes,
-    };
-}
-
 # Of one login name: its entry as the administrator sees it.
 sub entry { my ($login) = @_; return $samba->user($login) // {} }
 
@@ -94,7 +84,7 @@ sub seen {
 
 for_each_engine {
     my ($engine) = @_;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, tenant => { directories => { onPremises => directory() } }, sync => 0);
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $samba, sync => 0);
     $stack->wait_synced(60);
     $round++;
     hired_and_gone($stack, $round == 1 ? 'Åsa' =~ s/Å/A/r : 'Beda');

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unicode/utf8.h>
 
 #include "core/text.h"
@@ -92,6 +93,22 @@ struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t r
         last[i] = (unsigned char)(rid >> 8 * i);
     }
     return (struct berval){.bv_val = (char *)bytes, .bv_len = sid->bv_len};
+}
+
+const char *ld_extended_dn(apr_pool_t *pool, const char *text, const char **guid)
+{
+    *guid = NULL;
+    while (*text == '<') {
+        const char *end = strstr(text, ">;");
+        if (!end) {
+            break;
+        }
+        if (strncasecmp(text, "<GUID=", 6) == 0) {
+            *guid = ld_uuid_canonical(pool, apr_pstrmemdup(pool, text + 6, (apr_size_t)(end - text - 6)));
+        }
+        text = end + 2;
+    }
+    return text;
 }
 
 static unsigned char *unit(unsigned char *to, unsigned value)

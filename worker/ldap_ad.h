@@ -21,4 +21,7 @@ struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t r
 /* The password in quotes as UTF-16LE, as unicodePwd takes it; the caller wipes bv_val. bv_val NULL when it is no UTF-8. */
 struct berval ld_unicode_password(apr_pool_t *pool, const char *password);
 
+/* "<GUID=...>;<SID=...>;CN=...": the DN behind, and the canonical text of the GUID; *guid NULL when there is none before it. */
+const char *ld_extended_dn(apr_pool_t *pool, const char *text, const char **guid);
+
 #endif

@@ -62,6 +62,97 @@ directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int coun
     return class;
 }
 
+/* --- who came back --- */
+
+/* Links of others to somebody outside the bases are told when they are made, by a DN that means nothing to the cache, and not again when
+ * that somebody moves inside. */
+typedef struct joining {
+    ld_run *r;
+    sync_member member; /* the one who came */
+} joining;
+
+static directory_class joined(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    const joining *j = baton;
+    const char *group_id = ld_id_text(k->d->dialect, entry_pool, entry);
+    return group_id ? ld_stored(j->r, sync_run_member(j->r->run, j->r->c, group_id, &j->member, 0)) : DIRECTORY_OK;
+}
+
+directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, const char *id, const char *dn, apr_pool_t *pool)
+{
+    const ld_dialect *t = r->k->d->dialect;
+    const char *const attributes[] = {t->id, NULL};
+    joining j = {r, {.id = id, .kind = kind}};
+    const ld_query query = {.base = groups->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(pool, "(&", groups->filter, "(", t->member, "=", ld_filter_text(pool, dn), "))", NULL),
+                            .attributes = attributes,
+                            .phase = LD_BASE,
+                            .doing = "look who has a new entry as a member"};
+    return ld_paged(r->k, &query, joined, &j);
+}
+
+static directory_class came_back(ld_run *r, const ld_kind *kinds, const char *id)
+{
+    apr_pool_t *pool = r->k->pool;
+    reading b = {r, &kinds[0]};
+    const ld_entry **rows;
+    int count = 0;
+    const ld_query itself = {.base = kinds[0].base,
+                             .scope = LDAP_SCOPE_SUBTREE,
+                             .filter = ld_id_filter(r->k->d->dialect, pool, id),
+                             .limit = 1,
+                             .phase = LD_BASE,
+                             .doing = "find a new account"};
+    directory_class class = ld_search(r->k, &itself, &rows, &count);
+    if (class || !count) {
+        return class; /* gone again: the next run tells */
+    }
+    const ld_query reports = {.base = kinds[0].base,
+                              .scope = LDAP_SCOPE_SUBTREE,
+                              .filter = apr_pstrcat(pool, "(&", kinds[0].filter, "(", r->k->d->dialect->manager, "=",
+                                                    ld_filter_text(pool, rows[0]->dn), "))", NULL),
+                              .attributes = kinds[0].attributes,
+                              .controls = ld_identities(r->k->d),
+                              .phase = LD_BASE,
+                              .doing = "read the reports of a new account"};
+    class = ld_joined(r, &kinds[1], "user", id, rows[0]->dn, pool);
+    return class ? class : ld_paged(r->k, &reports, take, &b);
+}
+
+/* Each by itself in a pool of its own. */
+static directory_class each(ld_run *r, const ld_kind *kinds, const char *const *ids, int count)
+{
+    apr_pool_t *whole = r->k->pool, *pool;
+    directory_class class = DIRECTORY_OK;
+    apr_pool_create(&pool, whole);
+    r->k->pool = pool;
+    for (int i = 0; !class && i < count; i++) {
+        apr_pool_clear(pool);
+        class = came_back(r, kinds, ids[i]);
+    }
+    r->k->pool = whole;
+    r->k->e->message = r->k->e->message ? apr_pstrdup(whole, r->k->e->message) : NULL;
+    apr_pool_destroy(pool);
+    return class;
+}
+
+directory_class ld_came_back(ld_run *r, const ld_kind *kinds)
+{
+    enum { AT_A_TIME = 200 };
+    /* Reading reports may add to those who moved: they are not looked at. */
+    int count = r->moved->nelts;
+    const char **ids = apr_pmemdup(r->k->pool, r->moved->elts, (apr_size_t)count * sizeof *ids);
+    directory_class class = each(r, kinds, ids, count);
+    const char *after = "";
+    for (count = AT_A_TIME; !class && count == AT_A_TIME;) {
+        class = ld_stored(r, sync_run_returned(r->run, r->c, INT64_MAX, after, AT_A_TIME, &ids, &count));
+        class = class ? class : each(r, kinds, ids, count);
+        after = !class && count ? ids[count - 1] : after;
+    }
+    return class;
+}
+
 /* --- containers --- */
 
 typedef struct listing {

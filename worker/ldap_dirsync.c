@@ -26,7 +26,7 @@ typedef struct changed {
     const char *id;
     int placed; /* new, renamed or moved */
     int fresh;  /* told with its class: new to this token */
-    apr_array_header_t *lost; /* DNs of members that went; NULL: none */
+    apr_array_header_t *lost; /* IDs of members that went; NULL: none */
 } changed;
 
 typedef struct dirsync {
@@ -37,6 +37,7 @@ typedef struct dirsync {
     int lists;            /* whole lists of members came: the server does not know incremental values */
     apr_pool_t *pool;
     apr_hash_t *known;    /* of an increment: ID -> changed */
+    apr_hash_t *added;    /* of an increment: "group member" (IDs) -> DN key by which the addition was told */
     apr_array_header_t *order;
 } dirsync;
 
@@ -71,7 +72,7 @@ static directory_class member_slice(ld_run *r, const char *id, const ld_attribut
     sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
-        const char *key = ld_dn_key(r->item_pool, a->values[i].bv_val);
+        const char *member, *key = ld_dn_key(r->item_pool, ld_extended_dn(r->item_pool, a->values[i].bv_val, &member));
         if (key) {
             members[count++].dn_key = key;
         }
@@ -79,20 +80,41 @@ static directory_class member_slice(ld_run *r, const char *id, const ld_attribut
     return ld_stored(r, sync_run_slice(r->run, r->c, id, members, count));
 }
 
+static directory_class tell(dirsync *f, const changed *c, const sync_member *member, int removed)
+{
+    return ld_stored(f->r, sync_run_member(f->r->run, f->r->c, c->id, member, removed));
+}
+
+/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID counts, of whichever kind it is. */
+static directory_class member_went(dirsync *f, changed *c, const char *id)
+{
+    static const char *const kinds[] = {"user", "group"};
+    const char *key = apr_hash_get(f->added, apr_pstrcat(f->r->item_pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING);
+    directory_class class = key ? tell(f, c, &(sync_member){.dn_key = key}, 1) : DIRECTORY_OK;
+    for (int i = 0; !class && i < 2; i++) {
+        class = tell(f, c, &(sync_member){.id = id, .kind = kinds[i]}, 1);
+    }
+    if (!c->lost) {
+        c->lost = apr_array_make(f->r->k->pool, 4, sizeof(const char *));
+    }
+    APR_ARRAY_PUSH(c->lost, const char *) = apr_pstrdup(f->r->k->pool, id);
+    return class;
+}
+
 static directory_class member_changes(dirsync *f, changed *c, const ld_attribute *a)
 {
     ld_run *r = f->r;
     directory_class class = DIRECTORY_OK;
-    if (went(a) && !c->lost) {
-        c->lost = apr_array_make(r->k->pool, a->count, sizeof(const char *));
-    }
     for (int i = 0; !class && i < a->count; i++) {
-        const sync_member member = {.dn_key = ld_dn_key(r->item_pool, a->values[i].bv_val)};
-        if (member.dn_key) {
-            class = ld_stored(r, sync_run_member(r->run, r->c, c->id, &member, went(a)));
-        }
-        if (went(a)) {
-            APR_ARRAY_PUSH(c->lost, const char *) = apr_pstrdup(r->k->pool, a->values[i].bv_val);
+        const char *id, *dn = ld_extended_dn(r->item_pool, a->values[i].bv_val, &id);
+        const char *key = ld_dn_key(r->item_pool, dn);
+        if (!id) {
+            class = ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: DirSync names members without their objectGUID", ld_server_url(r->k->d));
+        } else if (went(a)) {
+            class = member_went(f, c, id);
+        } else if (key) {
+            apr_hash_set(f->added, apr_pstrcat(f->pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING, apr_pstrdup(f->pool, key));
+            class = tell(f, c, &(sync_member){.dn_key = key}, 0);
         }
     }
     return class;
@@ -100,10 +122,26 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
 
 /* --- entries --- */
 
+/* The entry without the values that went: a manager is a linked value like a member, and former ones are told as well. */
+static const ld_entry *as_it_is(apr_pool_t *pool, const ld_entry *entry)
+{
+    ld_attribute *attributes = apr_palloc(pool, (apr_size_t)(entry->count + 1) * sizeof *attributes);
+    ld_entry *now = apr_pmemdup(pool, entry, sizeof *entry);
+    now->attributes = attributes;
+    now->count = 0;
+    for (int i = 0; i < entry->count; i++) {
+        if (!went(&entry->attributes[i])) {
+            attributes[now->count++] = entry->attributes[i];
+        }
+    }
+    return now;
+}
+
 /* A first pass tells everything. */
-static directory_class whole(dirsync *f, const ld_entry *entry)
+static directory_class whole(dirsync *f, const ld_entry *told)
 {
     ld_run *r = f->r;
+    const ld_entry *entry = as_it_is(r->item_pool, told);
     const ld_kind *kind = kind_of(f, entry);
     sync_group group;
     if (!kind || !in_scope(r, kind, entry->dn)) {
@@ -117,7 +155,7 @@ static directory_class whole(dirsync *f, const ld_entry *entry)
     class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
     for (int i = 0; !class && i < entry->count; i++) {
         const ld_attribute *a = &entry->attributes[i];
-        if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count && !went(a)) {
+        if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count) {
             class = member_slice(r, group.id, a);
         }
     }
@@ -196,6 +234,9 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
         r->changes++;
         if (kind == f->users) {
             class = kind->item(r, entry);
+            if (c->placed && !c->fresh && !r->broke_off) {
+                APR_ARRAY_PUSH(r->moved, const char *) = apr_pstrdup(r->moved->pool, id);
+            }
         } else if (c->placed) {
             ld_group_later(r, entry->dn); /* perhaps new to the scope: with all its members */
         } else {
@@ -224,6 +265,7 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
                                 .scope = LDAP_SCOPE_SUBTREE,
                                 .filter = apr_pstrcat(f->pool, "(|", ids, ")", NULL),
                                 .attributes = attributes,
+                                .controls = ld_identities(k->d),
                                 .phase = LD_BASE,
                                 .doing = "read what has changed"};
         class = ld_paged(k, &query, look_at, f);
@@ -348,6 +390,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     *unavailable = 0;
     apr_pool_create(&f.pool, k->pool);
     f.known = apr_hash_make(f.pool);
+    f.added = apr_hash_make(f.pool);
     f.order = apr_array_make(f.pool, 64, sizeof(changed *));
     const char *const *attributes = all_attributes(&f);
     if (token) {
@@ -366,7 +409,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     LDAP *connection = k->d->ld;
     for (int more = 1; !class && more;) {
         ld_answer answer = {0};
-        LDAPControl *control = request_control(&cookie), *controls[] = {control, NULL};
+        LDAPControl *control = request_control(&cookie), *controls[] = {control, *ld_identities(k->d), NULL};
         if (!control) {
             return ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
         }
@@ -405,6 +448,50 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     ida_json_put(tokens, "dirsync", class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
     apr_pool_destroy(f.pool);
     return class;
+}
+
+/* --- moves meanwhile --- */
+
+static directory_class take_move(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    ld_run *r = baton;
+    if (type == LDAP_RES_SEARCH_ENTRY) {
+        const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
+        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") && !ld_told(entry, "objectClass")
+                                && (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
+        apr_pool_clear(r->item_pool);
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
+{
+    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
+    ld_call *k = r->k;
+    const char *token = ida_json_string(tokens, "dirsync");
+    struct berval cookie = {0};
+    ld_answer answer = {0};
+    size_t len = 0;
+    cookie.bv_val = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &len) : NULL;
+    cookie.bv_len = len;
+    LDAPControl *control = cookie.bv_val ? request_control(&cookie) : NULL, *controls[] = {control, NULL};
+    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+    if (!class) {
+        const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root ? k->d->root : ""),
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = filter,
+                                .attributes = attributes,
+                                .controls = controls,
+                                .phase = LD_BASE,
+                                .doing = "DirSync"};
+        class = ld_stream(k, &query, take_move, r, &answer);
+    }
+    ldap_control_free(control);
+    int more = 0;
+    if (!class && answer.code == LDAP_SUCCESS && answer_control(k->pool, &answer, &more, &cookie)) {
+        r->raced = r->raced || more; /* so much has changed that moves are among it */
+    }
+    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
 }
 
 static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)

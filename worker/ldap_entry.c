@@ -222,7 +222,9 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
         c->last_success_at = sign_in_of(t, ld_text(pool, entry, *name));
     }
     c->last_sign_in_at = c->last_success_at;
-    c->manager_dn = ld_text(pool, entry, t->manager);
+    const char *manager = ld_text(pool, entry, t->manager);
+    c->manager_dn = manager ? ld_extended_dn(pool, manager, &c->manager_id) : NULL;
+    c->manager_dn = c->manager_id ? NULL : c->manager_dn;
     c->manager_dn_key = c->manager_dn ? ld_dn_key(pool, c->manager_dn) : NULL;
     c->stamp = stamp_of(t, pool, entry);
     user->id = c->id;

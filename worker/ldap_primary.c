@@ -16,15 +16,15 @@
 typedef struct holders {
     struct berval sid;
     const char *group_id;     /* NULL: not looked for yet */
-    apr_array_header_t *keys; /* DN keys of accounts */
-    apr_pool_t *pool;         /* of the keys */
+    apr_array_header_t *ids;  /* of accounts */
+    apr_pool_t *pool;         /* of the IDs */
 } holders;
 
 /* Members that a group was told to have lost: one whose primary group it has become is in it all the same. */
 typedef struct lost {
     const char *group_id;
     struct berval sid;
-    apr_array_header_t *dns;
+    apr_array_header_t *ids;
 } lost;
 
 struct ld_primary {
@@ -84,11 +84,11 @@ directory_class ld_primary_begin(ld_run *r, const ld_kind *groups, int whole)
 /* The people collected so far, as members of the group. */
 static directory_class tell(ld_run *r, holders *h)
 {
-    int count = h->keys ? h->keys->nelts : 0;
+    int count = h->ids ? h->ids->nelts : 0;
     sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(count + 1) * sizeof *members);
     directory_class class = DIRECTORY_OK;
     for (int i = 0; i < count; i++) {
-        members[i].dn_key = APR_ARRAY_IDX(h->keys, i, const char *);
+        members[i] = (sync_member){.id = APR_ARRAY_IDX(h->ids, i, const char *), .kind = "user"};
     }
     if (count && r->primary->whole) {
         class = ld_stored(r, sync_run_slice(r->run, r->c, h->group_id, members, count));
@@ -98,7 +98,7 @@ static directory_class tell(ld_run *r, holders *h)
     }
     if (h->pool) {
         apr_pool_clear(h->pool);
-        h->keys = apr_array_make(h->pool, SLICE, sizeof(const char *));
+        h->ids = apr_array_make(h->pool, SLICE, sizeof(const char *));
     }
     return class;
 }
@@ -108,26 +108,26 @@ directory_class ld_primary_user(ld_run *r, const ld_entry *entry)
     ld_primary *p = r->primary;
     struct berval sid = p ? ld_primary_sid(r->k->d->dialect, r->item_pool, entry) : (struct berval){0};
     holders *h = sid.bv_val ? group_of(p, sid, !p->whole) : NULL;
-    const char *key = h ? ld_dn_key(r->item_pool, entry->dn) : NULL;
-    if (!key) {
+    const char *id = h ? ld_id_text(r->k->d->dialect, r->item_pool, entry) : NULL;
+    if (!id) {
         return DIRECTORY_OK; /* none, or one outside groupBase */
     }
     if (!h->pool) {
         apr_pool_create(&h->pool, p->pool);
-        h->keys = apr_array_make(h->pool, SLICE, sizeof(const char *));
+        h->ids = apr_array_make(h->pool, SLICE, sizeof(const char *));
     }
-    APR_ARRAY_PUSH(h->keys, const char *) = apr_pstrdup(h->pool, key);
+    APR_ARRAY_PUSH(h->ids, const char *) = apr_pstrdup(h->pool, id);
     /* Other streams are open: a group that has not been looked for yet waits for the end. */
-    return h->group_id && h->keys->nelts >= SLICE ? tell(r, h) : DIRECTORY_OK;
+    return h->group_id && h->ids->nelts >= SLICE ? tell(r, h) : DIRECTORY_OK;
 }
 
-void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr_array_header_t *dns)
+void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr_array_header_t *ids)
 {
     const ld_attribute *sid = r->primary ? ld_get(group, r->k->d->dialect->sid) : NULL;
-    if (sid && dns && dns->nelts) {
+    if (sid && ids && ids->nelts) {
         apr_pool_t *pool = r->primary->pool;
         struct berval copy = {.bv_val = apr_pmemdup(pool, sid->values[0].bv_val, sid->values[0].bv_len), .bv_len = sid->values[0].bv_len};
-        APR_ARRAY_PUSH(r->primary->lost, lost) = (lost){.group_id = apr_pstrdup(pool, group_id), .sid = copy, .dns = dns};
+        APR_ARRAY_PUSH(r->primary->lost, lost) = (lost){.group_id = apr_pstrdup(pool, group_id), .sid = copy, .ids = ids};
     }
 }
 
@@ -136,26 +136,26 @@ void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr
 typedef struct asking {
     struct berval sid;
     apr_pool_t *pool;
-    apr_array_header_t *keys; /* found */
+    apr_array_header_t *ids; /* found */
 } asking;
 
 static directory_class take_holder(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     asking *a = baton;
     struct berval sid = ld_primary_sid(k->d->dialect, entry_pool, entry);
-    const char *key = ld_dn_key(a->pool, entry->dn);
-    if (key && sid.bv_len == a->sid.bv_len && memcmp(sid.bv_val, a->sid.bv_val, sid.bv_len) == 0) {
-        APR_ARRAY_PUSH(a->keys, const char *) = key;
+    const char *id = ld_id_text(k->d->dialect, a->pool, entry);
+    if (id && sid.bv_len == a->sid.bv_len && memcmp(sid.bv_val, a->sid.bv_val, sid.bv_len) == 0) {
+        APR_ARRAY_PUSH(a->ids, const char *) = id;
     }
     return DIRECTORY_OK;
 }
 
-/* Accounts with the primary group `sid` that `further` (a filter, or "") holds for: their DN keys. */
-static directory_class ask(ld_run *r, struct berval sid, const char *further, apr_pool_t *pool, apr_array_header_t *keys)
+/* Accounts with the primary group `sid` that `further` (a filter, or "") holds for: their IDs. */
+static directory_class ask(ld_run *r, struct berval sid, const char *further, apr_pool_t *pool, apr_array_header_t *ids)
 {
     const ld_dialect *t = r->k->d->dialect;
-    const char *const attributes[] = {t->sid, t->primary_group, NULL};
-    asking a = {sid, pool, keys};
+    const char *const attributes[] = {t->id, t->sid, t->primary_group, NULL};
+    asking a = {sid, pool, ids};
     const ld_query query = {.base = r->k->d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = apr_psprintf(pool, "(&%s(%s=%" APR_INT64_T_FMT ")%s)", t->user_filter, t->primary_group,
@@ -166,22 +166,22 @@ static directory_class ask(ld_run *r, struct berval sid, const char *further, ap
     return ld_sid_rid(&sid) > 0 ? ld_paged(r->k, &query, take_holder, &a) : DIRECTORY_OK;
 }
 
-directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *keys)
+directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *ids)
 {
     const ld_attribute *sid = r->primary && !r->primary->whole ? ld_get(group, r->k->d->dialect->sid) : NULL;
-    return sid ? ask(r, sid->values[0], "", pool, keys) : DIRECTORY_OK;
+    return sid ? ask(r, sid->values[0], "", pool, ids) : DIRECTORY_OK;
 }
 
 static directory_class still_in(ld_run *r, const lost *l)
 {
     directory_class class = DIRECTORY_OK;
-    holders h = {.sid = l->sid, .group_id = l->group_id, .keys = apr_array_make(r->k->pool, 4, sizeof(const char *))};
-    for (int from = 0; !class && from < l->dns->nelts; from += AT_ONCE) {
+    holders h = {.sid = l->sid, .group_id = l->group_id, .ids = apr_array_make(r->k->pool, 4, sizeof(const char *))};
+    for (int from = 0; !class && from < l->ids->nelts; from += AT_ONCE) {
         const char *any = "";
-        for (int i = from; i < l->dns->nelts && i < from + AT_ONCE; i++) {
-            any = apr_pstrcat(r->k->pool, any, "(distinguishedName=", ld_filter_text(r->k->pool, APR_ARRAY_IDX(l->dns, i, const char *)), ")", NULL);
+        for (int i = from; i < l->ids->nelts && i < from + AT_ONCE; i++) {
+            any = apr_pstrcat(r->k->pool, any, ld_id_filter(r->k->d->dialect, r->k->pool, APR_ARRAY_IDX(l->ids, i, const char *)), NULL);
         }
-        class = ask(r, l->sid, apr_pstrcat(r->k->pool, "(|", any, ")", NULL), r->k->pool, h.keys);
+        class = ask(r, l->sid, apr_pstrcat(r->k->pool, "(|", any, ")", NULL), r->k->pool, h.ids);
     }
     return class ? class : tell(r, &h);
 }
@@ -215,7 +215,7 @@ directory_class ld_primary_end(ld_run *r)
     }
     for (apr_hash_index_t *i = p ? apr_hash_first(p->pool, p->groups) : NULL; i && !class; i = apr_hash_next(i)) {
         holders *h = apr_hash_this_val(i);
-        if (!h->keys || !h->keys->nelts) {
+        if (!h->ids || !h->ids->nelts) {
             continue;
         }
         class = h->group_id ? DIRECTORY_OK : find(r, h);

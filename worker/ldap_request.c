@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/text.h"
+#include "worker/ldap_ad.h"
 #include "worker/ldap_session.h"
 
 BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
@@ -58,6 +59,14 @@ static apr_status_t controls_free(void *baton)
     return APR_SUCCESS;
 }
 
+LDAPControl **ld_identities(const directory *d)
+{
+    static char text_form[] = {0x30, 0x03, 0x02, 0x01, 0x01}; /* SEQUENCE { INTEGER 1 } */
+    static LDAPControl control = {(char *)(uintptr_t)"1.2.840.113556.1.4.529", {sizeof text_form, text_form}, 1};
+    static LDAPControl *list[] = {&control, NULL};
+    return d->dialect->active_directory ? list : NULL;
+}
+
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
 {
     BerElement *ber = NULL;
@@ -67,7 +76,8 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
     }
     apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
     ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
-    entry->dn = apr_pstrmemdup(pool, dn.bv_val ? dn.bv_val : "", dn.bv_len);
+    const char *id;
+    entry->dn = ld_extended_dn(pool, apr_pstrmemdup(pool, dn.bv_val ? dn.bv_val : "", dn.bv_len), &id);
     while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
         ld_attribute *a = apr_array_push(attributes);
         const char *option = memchr(name.bv_val, ';', name.bv_len);
@@ -415,7 +425,7 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
     apr_pool_t *whole = k->pool, *page_pool;
     apr_pool_create(&page_pool, whole);
     while (more) {
-        LDAPControl *paging = NULL, *controls[2] = {NULL, NULL};
+        LDAPControl *paging = NULL, *controls[3] = {NULL, query->controls ? query->controls[0] : NULL, NULL};
         ld_answer answer = {0};
         ld_query page = *query;
         LDAP *before = k->d->ld;

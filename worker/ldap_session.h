@@ -105,6 +105,10 @@ typedef struct ld_answer {
 /* One message of an answer into the pool. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
 
+/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with a query;
+ * NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare all the same. */
+LDAPControl **ld_identities(const directory *d);
+
 /* The first one of the name that has values. */
 const ld_attribute *ld_get(const ld_entry *entry, const char *name);
 /* 1 when the answer names the attribute, with values or as cleared. */
@@ -127,7 +131,7 @@ typedef struct ld_query {
     const char *filter;
     const char *const *attributes; /* NULL-terminated; NULL: none (only DNs) */
     int limit;                     /* of entries, 0 = none */
-    LDAPControl **controls;
+    LDAPControl **controls;        /* of ld_paged: at most one */
     ld_phase phase;                /* what an absent base means */
     const char *doing;             /* "find the user": for messages */
 } ld_query;

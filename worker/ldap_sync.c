@@ -14,6 +14,7 @@
 #include "worker/ldap_ops.h"
 
 #define RUN_MS (60 * 60 * 1000) /* longest run */
+#define TRIES 3                 /* of an increment during which entries are moved */
 #define SILENCE_MS 60000        /* of the server inside one answer */
 #define FULL_MS (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose changes in crashes */
 
@@ -33,6 +34,9 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     }
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
     directory_class class = ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
+    if (r->broke_off && r->primary && !r->whole) {
+        APR_ARRAY_PUSH(r->moved, const char *) = apr_pstrdup(r->moved->pool, user.id);
+    }
     return class ? class : ld_primary_user(r, entry);
 }
 
@@ -94,16 +98,16 @@ static directory_class store_group(ld_run *r, const sync_group *group, const ld_
 
 static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *members)
 {
-    apr_array_header_t *keys = apr_array_make(pool, 8, sizeof(const char *));
-    directory_class class = ld_primary_holders(r, group, pool, keys);
-    for (int i = 0; i < keys->nelts; i++) {
-        *(sync_member *)apr_array_push(members) = (sync_member){.dn_key = APR_ARRAY_IDX(keys, i, const char *)};
+    apr_array_header_t *ids = apr_array_make(pool, 8, sizeof(const char *));
+    directory_class class = ld_primary_holders(r, group, pool, ids);
+    for (int i = 0; i < ids->nelts; i++) {
+        *(sync_member *)apr_array_push(members) = (sync_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
     }
     return class;
 }
 
 /* One group with all its members, part by part. */
-static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *pool)
+static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const char *dn, apr_pool_t *pool)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
@@ -138,10 +142,11 @@ static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *poo
             return class;
         }
     }
-    return store_members(r, &group, members);
+    directory_class class = store_members(r, &group, members);
+    return class || !r->primary || r->whole ? class : ld_joined(r, groups, "group", group.id, dn, pool);
 }
 
-static directory_class late_groups(ld_run *r)
+static directory_class late_groups(ld_run *r, const ld_kind *groups)
 {
     ld_call *k = r->k;
     apr_pool_t *whole = k->pool, *pool;
@@ -150,7 +155,7 @@ static directory_class late_groups(ld_run *r)
     for (int i = 0; !class && i < r->later->nelts; i++) {
         k->pool = pool;
         r->changes++;
-        class = group_in_parts(r, APR_ARRAY_IDX(r->later, i, const char *), pool);
+        class = group_in_parts(r, groups, APR_ARRAY_IDX(r->later, i, const char *), pool);
         k->pool = whole;
         k->e->message = k->e->message ? apr_pstrdup(whole, k->e->message) : NULL;
         apr_pool_clear(pool);
@@ -402,15 +407,19 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     ida_json_put(fresh, "since", of->since);
     json_object_set_new(fresh, "run", json_integer(of->number));
     json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
-    class = class ? class : late_groups(r);
+    class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds);
+    class = class ? class : late_groups(r, &kinds[1]);
     class = class ? class : ld_primary_end(r);
+    if (!class && old && w == BY_DIRSYNC && r->changes > 0) {
+        class = ld_dirsync_moves(r, fresh);
+    }
     if (!class && (r->changes > 0 || !old)) {
         class = read_dynamic(r, &kinds[1]);
     }
     ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told", ld_server_url(r->k->d), (long long)r->changes);
     ida_json_put(fresh, "server", ld_server_url(r->k->d));
     /* One token without the other would make half a run of the next. */
-    *tokens = has_tokens(fresh, w) ? ida_json_text(r->k->pool, fresh) : "{}";
+    *tokens = has_tokens(fresh, w) && !r->raced ? ida_json_text(r->k->pool, fresh) : "{}";
     return class;
 }
 
@@ -426,6 +435,8 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     r->changes = r->entries = 0;
     r->sign_ins = 0;
     r->whole = old == NULL;
+    r->raced = 0;
+    r->moved = apr_array_make(k->pool, 4, sizeof(const char *));
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     directory_class class =
         ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
@@ -436,6 +447,14 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     if (class) {
         sync_run_abort(r->run, r->c, k->e->message);
         return class;
+    }
+    if (r->raced) {
+        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: entries were moved in %s while changes were read: %s", d->tenant->id, ld_server_url(d),
+                r->last_try ? "the next sync reads everything" : "they are read again");
+    }
+    if (r->raced && !r->last_try) {
+        sync_run_abort(r->run, r->c, NULL);
+        return DIRECTORY_OK;
     }
     int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || own_sign_in(k);
     ida_kind kind = sync_run_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
@@ -469,6 +488,7 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     }
     w.binding = binding_of(&k, identity, kinds, 2);
     w.kept_sign_ins = state.sign_ins;
+    r.broke_off = state.started_at > state.completed_at;
     w.number = state.run + 1;
     class = ld_places(&k, kinds, 2, &w.places);
     class = class ? class : running_since(&k, &w.since);
@@ -486,7 +506,10 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         by = has_tokens(tokens, ways[by].instead) ? ways[by].instead : by;
         tokens = has_tokens(tokens, by) ? tokens : NULL;
     }
-    class = run_once(&r, &w, tokens, by, summary, &unavailable);
+    for (int try = 1; try == 1 || (!class && r.raced && try <= TRIES); try++) {
+        r.last_try = try == TRIES;
+        class = run_once(&r, &w, tokens, by, summary, &unavailable);
+    }
     if (class == DIRECTORY_TOKEN_LOST && tokens) {
         ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again", d->tenant->id, e->message);
         class = run_once(&r, &w, NULL, by, summary, &unavailable);

@@ -101,6 +101,7 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
                                 .scope = LDAP_SCOPE_SUBTREE,
                                 .filter = apr_pstrcat(k->pool, "(&", kinds[i].filter, since, ")", NULL),
                                 .attributes = kinds[i].attributes,
+                                .controls = i == 0 ? ld_identities(k->d) : NULL,
                                 .phase = LD_BASE,
                                 .doing = apr_pstrcat(k->pool, "read changed ", kinds[i].token, NULL)};
         class = ld_paged(k, &query, changed, &g);

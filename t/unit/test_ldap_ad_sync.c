@@ -204,10 +204,13 @@ static void tokens(directory *d)
     sync_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
+    change("dn: CN=Bo Ek,%s\\nchangetype: modify\\nreplace: manager\\nmanager: CN=Eva Berg,%s\\n", people, people);
     meddle("UPDATE sync_state SET tokens = '{\"dirsync\":\"bm8gdG9rZW4gYXQgYWxs\"}'");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is none: everything is read again");
     ok(was_told("everything is read again") && state_now().full_at >= full_at, "as the log says");
     is_int(users_cached(), 21, "all of it");
+    ida_user *bo = user_of("bo.ek");
+    ok(bo && bo->manager_upn && strcmp(bo->manager_upn, "eva.berg@nordic.example") == 0, "a former manager, who is told as well, is not taken for the present one");
 
     /* Two addresses of servers: the one the token came from is asked first. */
     wire *w = wire_to_at(perl("$s->{address}"), 636);

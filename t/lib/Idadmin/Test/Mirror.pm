@@ -5,13 +5,15 @@ use strict;
 use warnings;
 use Encode ();
 use Exporter 'import';
+use MIME::Base64 ();
 use Idadmin::Test ();
+use Idadmin::Test::Samba ();
 use Idadmin::Test::Slapd ();
 use POSIX ();
 use Test::More ();
 use Time::Local ();
 
-our @EXPORT_OK = qw(cache_of cloud_truth ldap_truth same_in_both all_of);
+our @EXPORT_OK = qw(cache_of cloud_truth ldap_truth ad_truth same_in_both all_of);
 
 my @columns = sort qw(upn mail display_name given_name surname department job_title company office city country employee_id anchor);
 
@@ -170,6 +172,41 @@ sub ldap_truth {
         my $self = dn_key($entry->{dn});
         my %members = map { ($_ => 1) } grep { defined } map { $id{$_} } grep { $_ ne $self && $_ ne dn_key($Idadmin::Test::Slapd::filler) } map { dn_key($_) } @{ $entry->{member} // [] };
         push @groups, { id => $entry->{entryuuid}[0], name => _naming($entry, 'cn'), description => _first($entry, 'description'), kind => $dynamic ? 'dynamic' : 'security', rule => _first($entry, 'memberurl'),
+            synced => 0, count => scalar keys %members, members => [keys %members] };
+    }
+    return _state('onPremises', \@users, \@groups);
+}
+
+# -- Active Directory --------------------------------------------------------------------------------------------------
+
+sub guid { my ($bytes) = @_; return lc sprintf '%08x-%04x-%04x-%s-%s', unpack('VvvH4H12', $bytes) }
+
+# The dump of Samba, primary groups included.
+sub ad_truth {
+    my ($samba) = @_;
+    my @people = $samba->search('(&(objectCategory=person)(objectClass=user))', base => $Idadmin::Test::Samba::people);
+    my @found  = $samba->search('(objectClass=group)', base => $Idadmin::Test::Samba::groups);
+    my %id = (map({ (dn_key($_->{dn}) => 'user ' . guid($_->{objectguid}[0])) } @people), map { (dn_key($_->{dn}) => 'group ' . guid($_->{objectguid}[0])) } @found);
+    my (@users, @groups, %holders);
+    for my $entry (@people) {
+        my ($year, $month, @rest) = $entry->{whencreated}[0] =~ /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/;
+        my $created = Time::Local::timegm(reverse(@rest), $month - 1, $year);
+        my $upn = _first($entry, 'userprincipalname') // _first($entry, 'samaccountname') . "\@$Idadmin::Test::Samba::dns";
+        my %addresses = map { (CORE::fc($_) => 1) } grep { defined } $upn, _first($entry, 'mail'), map { s/^smtp://ir } grep {/^smtp:/i} map { Encode::decode_utf8($_) } @{ $entry->{proxyaddresses} // [] };
+        my $guid = guid($entry->{objectguid}[0]);
+        push @users, {
+            id => $guid, upn => $upn, mail => _first($entry, 'mail'), display_name => _first($entry, 'displayname', 'cn'), given_name => _first($entry, 'givenname'), surname => _first($entry, 'sn'),
+            department => _first($entry, 'department'), job_title => _first($entry, 'title'), company => _first($entry, 'company'), office => _first($entry, 'physicaldeliveryofficename'),
+            city => _first($entry, 'l'), country => _first($entry, 'c'), employee_id => _first($entry, 'employeeid'),
+            anchor => MIME::Base64::encode_base64($entry->{'ms-ds-consistencyguid'} ? $entry->{'ms-ds-consistencyguid'}[0] : $entry->{objectguid}[0], ''),
+            enabled => $entry->{useraccountcontrol}[0] & 2 ? 0 : 1, guest => 0, manager => ($id{ dn_key($entry->{manager} ? $entry->{manager}[0] : '') } // '') =~ /^user (.*)/ ? $1 : undef,
+            created => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime $created), addresses => [keys %addresses], licences => [],
+        };
+        push @{ $holders{ substr($entry->{objectsid}[0], 0, -4) . pack 'V', $entry->{primarygroupid}[0] } }, "user $guid";
+    }
+    for my $entry (@found) {
+        my %members = map { ($_ => 1) } @{ $holders{ $entry->{objectsid}[0] } // [] }, grep { defined } map { $id{ dn_key($_) } } @{ $entry->{member} // [] };
+        push @groups, { id => guid($entry->{objectguid}[0]), name => _first($entry, 'name'), description => _first($entry, 'description'), kind => $entry->{grouptype}[0] < 0 ? 'security' : 'distribution',
             synced => 0, count => scalar keys %members, members => [keys %members] };
     }
     return _state('onPremises', \@users, \@groups);

@@ -146,7 +146,7 @@ sub _free_address {
     die "no address for a domain controller\n";
 }
 
-# new(start => 0)
+# new(account => 'reader', document => {...} changed members of its document, start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/samba' . ++our $count;
@@ -227,6 +227,17 @@ sub ldaps_url { return "ldaps://$_[0]{address}" }
 sub ca_file   { return Idadmin::Test::Tls::files()->{ca} }
 sub krb5_conf { return "$_[0]{base}/krb5.conf" }
 sub keytab    { return "$_[0]{base}/idadmin.keytab" }
+
+# directories.onPremises of a tenant, with changed members.
+sub document {
+    my ($self, %changes) = @_;
+    my $account = $self->{account} // 'idadmin';
+    return {
+        urls => [$self->ldaps_url], dialect => 'activeDirectory', bind => 'simple', bindDn => "$account\@$dns",
+        bindPasswordFile => Idadmin::Test::secret_file('samba.password', service_password() . "\n"), caFile => $self->ca_file,
+        userBase => $people, groupBase => $groups, protectedAccounts => ["per.lundin\@$domain"], syncInterval => '1s', %{ $self->{document} // {} }, %changes,
+    };
+}
 
 # Runs an OpenLDAP client program over TLS as the administrator (or bind => [name, password]).
 sub client {

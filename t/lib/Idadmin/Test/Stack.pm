@@ -25,7 +25,7 @@ sub for_each_stack(&@) {
 }
 
 # new(engine => 'sqlite'|'postgresql', ...); further options:
-#   slapd  => OBJECT, {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
+#   slapd  => OBJECT (of Slapd or Samba), {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
 #   cloud  => OBJECT or {...} for Cloud->new: the tenant is acme with a cloud directory; with slapd => {...} as well it is nordic with
 #             both (`directory => {...}` inside changes members of directories.cloud)
 #   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
@@ -165,6 +165,7 @@ sub cloud_document { my ($self, %changes) = @_; return $self->{cloud}->document(
 sub directory_document {
     my ($self, %changes) = @_;
     my $slapd = $self->{slapd};
+    return $slapd->document(%changes) if $slapd && $slapd->isa('Idadmin::Test::Samba');
     my $url = $slapd ? $slapd->ldaps_url : 'ldaps://127.0.0.1:1';
     return {
         urls => [$url], startTls => JSON::PP::false(), dialect => 'openLdap', bind => 'simple', bindDn => $Idadmin::Test::Slapd::service,

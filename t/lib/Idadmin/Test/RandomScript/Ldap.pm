@@ -211,7 +211,11 @@ sub truth {
     return $now;
 }
 
-# An orderly one: after a crash slapd 2.5 forgets deletions and says that nothing has changed; what it lost then is found by the daily reading of everything.
-sub restart { my ($self) = @_; return $self->{slapd}->restart }
+# Killed and ended in turn: in both cases slapd forgets deletions, but only in the second it knows that.
+sub restart {
+    my ($self) = @_;
+    $self->{slapd}->stop($self->{restarts}++ % 2 ? 'TERM' : 'KILL');
+    return $self->{slapd}->start;
+}
 
 1;
