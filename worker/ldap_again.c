@@ -64,8 +64,8 @@ directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int coun
 
 /* --- who came back --- */
 
-/* Links of others to somebody outside the bases are told when they are made, by a DN that means nothing to the cache, and not again when
- * that somebody moves inside. */
+/* Links of others to somebody outside the bases are told when they are made, by a DN that means nothing to the cache, and not
+ * again when that somebody moves inside. */
 typedef struct joining {
     ld_run *r;
     sync_member member; /* the one who came */
@@ -83,12 +83,13 @@ directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, co
     const ld_dialect *t = r->k->d->dialect;
     const char *const attributes[] = {t->id, NULL};
     joining j = {r, {.id = id, .kind = kind}};
-    const ld_query query = {.base = groups->base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(pool, "(&", groups->filter, "(", t->member, "=", ld_filter_text(pool, dn), "))", NULL),
-                            .attributes = attributes,
-                            .phase = LD_BASE,
-                            .doing = "look who has a new entry as a member"};
+    const ld_query query = {
+        .base = groups->base,
+        .scope = LDAP_SCOPE_SUBTREE,
+        .filter = apr_pstrcat(pool, "(&", groups->filter, "(", t->member, "=", ld_filter_text(pool, dn), "))", NULL),
+        .attributes = attributes,
+        .phase = LD_BASE,
+        .doing = "look who has a new entry as a member"};
     return ld_paged(r->k, &query, joined, &j);
 }
 
@@ -137,16 +138,15 @@ static directory_class each(ld_run *r, const ld_kind *kinds, const char *const *
     return class;
 }
 
-directory_class ld_came_back(ld_run *r, const ld_kind *kinds)
+directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *tokens)
 {
     enum { AT_A_TIME = 200 };
-    /* Reading reports may add to those who moved: they are not looked at. */
-    int count = r->moved->nelts;
-    const char **ids = apr_pmemdup(r->k->pool, r->moved->elts, (apr_size_t)count * sizeof *ids);
-    directory_class class = each(r, kinds, ids, count);
-    const char *after = "";
+    int64_t settled = json_integer_value(json_object_get(tokens, "run"));
+    directory_class class = each(r, kinds, (const char *const *)r->moved->elts, r->moved->nelts);
+    const char **ids, *after = "";
+    int count;
     for (count = AT_A_TIME; !class && count == AT_A_TIME;) {
-        class = ld_stored(r, sync_run_returned(r->run, r->c, INT64_MAX, after, AT_A_TIME, &ids, &count));
+        class = ld_stored(r, sync_run_returned(r->run, r->c, settled, INT64_MAX, after, AT_A_TIME, &ids, &count));
         class = class ? class : each(r, kinds, ids, count);
         after = !class && count ? ids[count - 1] : after;
     }

@@ -213,7 +213,8 @@ static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
 /* The password into `out` (memory of secret_map), *len set. Read at each connect, so that a changed file counts. */
 static directory_class read_password(ld_call *k, char *out, size_t *len)
 {
-    const char *file = k->d->password_file, *fault = secret_file_read(k->pool, "bindPasswordFile", file, out, BIND_PASSWORD_SIZE, len);
+    const char *file = k->d->password_file,
+               *fault = secret_file_read(k->pool, "bindPasswordFile", file, out, BIND_PASSWORD_SIZE, len);
     if (fault) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", fault);
     }

@@ -116,7 +116,8 @@ static directory_class prepare(adding *a)
     add_value(a, d->marker_attribute, a->create->marker);
     add_fields(a);
     if (t->lock_bit) {
-        add_value(a, t->lock, apr_psprintf(k->pool, "%ld", NORMAL_ACCOUNT | (a->create->person->account_enabled ? 0 : t->lock_bit)));
+        add_value(a, t->lock,
+                  apr_psprintf(k->pool, "%ld", NORMAL_ACCOUNT | (a->create->person->account_enabled ? 0 : t->lock_bit)));
         add_value(a, t->password_age, "0");
     } else if (!a->create->person->account_enabled) {
         add_value(a, t->lock, t->locked);
@@ -166,8 +167,9 @@ static directory_class look(ld_call *k, const directory_create *create, director
     for (int i = 0; i < count; i++) {
         directory_user other;
         int read = ld_user_read(d, k->pool, rows[i], &other), same_login = ld_holds(rows[i], t->login, create->local);
-        int same_upn = (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn))
-                       || (read && other.upn && strcmp(ida_fold_address(k->pool, other.upn), ida_fold_address(k->pool, create->upn)) == 0);
+        int same_upn =
+            (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn))
+            || (read && other.upn && strcmp(ida_fold_address(k->pool, other.upn), ida_fold_address(k->pool, create->upn)) == 0);
         int named = same_upn || (same_login && !t->login_max);
         login = login || named;
         /* Found by a login name that only has to be numbered. */

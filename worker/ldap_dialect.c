@@ -156,8 +156,9 @@ static const ld_dialect dialects[] = {
         .dynamic_group_class = "groupOfURLs",
         .group_filter = "(|(objectClass=groupOfNames)(objectClass=groupOfURLs))",
         .dynamic_filter = "(objectClass=groupOfURLs)",
-        .container_filter = "(|(objectClass=organizationalUnit)(objectClass=organization)(objectClass=dcObject)(objectClass=domain)"
-                            "(objectClass=locality)(objectClass=country)(objectClass=nsContainer))",
+        .container_filter =
+            "(|(objectClass=organizationalUnit)(objectClass=organization)(objectClass=dcObject)(objectClass=domain)"
+            "(objectClass=locality)(objectClass=country)(objectClass=nsContainer))",
         .member = "member",
         .rule = "memberURL",
         .member_of = "memberOf",

@@ -33,16 +33,18 @@ typedef struct ld_dialect {
     const char *group_type;      /* negative: a security group, else one for mail alone; NULL: all are for security */
     const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames of it are not looked for */
     const char *member, *rule, *member_of, *group_name;
-    const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created, *password;
-    const char *anchor;          /* what synchronisation to the cloud names an account by, when it is set; else the bytes of `id`; NULL: accounts of
-                                    both directories are joined by UPN alone */
+    const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created,
+        *password;
+    const char *anchor; /* what synchronisation to the cloud names an account by, when it is set; else the bytes of `id`; NULL:
+                           accounts of both directories are joined by UPN alone */
     size_t photo_max;            /* bytes; photo_type NULL: any kind of picture */
     int binary_ids;              /* IDs are 16 bytes, the first three groups little-endian; else text */
     const char *naming;          /* attribute of a new entry's RDN */
     size_t login_max;            /* characters; 0: no limit */
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
     int filetime;                /* sign-in times count 100 ns since 1601; else generalized time */
-    /* What says "disabled": an attribute with this value (any other is a temporary lock-out and counts as enabled), or with this bit. */
+    /* What says "disabled": an attribute with this value (any other is a temporary lock-out and counts as enabled), or with this
+     * bit. */
     const char *lock, *locked;
     long lock_bit;
     const char *lock_missing;    /* sentence for people when the server does not know `lock` */

@@ -1,5 +1,5 @@
-/* Owns incremental reading of Active Directory by DirSync: the control, what its entries say, and the look at what has changed. Must
- * not know how the cache is kept. */
+/* Owns incremental reading of Active Directory by DirSync: the control, what its entries say, and the look at what has changed.
+ * Must not know how the cache is kept. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 #define ANSWER_BYTES (1 << 20)
 #define AT_ONCE 50                   /* changed entries looked at with one search */
 
-/* Users and groups, and what they lie in: a container that moves takes them along without a word. Only classes: a deleted entry has
- * little else left. */
+/* Users and groups, and what they lie in: a container that moves takes them along without a word. Only classes: a deleted entry
+ * has little else left. */
 static const char *const filter =
     "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)(objectClass=builtinDomain))";
 
@@ -85,7 +85,8 @@ static directory_class tell(dirsync *f, const changed *c, const sync_member *mem
     return ld_stored(f->r, sync_run_member(f->r->run, f->r->c, c->id, member, removed));
 }
 
-/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID counts, of whichever kind it is. */
+/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID counts, of whichever kind it is.
+ */
 static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};
@@ -109,7 +110,8 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
         const char *id, *dn = ld_extended_dn(r->item_pool, a->values[i].bv_val, &id);
         const char *key = ld_dn_key(r->item_pool, dn);
         if (!id) {
-            class = ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: DirSync names members without their objectGUID", ld_server_url(r->k->d));
+            class = ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: DirSync names members without their objectGUID",
+                            ld_server_url(r->k->d));
         } else if (went(a)) {
             class = member_went(f, c, id);
         } else if (key) {
@@ -228,13 +230,14 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
         return DIRECTORY_OK;
     }
     if (!kind && c->placed && !c->fresh && !ld_holds(entry, "objectClass", "user")) {
-        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d), entry->dn);
+        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d),
+                       entry->dn);
     }
     if (kind && in_scope(r, kind, entry->dn)) {
         r->changes++;
         if (kind == f->users) {
             class = kind->item(r, entry);
-            if (c->placed && !c->fresh && !r->broke_off) {
+            if (c->placed && !c->fresh) {
                 APR_ARRAY_PUSH(r->moved, const char *) = apr_pstrdup(r->moved->pool, id);
             }
         } else if (c->placed) {
@@ -259,7 +262,8 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
     for (int from = 0; !class && from < f->order->nelts; from += AT_ONCE) {
         char *ids = "";
         for (int i = from; i < f->order->nelts && i < from + AT_ONCE; i++) {
-            ids = apr_pstrcat(f->pool, ids, ld_id_filter(k->d->dialect, f->pool, APR_ARRAY_IDX(f->order, i, changed *)->id), NULL);
+            ids =
+                apr_pstrcat(f->pool, ids, ld_id_filter(k->d->dialect, f->pool, APR_ARRAY_IDX(f->order, i, changed *)->id), NULL);
         }
         const ld_query query = {.base = f->root,
                                 .scope = LDAP_SCOPE_SUBTREE,
@@ -286,7 +290,8 @@ static LDAPControl *request_control(const struct berval *cookie)
     LDAPControl *control = NULL;
     struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t)"", .bv_len = 0};
     BerElement *ber = ber_alloc_t(LBER_USE_DER);
-    if (ber && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
+    if (ber
+        && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
         && ber_flatten2(ber, &value, 0) == 0) {
         ldap_control_create(DIRSYNC, 1, &value, 1, &control);
     }
@@ -361,7 +366,8 @@ static directory_class refused(ld_call *k, const ld_answer *answer, int token, i
     return class;
 }
 
-/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read where the deleted entries lie. */
+/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read where the deleted entries lie.
+ */
 static directory_class deletions_shown(ld_call *k, const char *root, int *shown)
 {
     static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
@@ -445,7 +451,8 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     class = class || f.full ? class : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
     class = class ? class : deletions_shown(k, f.root, &shown);
     class = class || shown ? class : ld_scan(r, kinds, old, tokens);
-    ida_json_put(tokens, "dirsync", class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
+    ida_json_put(tokens, "dirsync",
+                 class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
     apr_pool_destroy(f.pool);
     return class;
 }

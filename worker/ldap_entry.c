@@ -272,7 +272,8 @@ void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mod
     if (old) {
         ld_mods_text(mods, LDAP_MOD_DELETE, t->lock, old);
     }
-    ld_mods_text(mods, LDAP_MOD_ADD, t->lock, apr_psprintf(mods->pool, "%ld", enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
+    ld_mods_text(mods, LDAP_MOD_ADD, t->lock,
+                 apr_psprintf(mods->pool, "%ld", enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
 }
 
 /* A group needs a member: the configured stand-in, or the group itself. */
@@ -347,8 +348,8 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
     const char *test = apr_pstrcat(k->pool, "(", attribute, "=", ld_filter_text(k->pool, value), ")", NULL);
     if (d->dialect->active_directory && at && d->dns_domain && strcmp(ida_fold_address(k->pool, at + 1), d->dns_domain) == 0) {
         const char *login = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
-        test = apr_pstrcat(k->pool, "(|", test, "(&(!(", attribute, "=*))(", d->dialect->login, "=", ld_filter_text(k->pool, login), ")))",
-                           NULL);
+        test = apr_pstrcat(k->pool, "(|", test, "(&(!(", attribute, "=*))(", d->dialect->login, "=",
+                           ld_filter_text(k->pool, login), ")))", NULL);
     }
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,

@@ -187,7 +187,8 @@ static char *dn_part(apr_pool_t *pool, const char *dn, int parent)
         ldap_dnfree(parsed);
         return NULL;
     }
-    int code = parent ? ldap_dn2str(parsed + 1, &text, LDAP_DN_FORMAT_LDAPV3) : ldap_rdn2str(parsed[0], &text, LDAP_DN_FORMAT_LDAPV3);
+    int code =
+        parent ? ldap_dn2str(parsed + 1, &text, LDAP_DN_FORMAT_LDAPV3) : ldap_rdn2str(parsed[0], &text, LDAP_DN_FORMAT_LDAPV3);
     if (code == LDAP_SUCCESS) {
         copy = apr_pstrdup(pool, text ? text : "");
     }

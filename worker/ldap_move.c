@@ -1,5 +1,5 @@
-/* Owns the place of an entry and the links that name it: moving to another container, whose manager somebody is. Must not know what
- * an account holds. */
+/* Owns the place of an entry and the links that name it: moving to another container, whose manager somebody is. Must not know
+ * what an account holds. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry
     return DIRECTORY_OK;
 }
 
-static directory_class linked(ld_call *k, const char *base, const char *filter, const char *link, const char *dn, const char *collect,
-                              const char *doing, apr_array_header_t **values)
+static directory_class linked(ld_call *k, const char *base, const char *filter, const char *link, const char *dn,
+                              const char *collect, const char *doing, apr_array_header_t **values)
 {
     const char *const attributes[] = {collect ? collect : LDAP_NO_ATTRS, NULL};
     directory_class class = DIRECTORY_OK;
@@ -35,7 +35,8 @@ static directory_class linked(ld_call *k, const char *base, const char *filter, 
                             .attributes = attributes,
                             .phase = LD_BASE,
                             .doing = doing,
-                            .filter = apr_pstrcat(k->pool, "(&", filter, "(", link, "=", ld_filter_text(k->pool, dn), "))", NULL)};
+                            .filter =
+                                apr_pstrcat(k->pool, "(&", filter, "(", link, "=", ld_filter_text(k->pool, dn), "))", NULL)};
     for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT); attempt++) {
         naming n = {.pool = k->pool, .attribute = collect, .values = apr_array_make(k->pool, 8, sizeof(const char *))};
         *values = n.values;
@@ -44,7 +45,8 @@ static directory_class linked(ld_call *k, const char *base, const char *filter, 
     return class;
 }
 
-directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count, directory_error *e)
+directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
+                           directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
@@ -71,8 +73,9 @@ static directory_class link_change(ld_call *k, const char *entry, int op, const 
     return class == DIRECTORY_ALREADY || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost whatever breaks on the way, the new
- * DN joins the groups before the move and the old one leaves them after it; a server that keeps links itself finds nothing to do. */
+/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost whatever breaks on the way,
+ * the new DN joins the groups before the move and the old one leaves them after it; a server that keeps links itself finds
+ * nothing to do. */
 static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, int op, const char *dn)
 {
     directory_class class = DIRECTORY_OK;
@@ -152,9 +155,10 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
             return class;
         }
         if (attempt == LD_ATTEMPTS) {
-            return last != DIRECTORY_OK ? last
-                                        : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the account was moved, but the directory still shows %s",
-                                                  ld_server_url(d), after->dn);
+            return last != DIRECTORY_OK
+                       ? last
+                       : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the account was moved, but the directory still shows %s",
+                                 ld_server_url(d), after->dn);
         }
         old = after->dn;
         if (!t->keeps_links) {

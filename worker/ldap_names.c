@@ -28,7 +28,8 @@ static char *cut(apr_pool_t *pool, const char *text, size_t units)
     return apr_pstrmemdup(pool, text, (apr_size_t)end);
 }
 
-/* What the account database takes as a login name: no control characters, none of its special ones, no dot or blank at the end. */
+/* What the account database takes as a login name: no control characters, none of its special ones, no dot or blank at the end.
+ */
 static char *login_of(apr_pool_t *pool, const char *local, size_t max)
 {
     char *out = apr_palloc(pool, strlen(local) + 1), *to = out;
@@ -61,7 +62,8 @@ static directory_class login_free(ld_call *k, const char *login, int *taken)
     /* Users, groups and computers of the domain share one list of names. */
     const ld_query query = {.base = apr_pstrdup(k->pool, d->root ? d->root : d->user_base),
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(", d->dialect->login, "=", ld_filter_text(k->pool, login), ")", NULL),
+                            .filter =
+                                apr_pstrcat(k->pool, "(", d->dialect->login, "=", ld_filter_text(k->pool, login), ")", NULL),
                             .limit = 1,
                             .phase = LD_BASE,
                             .doing = "look for a free login name"};
@@ -99,7 +101,8 @@ directory_class ld_names_choose(ld_call *k, const directory_create *create, int 
         class = login_free(k, names->login, &taken);
     }
     if (!class && taken) {
-        return ld_fail(k, DIRECTORY_CONFLICT, "samAccountName", "%s: %s and its numbered forms are all taken", ld_server_url(k->d), base);
+        return ld_fail(k, DIRECTORY_CONFLICT, "samAccountName", "%s: %s and its numbered forms are all taken",
+                       ld_server_url(k->d), base);
     }
     taken = 1;
     for (number = 1; !class && taken && number < NUMBERS; number++) {

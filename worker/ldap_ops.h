@@ -24,12 +24,13 @@ directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, direc
 directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
                                const directory_membership **rows, int *count, directory_error *e);
 directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e);
-directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count, int enabled,
-                          directory_user *after, directory_error *e);
+directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
+                          int enabled, directory_user *after, directory_error *e);
 directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e);
 directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container, directory_user *after,
                         directory_error *e);
-directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count, directory_error *e);
+directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
+                           directory_error *e);
 directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                directory_class *each, directory_error *e);
 directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),

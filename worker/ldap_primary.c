@@ -1,5 +1,5 @@
-/* Owns the group that lists its people nowhere: Active Directory keeps it as a number in each account (primaryGroupID). A sync tells it to the cache
- * as a membership like any other. Must not know how the cache is kept. */
+/* Owns the group that lists its people nowhere: Active Directory keeps it as a number in each account (primaryGroupID). A sync
+ * tells it to the cache as a membership like any other. Must not know how the cache is kept. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -126,7 +126,8 @@ void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr
     const ld_attribute *sid = r->primary ? ld_get(group, r->k->d->dialect->sid) : NULL;
     if (sid && ids && ids->nelts) {
         apr_pool_t *pool = r->primary->pool;
-        struct berval copy = {.bv_val = apr_pmemdup(pool, sid->values[0].bv_val, sid->values[0].bv_len), .bv_len = sid->values[0].bv_len};
+        struct berval copy = {.bv_val = apr_pmemdup(pool, sid->values[0].bv_val, sid->values[0].bv_len),
+                              .bv_len = sid->values[0].bv_len};
         APR_ARRAY_PUSH(r->primary->lost, lost) = (lost){.group_id = apr_pstrdup(pool, group_id), .sid = copy, .ids = ids};
     }
 }
@@ -179,7 +180,8 @@ static directory_class still_in(ld_run *r, const lost *l)
     for (int from = 0; !class && from < l->ids->nelts; from += AT_ONCE) {
         const char *any = "";
         for (int i = from; i < l->ids->nelts && i < from + AT_ONCE; i++) {
-            any = apr_pstrcat(r->k->pool, any, ld_id_filter(r->k->d->dialect, r->k->pool, APR_ARRAY_IDX(l->ids, i, const char *)), NULL);
+            any = apr_pstrcat(r->k->pool, any, ld_id_filter(r->k->d->dialect, r->k->pool, APR_ARRAY_IDX(l->ids, i, const char *)),
+                              NULL);
         }
         class = ask(r, l->sid, apr_pstrcat(r->k->pool, "(|", any, ")", NULL), r->k->pool, h.ids);
     }

@@ -207,9 +207,11 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
     }
     report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
     report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
-    report_judge(&p.report, "createIn", read_base(&k, d->create_in, "createIn"),
-          apr_pstrcat(pool, d->create_in, d->dialect->active_directory ? ": exists"
-                                                                       : ": exists; LDAP tells write permission only at the first write", NULL));
+    report_judge(
+        &p.report, "createIn", read_base(&k, d->create_in, "createIn"),
+        apr_pstrcat(pool, d->create_in,
+                    d->dialect->active_directory ? ": exists" : ": exists; LDAP tells write permission only at the first write",
+                    NULL));
     class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
     report_judge(&p.report, "users", class, detail);
     class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);

@@ -1,4 +1,5 @@
-/* Owns what the doctor asks Active Directory: it tells which rights our account has before anything is written. Writes nothing. */
+/* Owns what the doctor asks Active Directory: it tells which rights our account has before anything is written. Writes nothing.
+ */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -28,14 +29,16 @@ static void check_container(ld_call *k, report *r)
     directory_class class;
     const ld_entry *entry = read_entry(k, in, effective, "look at our rights in createIn", &class);
     if (!class && !ld_holds(entry, effective, k->d->dialect->user_class)) {
-        class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL, "our account may not create users in %s: grant \"Create User objects\" there", in);
+        class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL,
+                        "our account may not create users in %s: grant \"Create User objects\" there", in);
     }
     report_judge(r, "creating accounts", class, apr_pstrcat(k->pool, "our account may create users in ", in, NULL));
 }
 
 /* Attributes of one entry below `base` that our account may not write, as text; NULL when it may write all of them, or none was
  * found to look at. */
-static directory_class lacking(ld_call *k, const char *base, const char *filter, const char *const *needed, const char **dn, const char **names)
+static directory_class lacking(ld_call *k, const char *base, const char *filter, const char *const *needed, const char **dn,
+                               const char **names)
 {
     static const char *const effective[] = {"allowedAttributesEffective", NULL};
     const ld_query query = {.base = base,
@@ -58,13 +61,14 @@ static directory_class lacking(ld_call *k, const char *base, const char *filter,
     return class;
 }
 
-static void check_writes(ld_call *k, report *r, const char *check, const char *base, const char *filter, const char *const *needed)
+static void check_writes(ld_call *k, report *r, const char *check, const char *base, const char *filter,
+                         const char *const *needed)
 {
     const char *dn, *names;
     directory_class class = lacking(k, base, filter, needed, &dn, &names);
     if (!class && names) {
-        class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL, "our account may not write %s of %s: grant \"Write\" of these attributes below %s", names, dn,
-                        base);
+        class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL,
+                        "our account may not write %s of %s: grant \"Write\" of these attributes below %s", names, dn, base);
     }
     report_judge(r, check, class, dn ? apr_pstrcat(k->pool, "our account may write what it needs, looked at with ", dn, NULL)
                                      : "there is none yet to look at");
@@ -76,15 +80,17 @@ static void check_dirsync(ld_call *k, report *r)
     directory_class class = ld_dirsync_right(k, &deletions);
     if (class == DIRECTORY_FORBIDDEN) {
         report_line(r, "DirSync", 1,
-                    "not allowed to our account: changes are read by uSNChanged and deletions every ten minutes; grant \"Replicating Directory "
-                    "Changes\" on the domain for better");
+                    "not allowed to our account: changes are read by uSNChanged and deletions every ten minutes; grant "
+                    "\"Replicating Directory Changes\" on the domain for better");
         return;
     }
     if (report_judge(r, "DirSync", class, "our account has the right \"Replicating Directory Changes\"")) {
-        report_line(r, "deletions", 1,
-                    deletions ? "shown to our account"
-                              : "the container of deleted objects cannot be read by our account: should the server not tell them by DirSync "
-                                "either, they are found within ten minutes");
+        report_line(
+            r, "deletions", 1,
+            deletions
+                ? "shown to our account"
+                : "the container of deleted objects cannot be read by our account: should the server not tell them by DirSync "
+                  "either, they are found within ten minutes");
     }
 }
 
@@ -95,7 +101,8 @@ static void check_policy(ld_call *k, report *r)
     directory_class class = ld_read(k, apr_pstrdup(k->pool, k->d->root), attributes, "read the password policy", &entry);
     long least = entry ? ld_number(k->pool, entry, attributes[0]) : 0;
     if (!class && least > PASSWORD_LEN) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "the domain asks for passwords of %ld characters, ours have %d", least, PASSWORD_LEN);
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "the domain asks for passwords of %ld characters, ours have %d", least,
+                        PASSWORD_LEN);
     }
     report_judge(r, "password policy", class,
                  apr_psprintf(k->pool, "the domain asks for %ld characters%s; initial passwords have %d of four classes", least,
@@ -114,7 +121,8 @@ static void check_clock(ld_call *k, report *r)
     int64_t off = ahead < 0 ? -ahead : ahead;
     report_line(r, "clock", off <= CLOCK_TOLERANCE_MS,
                 off < 2000 ? "the server's clock agrees with ours"
-                           : ida_printf(k->pool, "the server's clock is %lld s %s ours", (long long)(off / 1000), ahead < 0 ? "behind" : "ahead of"));
+                           : ida_printf(k->pool, "the server's clock is %lld s %s ours", (long long)(off / 1000),
+                                        ahead < 0 ? "behind" : "ahead of"));
 }
 
 void ld_probe_active_directory(ld_call *k, report *r)
@@ -135,7 +143,8 @@ void ld_probe_active_directory(ld_call *k, report *r)
     /* Accounts of administrators have rights of their own. */
     check_writes(k, r, "changing accounts", d->user_base, apr_pstrcat(k->pool, "(&", t->user_filter, "(!(adminCount=1)))", NULL),
                  (const char *const *)written->elts);
-    check_writes(k, r, "changing groups", d->group_base, apr_pstrcat(k->pool, "(&", t->group_filter, "(!(adminCount=1)))", NULL), member);
+    check_writes(k, r, "changing groups", d->group_base, apr_pstrcat(k->pool, "(&", t->group_filter, "(!(adminCount=1)))", NULL),
+                 member);
     check_dirsync(k, r);
     check_policy(k, r);
     check_clock(k, r);

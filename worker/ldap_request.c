@@ -166,7 +166,8 @@ int ld_is(const ld_entry *entry, const char *name, const char *value)
 
 /* --- waiting --- */
 
-/* libldap's parsers of these two assert that an object identifier is not empty: a server that sends an empty one would end the process. */
+/* libldap's parsers of these two assert that an object identifier is not empty: a server that sends an empty one would end the
+ * process. */
 static int nameless(LDAPMessage *message)
 {
     ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;

@@ -105,8 +105,9 @@ typedef struct ld_answer {
 /* One message of an answer into the pool. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
 
-/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with a query;
- * NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare all the same. */
+/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with
+ * a query; NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare
+ * all the same. */
 LDAPControl **ld_identities(const directory *d);
 
 /* The first one of the name that has values. */
@@ -148,8 +149,8 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
 /* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
 
-/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after each
- * entry. Any end but success is no whole answer. */
+/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after
+ * each entry. Any end but success is no whole answer. */
 typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 

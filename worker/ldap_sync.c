@@ -34,9 +34,6 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     }
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
     directory_class class = ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
-    if (r->broke_off && r->primary && !r->whole) {
-        APR_ARRAY_PUSH(r->moved, const char *) = apr_pstrdup(r->moved->pool, user.id);
-    }
     return class ? class : ld_primary_user(r, entry);
 }
 
@@ -53,7 +50,8 @@ void ld_group_later(ld_run *r, const char *dn)
     APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, dn);
 }
 
-/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*"); *last: number of the last one. */
+/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*"); *last: number of the last
+ * one. */
 static int begins_list(const ld_attribute *a, long *last)
 {
     const char *dash = a && a->option && strncasecmp(a->option, "range=", 6) == 0 ? strchr(a->option, '-') : NULL;
@@ -63,7 +61,8 @@ static int begins_list(const ld_attribute *a, long *last)
 }
 
 /* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
-static void push_members(const directory *d, apr_pool_t *pool, const sync_group *group, const ld_attribute *a, apr_array_header_t *members)
+static void push_members(const directory *d, apr_pool_t *pool, const sync_group *group, const ld_attribute *a,
+                         apr_array_header_t *members)
 {
     for (int i = 0; a && i < a->count; i++) {
         const char *key = ld_dn_key(pool, a->values[i].bv_val);
@@ -216,10 +215,12 @@ static directory_class database_of(ld_call *k, const char **id)
     const ld_attribute *a = entry ? ld_get(entry, invocation[0]) : NULL;
     *id = a ? ld_guid_text(k->pool, a->values[0].bv_val, a->values[0].bv_len) : NULL;
     return class || *id ? class
-                        : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read invocationId of %s", ld_server_url(d), d->service);
+                        : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read invocationId of %s", ld_server_url(d),
+                                  d->service);
 }
 
-/* What a token is good for: address, database and ID of the base; another server, or a database loaded anew, is another identity. */
+/* What a token is good for: address, database and ID of the base; another server, or a database loaded anew, is another identity.
+ */
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
@@ -252,7 +253,8 @@ static directory_class running_since(ld_call *k, const char **since)
     if (k->d->dialect->sync != LD_SYNC_SYNCREPL || !k->d->subschema) {
         return DIRECTORY_OK;
     }
-    directory_class class = ld_read(k, apr_pstrdup(k->pool, k->d->subschema), created, "read since when the server runs", &schema);
+    directory_class class =
+        ld_read(k, apr_pstrdup(k->pool, k->d->subschema), created, "read since when the server runs", &schema);
     const char *text = schema ? ld_text(k->pool, schema, created[0]) : NULL;
     *since = text ? text : "";
     return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
@@ -374,15 +376,15 @@ static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < 2; i++) {
         const char *next = NULL;
-        class = w == BY_SYNCREPL ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable)
-                                 : read_all(r, &kinds[i]);
+        class = w == BY_SYNCREPL
+                    ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL, &next, unavailable)
+                    : read_all(r, &kinds[i]);
         ida_json_put(fresh, kinds[i].token, next);
     }
     return class;
 }
 
 typedef struct wanted {
-    int64_t number; /* of this run, or one less */
     const char *places, *since;
     store *cache;
     const ld_kind *kinds;
@@ -405,9 +407,9 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     }
     ida_json_put(fresh, "places", of->places);
     ida_json_put(fresh, "since", of->since);
-    json_object_set_new(fresh, "run", json_integer(of->number));
+    json_object_set_new(fresh, "run", json_integer(sync_run_number(r->run)));
     json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
-    class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds);
+    class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds, old);
     class = class ? class : late_groups(r, &kinds[1]);
     class = class ? class : ld_primary_end(r);
     if (!class && old && w == BY_DIRSYNC && r->changes > 0) {
@@ -416,7 +418,8 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     if (!class && (r->changes > 0 || !old)) {
         class = read_dynamic(r, &kinds[1]);
     }
-    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told", ld_server_url(r->k->d), (long long)r->changes);
+    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told", ld_server_url(r->k->d),
+            (long long)r->changes);
     ida_json_put(fresh, "server", ld_server_url(r->k->d));
     /* One token without the other would make half a run of the next. */
     *tokens = has_tokens(fresh, w) && !r->raced ? ida_json_text(r->k->pool, fresh) : "{}";
@@ -449,8 +452,8 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         return class;
     }
     if (r->raced) {
-        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: entries were moved in %s while changes were read: %s", d->tenant->id, ld_server_url(d),
-                r->last_try ? "the next sync reads everything" : "they are read again");
+        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: entries were moved in %s while changes were read: %s", d->tenant->id,
+                ld_server_url(d), r->last_try ? "the next sync reads everything" : "they are read again");
     }
     if (r->raced && !r->last_try) {
         sync_run_abort(r->run, r->c, NULL);
@@ -488,8 +491,6 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     }
     w.binding = binding_of(&k, identity, kinds, 2);
     w.kept_sign_ins = state.sign_ins;
-    r.broke_off = state.started_at > state.completed_at;
-    w.number = state.run + 1;
     class = ld_places(&k, kinds, 2, &w.places);
     class = class ? class : running_since(&k, &w.since);
     if (class) {
@@ -526,8 +527,9 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
                 d->tenant->id, ld_server_url(d));
     } else if (!class && by == BY_USN && (!bound || !tokens)) {
         ida_log(d->env, IDA_LOG_WARN, "IDA0402",
-                "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and deletions only every ten minutes; grant our "
-                "account \"Replicating Directory Changes\" on the domain", d->tenant->id, why ? why : ld_server_url(d));
+                "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and deletions only every ten minutes; "
+                "grant our account \"Replicating Directory Changes\" on the domain",
+                d->tenant->id, why ? why : ld_server_url(d));
     }
     apr_pool_destroy(r.item_pool);
     return class;

@@ -17,7 +17,6 @@ typedef struct ld_run {
     apr_array_header_t *later; /* DNs of groups whose members are to be read in full after the stream */
     apr_array_header_t *moved; /* IDs of accounts that others may link to without having been told again */
     int raced, last_try;       /* entries were moved while the run read: see ld_dirsync_moves */
-    int broke_off;             /* the run before may have left halfway what it was told: its accounts are told again, their links are not */
     ld_primary *primary;       /* NULL: the dialect knows no primary groups */
     int restarted;             /* the server has been started since the token was given: what it knew of deletions may be lost */
     int whole;                 /* everything is read: lists of members are told as slices, which primary groups add to */
@@ -39,11 +38,12 @@ directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *gro
 /* Its members are read, in as many parts as the server makes of them, when the stream has ended. */
 void ld_group_later(ld_run *r, const char *dn);
 
-/* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable: the
- * server or our account cannot; what was staged is worth nothing. */
+/* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable:
+ * the server or our account cannot; what was staged is worth nothing. */
 directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable);
-/* Sets r->raced when something was renamed or moved since `tokens` were given. DirSync names members and managers by DN, and what has changed
- * is looked at after it: if a DN changed in between, the two do not fit together, and a link may seem to be somebody else's. */
+/* Sets r->raced when something was renamed or moved since `tokens` were given. DirSync names new members by DN, and what
+ * has changed is looked at after it: if a DN changed in between, the two do not fit together, and a link may seem to be somebody
+ * else's. */
 directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens);
 /* OK when our account may use DirSync; FORBIDDEN when not. *deletions: it may read where deleted entries lie. */
 directory_class ld_dirsync_right(ld_call *k, int *deletions);
@@ -65,17 +65,17 @@ void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr
  * may be open. In a whole run nobody: they are told by ld_primary_user. */
 directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *ids);
 
-/* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the streams.
- * `tokens`: of the run before. */
+/* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the
+ * streams. `tokens`: of the run before. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
 
-/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved or are new to the cache, whoever was
- * told of them before; and the groups that hold the entry `dn`, as memberships of that user or group. */
-directory_class ld_came_back(ld_run *r, const ld_kind *kinds);
+/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved or are new to the cache,
+ * whoever was told of them before; and the groups that hold the entry `dn`, as memberships of that user or group. */
+directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *tokens);
 directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, const char *id, const char *dn, apr_pool_t *pool);
 
-/* *digest of all containers below the bases, by ID and DN. The server reports the rename of a container, not the new DNs of what it
- * holds: another digest means that everything must be read. NULL: the dialect tells of them. */
+/* *digest of all containers below the bases, by ID and DN. The server reports the rename of a container, not the new DNs of what
+ * it holds: another digest means that everything must be read. NULL: the dialect tells of them. */
 directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const char **digest);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the

@@ -215,10 +215,11 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     }
     /* Asked without a cookie the server sends everything, whatever it calls the phase. */
     int present = !cookie || !deletes || f->present_ended;
-    /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the beginning of its empty list, believes that
-     * it knows everything since our cookie, and tells of no deletion. */
+    /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the beginning of its empty list, believes
+     * that it knows everything since our cookie, and tells of no deletion. */
     if (!present && r->restarted) {
-        return ld_fail(r->k, DIRECTORY_TOKEN_LOST, NULL, "%s has been started anew and tells no deletions from before", ld_server_url(r->k->d));
+        return ld_fail(r->k, DIRECTORY_TOKEN_LOST, NULL, "%s has been started anew and tells no deletions from before",
+                       ld_server_url(r->k->d));
     }
     if (present) {
         class = ld_stored(r, sync_run_complete(r->run, r->c, f->kind->name));

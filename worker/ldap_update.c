@@ -165,8 +165,8 @@ static void name_field(update *u)
     }
 }
 
-directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count, int enabled,
-                          directory_user *after, directory_error *e)
+directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
+                          int enabled, directory_user *after, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     update u = {.k = &k, .enabled = enabled};
@@ -186,7 +186,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
                 class = DIRECTORY_OK;
                 continue;
             }
-            return class ? class : ld_fail(&k, DIRECTORY_FORBIDDEN, NULL, "%s: our account may not read %s", ld_server_url(d), after->dn);
+            return class ? class
+                         : ld_fail(&k, DIRECTORY_FORBIDDEN, NULL, "%s: our account may not read %s", ld_server_url(d), after->dn);
         }
         class = differences(&u, after, entry, &mods);
         if (class) {
@@ -202,7 +203,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
         if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
             break;
         }
-        last = ld_modify(&k, after->dn, ld_mods_end(&mods), LD_SWAP, count == 0 && enabled == 0 ? "disable the account" : "change the account");
+        last = ld_modify(&k, after->dn, ld_mods_end(&mods), LD_SWAP,
+                         count == 0 && enabled == 0 ? "disable the account" : "change the account");
         sent = 1;
         if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
             name_field(&u);
@@ -211,7 +213,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
     }
     return class                  ? class
            : last != DIRECTORY_OK ? last
-                                  : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the account was changed, but the directory still shows other values of %s",
+                                  : ld_fail(&k, DIRECTORY_UNSURE, NULL,
+                                            "%s: the account was changed, but the directory still shows other values of %s",
                                             ld_server_url(d), after->dn);
 }
 
@@ -250,8 +253,10 @@ static directory_class can_demand(ld_call *k)
     }
     if (!ld_schema_knows(schema, RESET)) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL,
-                       "%s: the server does not know " RESET ", so it cannot ask for a new password at the next sign-in: load the "
-                       "ppolicy overlay", ld_server_url(d));
+                       "%s: the server does not know " RESET
+                       ", so it cannot ask for a new password at the next sign-in: load the "
+                       "ppolicy overlay",
+                       ld_server_url(d));
     }
     return d->offers_password ? DIRECTORY_OK
                               : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: this server does not offer Password Modify (RFC 3062)",

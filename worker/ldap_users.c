@@ -62,7 +62,8 @@ static directory_class photo_shown(ld_call *k, const directory_user *user, const
     const ld_entry *entry;
     directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
     const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
-    *same = !photo ? !a || !a->count : a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
+    *same = !photo ? !a || !a->count
+                   : a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
     return class;
 }
 
@@ -75,7 +76,8 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     int sent = 0, same;
     const char *only = d->dialect->photo_type;
     if (photo && d->dialect->photo_max && len > d->dialect->photo_max) {
-        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos of at most %zu bytes", d->dialect->photo_max);
+        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos of at most %zu bytes",
+                       d->dialect->photo_max);
     }
     if (photo && only && (!type || strcmp(type, only) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);

@@ -1,5 +1,6 @@
-/* Owns reading of Active Directory by its change counter, for accounts that may not use DirSync: what has changed on one server since
- * a number; and, where deletions do not show, the look now and then at what is still there. Must not know how the cache is kept. */
+/* Owns reading of Active Directory by its change counter, for accounts that may not use DirSync: what has changed on one server
+ * since a number; and, where deletions do not show, the look now and then at what is still there. Must not know how the cache is
+ * kept. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static directory_class present(ld_call *k, const ld_entry *entry, apr_pool_t *en
 static directory_class container_moved(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     (void)entry_pool, (void)baton;
-    return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s has changed, perhaps moved with everything in it", ld_server_url(k->d), entry->dn);
+    return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s has changed, perhaps moved with everything in it", ld_server_url(k->d),
+                   entry->dn);
 }
 
 static directory_class newest(ld_call *k, const char **usn)
@@ -86,13 +88,14 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
     const char *since = last ? ida_printf(k->pool, "(uSNChanged>=%lld)", strtoll(last, NULL, 10) + 1) : "";
     if (!class && last) {
         const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-        const ld_query query = {.base = root,
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = ida_printf(k->pool, "(&%s(|(objectClass=organizationalUnit)(objectClass=container))(uSNCreated<=%lld))",
-                                                       since, strtoll(last, NULL, 10)),
-                                .attributes = nothing,
-                                .phase = LD_BASE,
-                                .doing = "look for moved containers"};
+        const ld_query query = {
+            .base = root,
+            .scope = LDAP_SCOPE_SUBTREE,
+            .filter = ida_printf(k->pool, "(&%s(|(objectClass=organizationalUnit)(objectClass=container))(uSNCreated<=%lld))",
+                                 since, strtoll(last, NULL, 10)),
+            .attributes = nothing,
+            .phase = LD_BASE,
+            .doing = "look for moved containers"};
         class = ld_paged(k, &query, container_moved, NULL);
     }
     for (int i = 0; !class && i < 2; i++) {

@@ -10,8 +10,8 @@
  * LDAP. */
 #define LD_MESSAGE_MAX ((ber_len_t)256 * 1024 * 1024)
 
-/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail: TLS and BER read on until a record or
- * a message is whole, and each byte that comes would start the socket's own time-out anew. */
+/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail: TLS and BER read on until a record
+ * or a message is whole, and each byte that comes would start the socket's own time-out anew. */
 typedef struct ld_wire {
     const ida_env *env;
     int64_t until;

@@ -1,4 +1,5 @@
-/* What a sync left in the cache, as the tests of every dialect look at it: tenant nordic, directory on the premises. Begin with cached_begin(). */
+/* What a sync left in the cache, as the tests of every dialect look at it: tenant nordic, directory on the premises. Begin with
+ * cached_begin(). */
 #ifndef T_UNIT_CACHED_H
 #define T_UNIT_CACHED_H
 
@@ -72,7 +73,8 @@ static int64_t users_cached(void)
 static void meddle(const char *sql)
 {
     sqlite3 *file;
-    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
+    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK
+        || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
         ok(0, "meddle: %s", sqlite3_errmsg(file));
     }
     sqlite3_close(file);

@@ -81,8 +81,8 @@ __attribute__((unused)) static int64_t real_clock(void *baton)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole program with the reason where it is
- * not installed. */
+/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole program with the reason where
+ * it is not installed. */
 __attribute__((unused)) static void slapd_start(const char *options)
 {
     const char *source = getenv("IDADMIN_SRC");

@@ -1,5 +1,5 @@
-/* A real Active Directory (Samba): creating with its rules of names, changes, disabling, passwords, moves, memberships with the primary
- * group, accounts that are never touched, ways to connect and bind, the doctor. */
+/* A real Active Directory (Samba): creating with its rules of names, changes, disabling, passwords, moves, memberships with the
+ * primary group, accounts that are never touched, ways to connect and bind, the doctor. */
 #include <openssl/rand.h>
 
 #include "core/text.h"
@@ -14,10 +14,11 @@ static const char *const nobody = "00000000-0000-0000-0000-000000000000";
 
 static ida_tenant *ad_tenant(const char *urls, const char *bind, const char *more)
 {
-    char *text = ida_printf(pool,
-                            "{\"urls\":%s,\"dialect\":\"activeDirectory\",%s,\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\","
-                            "\"upnAttribute\":\"userPrincipalName\",\"protectedAccounts\":[\"bo.ek\",\"CN=Filip Nyman,OU=people,%s\"]%s}",
-                            urls, bind, perl("$s->ca_file"), people, suffix, suffix, more);
+    char *text = ida_printf(
+        pool,
+        "{\"urls\":%s,\"dialect\":\"activeDirectory\",%s,\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\","
+        "\"upnAttribute\":\"userPrincipalName\",\"protectedAccounts\":[\"bo.ek\",\"CN=Filip Nyman,OU=people,%s\"]%s}",
+        urls, bind, perl("$s->ca_file"), people, suffix, suffix, more);
     json_error_t error;
     ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
     tenant->id = "nordic";
@@ -38,7 +39,8 @@ static const char *simple(const char *name)
 
 static directory *session(const char *more)
 {
-    return open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), simple(apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL)), more));
+    return open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL),
+                               simple(apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL)), more));
 }
 
 static directory_create creation(const ida_create *person, const char *local, const char *marker)
@@ -52,7 +54,8 @@ static directory_create creation(const ida_create *person, const char *local, co
 /* Value of an attribute in the directory, as the administrator sees it; the account by its UPN. */
 static char *attribute(const char *local, const char *name)
 {
-    return perl("my ($e) = $s->search('(userPrincipalName=%s@nordic.example)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : 'no entry'",
+    return perl("my ($e) = $s->search('(userPrincipalName=%s@nordic.example)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : "
+                "'no entry'",
                 local, name);
 }
 
@@ -81,10 +84,12 @@ static void names(directory *d)
     person = (ida_create){.firstname = "Bartholomew", .surname = "Featherstonehaugh", .account_enabled = 1};
     c = creation(&person, "bartholomew.featherstonehaugh", "idadmin:n-3");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "a long name");
-    is_str(attribute("bartholomew.featherstonehaugh", "sAMAccountName"), "bartholomew.feathers", "login name: its first 20 characters");
+    is_str(attribute("bartholomew.featherstonehaugh", "sAMAccountName"), "bartholomew.feathers",
+           "login name: its first 20 characters");
     c = creation(&person, "bartholomew.featherstonehaugh2", "idadmin:n-4");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "again");
-    is_str(attribute("bartholomew.featherstonehaugh2", "sAMAccountName"), "bartholomew.feather2", "numbered, still 20 characters");
+    is_str(attribute("bartholomew.featherstonehaugh2", "sAMAccountName"), "bartholomew.feather2",
+           "numbered, still 20 characters");
     c = creation(&person, "all staff", "idadmin:n-5");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "a group has that login name");
     is_str(attribute("all staff", "sAMAccountName"), "all staff2", "numbered: groups and people share them");
@@ -94,7 +99,8 @@ static void names(directory *d)
     is_str(attribute("odd+name/x.", "sAMAccountName"), "oddnamex", "left out of the login name, and the dot at its end");
     is_class(ops->find(d, pool, user.id, NULL, &again, &e), DIRECTORY_OK, &e, "found again");
     size_t anchor_len = 0;
-    unsigned char *anchor = again.cache.anchor ? ida_base64_decode(pool, again.cache.anchor, strlen(again.cache.anchor), &anchor_len) : NULL;
+    unsigned char *anchor =
+        again.cache.anchor ? ida_base64_decode(pool, again.cache.anchor, strlen(again.cache.anchor), &anchor_len) : NULL;
     is_str(anchor ? ld_guid_text(pool, anchor, anchor_len) : NULL, user.id, "its anchor is what the cloud would call it by");
     person.firstname = "Maximiliana Theodora Alexandrina";
     person.surname = "von und zu Hohenlohe-Waldenburg-Schillingsfürst";
@@ -128,8 +134,10 @@ static void create_and_adopt(directory *d)
     ok(!user.warnings, "without warnings%s%s", user.warnings ? ": " : "", user.warnings ? user.warnings[0] : "");
     is_str(user.upn, "asa.oberg@nordic.example", "with its UPN");
     ok(user.id && strlen(user.id) == 36 && user.enabled, "its ID, enabled");
-    is_str(user.id, perl("my ($e) = $s->search('(userPrincipalName=asa.oberg@nordic.example)'); my @b = unpack 'V v v a2 a6', $e->{objectguid}[0]; "
-                         "sprintf '%%08x-%%04x-%%04x-%%s-%%s', @b[0 .. 2], unpack('H*', $b[3]), unpack('H*', $b[4])"),
+    is_str(user.id,
+           perl("my ($e) = $s->search('(userPrincipalName=asa.oberg@nordic.example)'); my @b = unpack 'V v v a2 a6', "
+                "$e->{objectguid}[0]; "
+                "sprintf '%%08x-%%04x-%%04x-%%s-%%s', @b[0 .. 2], unpack('H*', $b[3]), unpack('H*', $b[4])"),
            "which is objectGUID as Windows writes it");
     const char *const kept[][2] = {{"cn", "Åsa Öberg"},
                                    {"displayName", "Åsa Öberg"},
@@ -176,7 +184,8 @@ static void create_and_adopt(directory *d)
     other.upn = "lone@ad.example.test";
     is_class(ops->create(d, pool, &other, &again, &e), DIRECTORY_CONFLICT, &e, "somebody without a UPN signs in under that name");
     is_class(ops->find(d, pool, NULL, "Lone@AD.example.test", &again, &e), DIRECTORY_OK, &e, "and is found by it");
-    perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: proxyAddresses\\nproxyAddresses: smtp:sales\\@nordic.example\\n\"); 1",
+    perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: proxyAddresses\\nproxyAddresses: "
+         "smtp:sales\\@nordic.example\\n\"); 1",
          suffix);
 
     person = (ida_create){.firstname = "Off", .surname = "Start", .country = "Sverige", .account_enabled = 0};
@@ -190,7 +199,8 @@ static void create_and_adopt(directory *d)
 
     c = creation(&person, "weak.password", "idadmin:task-4");
     c.password = "short";
-    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "a password the policy refuses is replaced by a new one, once");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
+             "a password the policy refuses is replaced by a new one, once");
 }
 
 static void values(directory *d)
@@ -199,8 +209,9 @@ static void values(directory *d)
     directory_user after;
     const char *anna = id_of(d, "anna.lind"), *manager = NULL, *const *ids;
     int count;
-    const directory_attribute several[] = {{"displayName", "Anna Lind-Öberg"}, {"surname", "Lind-Öberg"}, {"jobTitle", "Chief (sales)"},
-                                           {"country", "no"},                  {"streetAddress", "A\nB"}, {"middleName", "M"}};
+    const directory_attribute several[] = {{"displayName", "Anna Lind-Öberg"}, {"surname", "Lind-Öberg"},
+                                           {"jobTitle", "Chief (sales)"},      {"country", "no"},
+                                           {"streetAddress", "A\nB"},          {"middleName", "M"}};
     is_class(ops->update(d, pool, anna, several, 6, -1, &after, &e), DIRECTORY_OK, &e, "six new values");
     is_str(after.display_name, "Anna Lind-Öberg", "shown afterwards");
     is_str(attribute("anna.lind", "cn"), "Anna Lind", "CN stays, as it names the entry");
@@ -213,7 +224,8 @@ static void values(directory *d)
     is_str(attribute("anna.lind", "c"), "", "country: code");
     is_str(attribute("anna.lind", "co"), "", "name");
     is_str(attribute("anna.lind", "countryCode"), "0", "number");
-    const directory_attribute lengthy = {"department", "a department whose name is far longer than the sixty-four characters that fit"};
+    const directory_attribute lengthy = {"department",
+                                         "a department whose name is far longer than the sixty-four characters that fit"};
     is_class(ops->update(d, pool, anna, &lengthy, 1, -1, &after, &e), DIRECTORY_INVALID, &e, "a value that is too long");
     is_str(e.field, "department", "field department");
 
@@ -222,7 +234,8 @@ static void values(directory *d)
     is_class(ops->set_manager(d, pool, anna, "per.lundin@nordic.example", &manager, &e), DIRECTORY_ALREADY, &e, "again: already");
     is_class(ops->set_manager(d, pool, anna, NULL, &manager, &e), DIRECTORY_OK, &e, "nobody");
     is_str(attribute("anna.lind", "manager"), "", "none");
-    is_class(ops->set_manager(d, pool, anna, "nobody@nordic.example", &manager, &e), DIRECTORY_NOT_FOUND, &e, "somebody who is not there");
+    is_class(ops->set_manager(d, pool, anna, "nobody@nordic.example", &manager, &e), DIRECTORY_NOT_FOUND, &e,
+             "somebody who is not there");
     is_str(e.field, "manager", "field manager");
     is_class(ops->reports(d, pool, anna, &ids, &count, &e), DIRECTORY_OK, &e, "reports of Anna");
     is_int(count, 4, "four");
@@ -242,22 +255,28 @@ static void signing_in(directory *d)
     directory_error e;
     directory_user after;
     const char *elin = id_of(d, "elin.strand");
-    perl("$s->modify(\"dn: CN=Elin Strand,%s\\nchangetype: modify\\nreplace: userAccountControl\\nuserAccountControl: 66048\\n\"); 1", people);
+    perl("$s->modify(\"dn: CN=Elin Strand,%s\\nchangetype: modify\\nreplace: userAccountControl\\nuserAccountControl: "
+         "66048\\n\"); 1",
+         people);
     is_str(perl("$s->bind_code('elin.strand')"), "0", "Elin signs in");
     is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e, "disabled");
     ok(!after.enabled, "shown so");
     is_str(attribute("elin.strand", "userAccountControl"), "66050", "one bit set, the others as they were");
     ok(strstr(perl("$s->bind_text('elin.strand')"), "data 533") != NULL, "a bind fails (data 533)");
     is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
-    is_class(ops->set_password(d, pool, elin, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e, "a new password for a disabled account");
+    is_class(ops->set_password(d, pool, elin, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e,
+             "a new password for a disabled account");
     ok(strstr(perl("$s->bind_text('elin.strand', 'Fresh-Passw0rd-of-24-char')"), "data 533") != NULL, "does not enable it");
     const directory_attribute title = {"jobTitle", "Back"};
     is_class(ops->update(d, pool, elin, &title, 1, 1, &after, &e), DIRECTORY_OK, &e, "enabled, with a new title");
     is_str(attribute("elin.strand", "userAccountControl"), "66048", "the bit is gone");
-    is_str(perl("$s->bind_code('elin.strand', 'Fresh-Passw0rd-of-24-char')"), "0", "a password that never expires need not be changed: the server's rule");
+    is_str(perl("$s->bind_code('elin.strand', 'Fresh-Passw0rd-of-24-char')"), "0",
+           "a password that never expires need not be changed: the server's rule");
     const char *tove = id_of(d, "tove.ahlgren");
-    is_class(ops->set_password(d, pool, tove, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e, "a new password for an ordinary account");
-    ok(strstr(perl("$s->bind_text('tove.ahlgren', 'Fresh-Passw0rd-of-24-char')"), "data 773") != NULL, "must be changed (data 773)");
+    is_class(ops->set_password(d, pool, tove, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e,
+             "a new password for an ordinary account");
+    ok(strstr(perl("$s->bind_text('tove.ahlgren', 'Fresh-Passw0rd-of-24-char')"), "data 773") != NULL,
+       "must be changed (data 773)");
     is_class(ops->set_password(d, pool, elin, "tooweak", &e), DIRECTORY_INVALID, &e, "a password that the policy refuses");
     is_str(e.field, "password", "field password");
     ok(e.message && !strstr(e.message, "tooweak"), "it is not in the message");
@@ -281,7 +300,8 @@ static void memberships(directory *d)
     int count;
     directory_class each[3];
     const char *anna = id_of(d, "anna.lind"), *eva = id_of(d, "eva.berg"), *tove = id_of(d, "tove.ahlgren");
-    perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Anna Lind,%s\\n\"); 1", suffix, people);
+    perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Anna Lind,%s\\n\"); 1",
+         suffix, people);
     is_class(ops->memberships(d, pool, anna, NULL, 0, &rows, &count, &e), DIRECTORY_OK, &e, "memberships");
     is_int(count, 5, "All staff, Sales team, CRM admins, Elsewhere outside groupBase, and the primary group");
     row = membership(rows, count, "Domain Users");
@@ -296,7 +316,8 @@ static void memberships(directory *d)
     is_class(ops->remove_member(d, pool, sales, anna, &e), DIRECTORY_OK, &e, "removed from a group");
     is_str(perl("scalar grep { /Anna/ } $s->members('Sales team')"), "0", "the group says so");
     is_class(ops->remove_member(d, pool, sales, anna, &e), DIRECTORY_ALREADY, &e, "again: already");
-    is_class(ops->remove_member(d, pool, elsewhere, anna, &e), DIRECTORY_FORBIDDEN, &e, "a group our account may not write: forbidden");
+    is_class(ops->remove_member(d, pool, elsewhere, anna, &e), DIRECTORY_FORBIDDEN, &e,
+             "a group our account may not write: forbidden");
     is_class(ops->remove_member(d, pool, primary, anna, &e), DIRECTORY_INVALID, &e, "the primary group cannot be left");
     is_class(ops->remove_member(d, pool, nobody, anna, &e), DIRECTORY_ALREADY, &e, "a group that is gone: already");
     const char *three[] = {eva, anna, tove};
@@ -304,7 +325,8 @@ static void memberships(directory *d)
     ok(each[0] == DIRECTORY_OK && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_OK, "each is told for itself");
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "again");
     ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY, "already, all of them");
-    is_class(ops->add_members(d, pool, elsewhere, &tove, 1, each, &e), DIRECTORY_FORBIDDEN, &e, "a group our account may not write");
+    is_class(ops->add_members(d, pool, elsewhere, &tove, 1, each, &e), DIRECTORY_FORBIDDEN, &e,
+             "a group our account may not write");
     is_class(ops->remove_member(d, pool, crm, tove, &e), DIRECTORY_OK, &e, "and out again");
 }
 
@@ -335,7 +357,8 @@ static void guards(void)
     const char *manager;
     /* As the administrator, who could do it all, over the whole domain. */
     write_file(slapd_file("admin"), perl("Idadmin::Test::Samba::admin_password()"), 0600);
-    const char *bind = ida_printf(pool, "\"bind\":\"simple\",\"bindDn\":\"EXAMPLE\\\\Administrator\",\"bindPasswordFile\":\"%s/admin\"", slapd_dir);
+    const char *bind = ida_printf(
+        pool, "\"bind\":\"simple\",\"bindDn\":\"EXAMPLE\\\\Administrator\",\"bindPasswordFile\":\"%s/admin\"", slapd_dir);
     ida_tenant *tenant = ad_tenant(json_list(perl("$s->ldaps_url"), NULL), bind, "");
     json_object_set_new((json_t *)(uintptr_t)tenant->directory[IDA_DIR_ON_PREMISES], "userBase", json_string(suffix));
     directory *d = open_with(tenant);
@@ -354,15 +377,18 @@ static void guards(void)
         is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e, "is not disabled");
         ok(e.message && strstr(e.message, kept[i].why), "the reason: %s", e.message ? e.message : "");
         is_class(ops->update(d, pool, user.id, &title, 1, -1, &after, &e), DIRECTORY_PROTECTED, &e, "nor changed");
-        is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e, "nor its password");
-        is_class(ops->set_manager(d, pool, user.id, "eva.berg@nordic.example", &manager, &e), DIRECTORY_PROTECTED, &e, "nor its manager");
+        is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e,
+                 "nor its password");
+        is_class(ops->set_manager(d, pool, user.id, "eva.berg@nordic.example", &manager, &e), DIRECTORY_PROTECTED, &e,
+                 "nor its manager");
         is_class(ops->set_photo(d, pool, user.id, jpeg, sizeof jpeg, "image/jpeg", &e), DIRECTORY_PROTECTED, &e, "nor its photo");
         is_class(ops->move(d, pool, user.id, people, &after, &e), DIRECTORY_PROTECTED, &e, "nor moved");
         is_class(ops->remove_member(d, pool, nobody, user.id, &e), DIRECTORY_PROTECTED, &e, "nor taken out of a group");
     }
     ops->close(d);
     /* The service account by each name it may bind with. */
-    const char *const forms[] = {apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL), "idadmin@ad.example.test", "EXAMPLE\\\\idadmin"};
+    const char *const forms[] = {apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL), "idadmin@ad.example.test",
+                                 "EXAMPLE\\\\idadmin"};
     for (size_t i = 0; i < 3; i++) {
         tenant = ad_tenant(json_list(perl("$s->ldaps_url"), NULL), simple(forms[i]), "");
         json_object_set_new((json_t *)(uintptr_t)tenant->directory[IDA_DIR_ON_PREMISES], "userBase", json_string(suffix));
@@ -400,7 +426,8 @@ static void connecting(void)
     is_class(ops->open(&d, &env, ad_tenant(ldaps, gssapi, ""), IDA_DIR_ON_PREMISES, pool, &e), DIRECTORY_CONFIG, &e,
              "GSSAPI is for ldap:// alone");
     write_file(slapd_file("wrong"), "not-the-password", 0600);
-    char *wrong = ida_printf(pool, "\"bind\":\"simple\",\"bindDn\":\"idadmin@ad.example.test\",\"bindPasswordFile\":\"%s/wrong\"", slapd_dir);
+    char *wrong = ida_printf(pool, "\"bind\":\"simple\",\"bindDn\":\"idadmin@ad.example.test\",\"bindPasswordFile\":\"%s/wrong\"",
+                             slapd_dir);
     is_class(find_eva(ad_tenant(ldaps, wrong, ""), &e), DIRECTORY_CREDENTIALS, &e, "a wrong password: credentials");
     ok(e.message && strstr(e.message, "52e"), "with what the server says: %s", e.message ? e.message : "");
 
@@ -419,7 +446,8 @@ static void connecting(void)
     is_class(ops->find(d, pool, NULL, "idadmin@ad.example.test", &user, &e), DIRECTORY_OK, &e, "over it, our own account");
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e, "is known as such");
     is_class(ops->find(d, pool, NULL, "sten.vik@nordic.example", &user, &e), DIRECTORY_OK, &e, "somebody else");
-    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e, "passwords may be set over it");
+    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e,
+             "passwords may be set over it");
     ops->close(d);
     unsetenv("KRB5CCNAME");
     setenv("KRB5_CLIENT_KTNAME", perl("$s->keytab"), 1);
@@ -446,8 +474,21 @@ static const char *line_of(const json_t *report, const char *check, int *good)
 static void doctor(void)
 {
     directory_error e;
-    const char *const checks[] = {"userBase", "groupBase", "createIn", "schema", "disabling accounts", "markerAttribute", "upnAttribute", "fields",
-                                  "creating accounts", "changing accounts", "changing groups", "DirSync", "deletions", "password policy", "clock"};
+    const char *const checks[] = {"userBase",
+                                  "groupBase",
+                                  "createIn",
+                                  "schema",
+                                  "disabling accounts",
+                                  "markerAttribute",
+                                  "upnAttribute",
+                                  "fields",
+                                  "creating accounts",
+                                  "changing accounts",
+                                  "changing groups",
+                                  "DirSync",
+                                  "deletions",
+                                  "password policy",
+                                  "clock"};
     int good;
     directory *d = session("");
     json_t *report = ida_json_keep(pool, json_array());

@@ -1,5 +1,5 @@
-/* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members, moves, renames, deletions, containers
- * that move, foreign tokens, stickiness to one server; and the way by uSNChanged of an account without the right. */
+/* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members, moves, renames, deletions,
+ * containers that move, foreign tokens, stickiness to one server; and the way by uSNChanged of an account without the right. */
 #include "t/unit/cached.h"
 
 static const directory_ops *ops;
@@ -30,10 +30,11 @@ static int was_told(const char *text)
 
 static ida_tenant *ad_tenant(const char *urls, const char *account)
 {
-    char *text = ida_printf(pool,
-                            "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad.example.test\","
-                            "\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
-                            urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
+    char *text =
+        ida_printf(pool,
+                   "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad.example.test\","
+                   "\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
+                   urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
     json_error_t error;
     ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
     tenant->id = "nordic";
@@ -70,11 +71,13 @@ static void whole(directory *d)
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
     is_int(users_cached(), 21, "the people below userBase, and nobody else");
     ida_user *anna = user_of("anna.lind"), *carin = user_of("carin.sjoberg");
-    ok(anna && anna->enabled && anna->department && strcmp(anna->department, "Sales") == 0 && anna->created_at > 0, "with their fields");
+    ok(anna && anna->enabled && anna->department && strcmp(anna->department, "Sales") == 0 && anna->created_at > 0,
+       "with their fields");
     ok(carin && carin->manager_upn && strcmp(carin->manager_upn, "anna.lind@nordic.example") == 0, "with managers");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
     store_sync_state state = state_now();
-    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") && strstr(state.tokens, "server"), "a token and its server");
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") && strstr(state.tokens, "server"),
+       "a token and its server");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
     is_int(entries, 0, "so nothing is told");
     is_int((long)state_now().full_at, (long)state.full_at, "and nothing is read again");
@@ -88,16 +91,22 @@ static void changes(directory *d, const char *tag, int deletions)
     directory_error e;
     int64_t full_at = state_now().full_at;
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: title\\ntitle: %s\\n-\\nreplace: department\\n", people, tag);
-    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Karin Hedlund,%s\\n-\\ndelete: member\\n"
-           "member: CN=Bo Ek,%s\\n", suffix, people, people);
-    change("dn: CN=Lars Moberg,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Leavers,%s\\n", people, tag, people);
-    perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => 'CN=Outside %s,OU=Services,%s'); 1", tag, people, tag, tag,
-         suffix);
-    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: New %s\\nmember: CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
+    change(
+        "dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Karin Hedlund,%s\\n-\\ndelete: member\\n"
+        "member: CN=Bo Ek,%s\\n",
+        suffix, people, people);
+    change("dn: CN=Lars Moberg,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Leavers,%s\\n",
+           people, tag, people);
+    perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => 'CN=Outside %s,OU=Services,%s'); "
+         "1",
+         tag, people, tag, tag, suffix);
+    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: New %s\\nmember: "
+           "CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
            tag, suffix, tag, tag, people, people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, tag, ": sync", NULL));
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
-    ida_user *karin = user_of("karin.hedlund"), *lars = user_of("lars.moberg"), *new = user_of(apr_pstrcat(pool, "new.", tag, NULL));
+    ida_user *karin = user_of("karin.hedlund"), *lars = user_of("lars.moberg"),
+             *new = user_of(apr_pstrcat(pool, "new.", tag, NULL));
     ok(karin && karin->job_title && strcmp(karin->job_title, tag) == 0, "a new title");
     ok(karin && !karin->department, "a department taken away");
     is_str(groups_of("karin.hedlund"), "All staff|Engineering|Sales team", "a member that came");
@@ -108,28 +117,39 @@ static void changes(directory *d, const char *tag, int deletions)
     is_str(groups_of(apr_pstrcat(pool, "new.", tag, NULL)), apr_pstrcat(pool, "New ", tag, NULL), "in a new group");
     ok(!user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "somebody new elsewhere is not seen");
 
-    change("dn: CN=Lars %s,OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars Moberg\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n", tag, people, people);
-    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n", tag, suffix, tag, people);
+    change("dn: CN=Lars %s,OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars Moberg\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
+           tag, people, people);
+    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
+           tag, suffix, tag, people);
     change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nreplace: member\\nmember: CN=Eva Berg,%s\\n", suffix, people);
-    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Groups,%s\\n", suffix, suffix);
-    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
-           "member: CN=Bo Ek,%s\\n", suffix, people, people);
+    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
+           "OU=Groups,%s\\n",
+           suffix, suffix);
+    change(
+        "dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
+        "member: CN=Bo Ek,%s\\n",
+        suffix, people, people);
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
     ok(user_of(apr_pstrcat(pool, "outside.", tag, NULL)) != NULL, "somebody who came into the scope is seen");
-    ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL, "so is a group, with the members it had before: %s", groups_of("eva.berg"));
+    ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL, "so is a group, with the members it had before: %s",
+       groups_of("eva.berg"));
     is_str(groups_of("karin.hedlund"), "All staff|Engineering", "a member that went again");
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
 
-    change("dn: CN=Outside %s,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", tag, people, tag, suffix);
-    change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", suffix, suffix);
+    change("dn: CN=Outside %s,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n",
+           tag, people, tag, suffix);
+    change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
+           "OU=Services,%s\\n",
+           suffix, suffix);
     change("dn: CN=new.%s,%s\\nchangetype: delete\\n", tag, people);
     change("dn: CN=New %s,OU=Groups,%s\\nchangetype: delete\\n", tag, suffix);
     change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: delete\\n", tag, suffix);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "deletions");
     if (deletions) {
         ok(!user_of(apr_pstrcat(pool, "new.", tag, NULL)) && !user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "are seen");
-        ok(!strstr(groups_of("eva.berg"), "Elsewhere") && !strstr(groups_of("eva.berg"), "New"), "of groups too: %s", groups_of("eva.berg"));
+        ok(!strstr(groups_of("eva.berg"), "Elsewhere") && !strstr(groups_of("eva.berg"), "New"), "of groups too: %s",
+           groups_of("eva.berg"));
         is_int(users_cached(), 21, "as many as before");
     }
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
@@ -145,15 +165,19 @@ static void primary_group(directory *d, int full)
 {
     sync_summary summary;
     directory_error e;
-    const char *crew = apr_psprintf(pool, "CN=Crew,OU=Groups,%s", suffix), *deck = apr_psprintf(pool, "CN=Deck,OU=Groups,%s", suffix),
-               *moved = apr_psprintf(pool, "CN=Deck,OU=Inner,OU=Groups,%s", suffix), *users = apr_psprintf(pool, "CN=Domain Users,CN=Users,%s", suffix);
+    const char *crew = apr_psprintf(pool, "CN=Crew,OU=Groups,%s", suffix),
+               *deck = apr_psprintf(pool, "CN=Deck,OU=Groups,%s", suffix),
+               *moved = apr_psprintf(pool, "CN=Deck,OU=Inner,OU=Groups,%s", suffix),
+               *users = apr_psprintf(pool, "CN=Domain Users,CN=Users,%s", suffix);
     int64_t full_at = state_now().full_at;
     for (int i = 0; i < 2; i++) {
-        change("dn: %s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: Primary %d\\nmember: CN=Karin Hedlund,%s\\n", i ? deck : crew, i, people);
+        change("dn: %s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: Primary %d\\nmember: CN=Karin Hedlund,%s\\n",
+               i ? deck : crew, i, people);
     }
     set_primary(crew);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering", "both groups, one by its list and one as primary group");
+    is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering",
+           "both groups, one by its list and one as primary group");
     set_primary(deck);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering", "the other way round");
@@ -162,9 +186,11 @@ static void primary_group(directory *d, int full)
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "the former primary group is left like any other");
     change("dn: OU=Inner,OU=Groups,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n", suffix);
-    change("dn: %s\\nchangetype: modrdn\\nnewrdn: CN=Deck\\ndeleteoldrdn: 1\\nnewsuperior: OU=Inner,OU=Groups,%s\\n", deck, suffix);
+    change("dn: %s\\nchangetype: modrdn\\nnewrdn: CN=Deck\\ndeleteoldrdn: 1\\nnewsuperior: OU=Inner,OU=Groups,%s\\n", deck,
+           suffix);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "a group that moved is read anew, with those who have it as primary one");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering",
+           "a group that moved is read anew, with those who have it as primary one");
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Deck\\n", people);
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Moved\\ndeleteoldrdn: 1\\n", people);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
@@ -192,7 +218,8 @@ static void containers(directory *d)
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a new container with somebody in it");
     ok(user_of("team.member") != NULL, "who is seen");
     is_int((long)state_now().full_at, (long)full_at, "without reading everything");
-    change("dn: OU=Team,%s\\nchangetype: modrdn\\nnewrdn: OU=Team\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", people, suffix);
+    change("dn: OU=Team,%s\\nchangetype: modrdn\\nnewrdn: OU=Team\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", people,
+           suffix);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "the container leaves the scope: its entries say nothing of it");
     ok(was_told("with everything in it"), "everything is read again, and the log says why");
     ok(!user_of("team.member"), "who was in it is gone");
@@ -210,7 +237,8 @@ static void tokens(directory *d)
     ok(was_told("everything is read again") && state_now().full_at >= full_at, "as the log says");
     is_int(users_cached(), 21, "all of it");
     ida_user *bo = user_of("bo.ek");
-    ok(bo && bo->manager_upn && strcmp(bo->manager_upn, "eva.berg@nordic.example") == 0, "a former manager, who is told as well, is not taken for the present one");
+    ok(bo && bo->manager_upn && strcmp(bo->manager_upn, "eva.berg@nordic.example") == 0,
+       "a former manager, who is told as well, is not taken for the present one");
 
     /* Two addresses of servers: the one the token came from is asked first. */
     wire *w = wire_to_at(perl("$s->{address}"), 636);

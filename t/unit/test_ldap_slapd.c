@@ -131,34 +131,46 @@ static void external(void)
     const char *config = "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]";
     is_str(perl("%%main::cert = map { $_ => Idadmin::Test::Tls::certificate($_, \"/O=Nordic/CN=$_\") } qw(idadmin stranger); "
                 "$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: olcTLSVerifyClient\\nolcTLSVerifyClient: try\\n-\\n"
-                "add: olcAuthzRegexp\\nolcAuthzRegexp: {0}cn=idadmin,o=nordic $Idadmin::Test::Slapd::service\\n\", %s); 'ok'", config),
+                "add: olcAuthzRegexp\\nolcAuthzRegexp: {0}cn=idadmin,o=nordic $Idadmin::Test::Slapd::service\\n\", %s); 'ok'",
+                config),
            "ok", "the server asks for certificates");
     const char *bind = ",\"bind\":\"external\",\"bindDn\":null,\"bindPasswordFile\":null";
-    const char *good = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind, perl("$main::cert{idadmin}{cert}"), perl("$main::cert{idadmin}{key}"));
-    const char *odd = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind, perl("$main::cert{stranger}{cert}"), perl("$main::cert{stranger}{key}"));
+    const char *good = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind,
+                                  perl("$main::cert{idadmin}{cert}"), perl("$main::cert{idadmin}{key}"));
+    const char *odd = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind,
+                                 perl("$main::cert{stranger}{cert}"), perl("$main::cert{stranger}{key}"));
     is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_OK, &e, "LDAPS with a client certificate: found");
     is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", good, NULL), &e, &ms), DIRECTORY_OK, &e,
              "StartTLS with a client certificate: found");
-    directory *d = open_with(tenant_with(json_list(ldaps, NULL), apr_pstrcat(pool, ",\"userBase\":\"dc=nordic,dc=example\"", good, NULL)));
-    is_class(ops->find(d, pool, NULL, "idadmin@nordic.example", &user, &e), DIRECTORY_NOT_FOUND, &e, "the service account is no person");
+    directory *d =
+        open_with(tenant_with(json_list(ldaps, NULL), apr_pstrcat(pool, ",\"userBase\":\"dc=nordic,dc=example\"", good, NULL)));
+    is_class(ops->find(d, pool, NULL, "idadmin@nordic.example", &user, &e), DIRECTORY_NOT_FOUND, &e,
+             "the service account is no person");
     is_class(ops->find(d, pool, NULL, "elin.strand@nordic.example", &user, &e), DIRECTORY_OK, &e, "somebody");
-    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e, "is disabled: the certificate has the rights of the entry it is mapped to");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e,
+             "is disabled: the certificate has the rights of the entry it is mapped to");
     is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "and enabled");
     ops->close(d);
     d = open_with(tenant_with(json_list(ldaps, NULL), odd));
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e, "another's certificate has no such rights");
-    is_str(perl("Idadmin::Test::spew($main::cert{stranger}{$_}, Idadmin::Test::slurp($main::cert{idadmin}{$_})) for qw(cert key); 'ok'"), "ok", "the files get other contents");
-    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e, "of which the connection that stands knows nothing");
+    is_str(perl("Idadmin::Test::spew($main::cert{stranger}{$_}, Idadmin::Test::slurp($main::cert{idadmin}{$_})) for qw(cert "
+                "key); 'ok'"),
+           "ok", "the files get other contents");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e,
+             "of which the connection that stands knows nothing");
     int64_t (*before)(void *) = env.monotonic;
     env.monotonic = minutes_later; /* a connection unused for so long is made anew */
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e, "but the next one is made with them");
     is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "and enabled again");
     env.monotonic = before;
     ops->close(d);
-    is_class(find_eva(json_list(ldaps, NULL), apr_pstrcat(pool, bind, ",\"certificateFile\":\"/nowhere/cert.pem\"", NULL), &e, &ms), DIRECTORY_CONFIG, &e,
-             "a certificate that is not there: configuration");
-    is_str(perl("$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", %s); 'ok'", config), "ok",
-           "the server asks no more");
+    is_class(
+        find_eva(json_list(ldaps, NULL), apr_pstrcat(pool, bind, ",\"certificateFile\":\"/nowhere/cert.pem\"", NULL), &e, &ms),
+        DIRECTORY_CONFIG, &e, "a certificate that is not there: configuration");
+    is_str(perl("$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", "
+                "%s); 'ok'",
+                config),
+           "ok", "the server asks no more");
     is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_CREDENTIALS, &e, "then the bind is refused: credentials");
 }
 

@@ -117,8 +117,9 @@ static void container_renamed(directory *d)
 {
     sync_summary summary;
     directory_error e;
-    is_str(perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first again\\ndeleteoldrdn: 1\\n\"); 'ok'", people), "ok",
-           "a container is renamed");
+    is_str(
+        perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first again\\ndeleteoldrdn: 1\\n\"); 'ok'", people),
+        "ok", "a container is renamed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(phases, "users:present groups:present ", "everything is read");
     ida_user *inside = user_of("moved.first");
@@ -136,8 +137,8 @@ static void server_killed(directory *d)
     is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "somebody");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     ok(user_of("left.behind") != NULL, "is seen");
-    is_str(perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); $s->start; 'ok'", people), "ok",
-           "deleted; another one added; then the server is killed");
+    is_str(perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); $s->start; 'ok'", people),
+           "ok", "deleted; another one added; then the server is killed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
     is_str(phases, "users:present groups:present ", "reads everything");
     ok(!user_of("left.behind"), "and notices the deletion");

@@ -1,5 +1,5 @@
-/* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves, reports, new members, a manager taken
- * away. */
+/* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves, reports, new members, a manager
+ * taken away. */
 #include "t/unit/slapd.h"
 
 static const directory_ops *ops;
@@ -23,7 +23,8 @@ static char *members(const char *group)
     return perl("join ' ', map { /^(?:uid|cn)=([^,]+)/ } $s->members('%s')", group);
 }
 
-static directory_class one(directory *d, const char *id, const char *name, const char *value, directory_user *after, directory_error *e)
+static directory_class one(directory *d, const char *id, const char *name, const char *value, directory_user *after,
+                           directory_error *e)
 {
     const directory_attribute change = {name, value};
     return ops->update(d, pool, id, &change, 1, -1, after, e);
@@ -44,8 +45,12 @@ static void values(directory *d)
     directory_error e;
     directory_user after;
     const char *anna = id_of(d, "anna.lind");
-    const directory_attribute several[] = {{"displayName", "Anna Lind-Öberg"}, {"surname", "Lind-Öberg"}, {"jobTitle", "Chief (sales)"},
-                                           {"department", "Sälj"},             {"office", "HQ"},          {"streetAddress", "Storgatan 1"},
+    const directory_attribute several[] = {{"displayName", "Anna Lind-Öberg"},
+                                           {"surname", "Lind-Öberg"},
+                                           {"jobTitle", "Chief (sales)"},
+                                           {"department", "Sälj"},
+                                           {"office", "HQ"},
+                                           {"streetAddress", "Storgatan 1"},
                                            {"employeeId", "4711"}};
     is_class(ops->update(d, pool, anna, several, 7, -1, &after, &e), DIRECTORY_OK, &e, "seven new values");
     is_str(after.display_name, "Anna Lind-Öberg", "shown afterwards");
@@ -58,7 +63,8 @@ static void values(directory *d)
     is_class(ops->update(d, pool, anna, several, 7, 1, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
     is_str(attribute("anna.lind", "entryCSN"), csn, "nothing was written");
 
-    perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nreplace: cn\\ncn: Sales chief\\n-\\nadd: title\\ntitle: A second title\\n\"); 1",
+    perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nreplace: cn\\ncn: Sales chief\\n-\\nadd: title\\ntitle: A "
+         "second title\\n\"); 1",
          people);
     is_class(one(d, anna, "displayName", "Anna Lind", &after, &e), DIRECTORY_OK, &e, "displayName alone");
     is_str(attribute("anna.lind", "cn"), "Sales chief", "a cn of its own stays");
@@ -81,7 +87,8 @@ static void values(directory *d)
     ok(warned(&after, "middleName"), "a warning: initials alone are kept");
     is_str(attribute("anna.lind", "initials"), "ME", "they are");
     is_class(one(d, anna, "preferredLanguage", "sv-SE", &after, &e), DIRECTORY_OK, &e, "a language");
-    is_class(one(d, "00000000-0000-0000-0000-000000000000", "jobTitle", "x", &after, &e), DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+    is_class(one(d, "00000000-0000-0000-0000-000000000000", "jobTitle", "x", &after, &e), DIRECTORY_NOT_FOUND, &e,
+             "nobody: not found");
     is_class(one(d, id_of(d, "bo.ek"), "jobTitle", "x", &after, &e), DIRECTORY_PROTECTED, &e, "a protected account");
 }
 
@@ -102,7 +109,8 @@ static void enabling(directory *d)
     is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "enabled");
     ok(after.enabled, "shown so");
     is_str(perl("$s->bind_code('elin.strand')"), "0", "signs in again");
-    perl("$s->modify(\"dn: uid=elin.strand,%s\\nchangetype: modify\\nreplace: pwdAccountLockedTime\\npwdAccountLockedTime: 20200101000000Z\\n\"); 1",
+    perl("$s->modify(\"dn: uid=elin.strand,%s\\nchangetype: modify\\nreplace: pwdAccountLockedTime\\npwdAccountLockedTime: "
+         "20200101000000Z\\n\"); 1",
          people);
     is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_ALREADY, &e, "a temporary lock-out is no disabling");
 }
@@ -117,7 +125,8 @@ static void passwords(directory *d)
     is_str(attribute("eva.berg", "pwdReset"), "TRUE", "it must be changed");
     ok(attribute("eva.berg", "userPassword")[0] == '{', "it is stored hashed");
     perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\nadd: pwdMustChange\\n"
-         "pwdMustChange: TRUE\\n-\\nadd: pwdCheckQuality\\npwdCheckQuality: 2\\n-\\nadd: pwdMinLength\\npwdMinLength: 20\\n\"); 1");
+         "pwdMustChange: TRUE\\n-\\nadd: pwdCheckQuality\\npwdCheckQuality: 2\\n-\\nadd: pwdMinLength\\npwdMinLength: 20\\n\"); "
+         "1");
     is_str(perl("my $r = $s->client('ldapsearch', ['-LLL', '-b', '%s', '-s', 'base'], bind => ['uid=eva.berg,%s', "
                 "'Fresh-Passw0rd-of-24-char']); $r->{exit}", people, people),
            "50", "with pwdMustChange in the policy nothing else can be done with it");
@@ -125,9 +134,10 @@ static void passwords(directory *d)
     is_str(e.field, "password", "field password");
     is_class(ops->set_password(d, pool, id_of(d, "bo.ek"), "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e,
              "a protected account");
-    is_class(ops->set_password(d, pool, "00000000-0000-0000-0000-000000000000", "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_NOT_FOUND, &e,
-             "nobody: not found");
-    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\ndelete: pwdMustChange\\n-\\n"
+    is_class(ops->set_password(d, pool, "00000000-0000-0000-0000-000000000000", "Fresh-Passw0rd-of-24-char", &e),
+             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\ndelete: "
+         "pwdMustChange\\n-\\n"
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
 }
 
@@ -152,7 +162,8 @@ static void managers(directory *d)
     is_class(ops->set_manager(d, pool, elin, "anna.lind@nordic.example", &manager, &e), DIRECTORY_OK, &e, "and back");
     is_class(ops->reports(d, pool, elin, &ids, &count, &e), DIRECTORY_OK, &e, "reports of somebody without any");
     is_int(count, 0, "none");
-    is_class(ops->reports(d, pool, "00000000-0000-0000-0000-000000000000", &ids, &count, &e), DIRECTORY_NOT_FOUND, &e, "of nobody: not found");
+    is_class(ops->reports(d, pool, "00000000-0000-0000-0000-000000000000", &ids, &count, &e), DIRECTORY_NOT_FOUND, &e,
+             "of nobody: not found");
     is_class(ops->reports(d, pool, eva, &ids, &count, &e), DIRECTORY_OK, &e, "reports of Eva");
 }
 
@@ -180,7 +191,8 @@ static void joins(directory *d)
     ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY, "already, all of them");
     const char *mixed[] = {"00000000-0000-0000-0000-000000000000", id_of(d, "bo.ek"), id_of(d, "user00001")};
     is_class(ops->add_members(d, pool, crm, mixed, 3, each, &e), DIRECTORY_NOT_FOUND, &e, "the first failure is the answer");
-    ok(each[0] == DIRECTORY_NOT_FOUND && each[1] == DIRECTORY_PROTECTED && each[2] == DIRECTORY_OK, "the others do not suffer from it");
+    ok(each[0] == DIRECTORY_NOT_FOUND && each[1] == DIRECTORY_PROTECTED && each[2] == DIRECTORY_OK,
+       "the others do not suffer from it");
     is_class(ops->add_members(d, pool, dynamic, &eva, 1, each, &e), DIRECTORY_INVALID, &e, "a dynamic group takes nobody");
     is_class(ops->add_members(d, pool, "00000000-0000-0000-0000-000000000000", &elin, 1, each, &e), DIRECTORY_NOT_FOUND, &e,
              "a group that is not there");
@@ -202,20 +214,25 @@ static void moves(directory *d, const char *what)
     directory_user after;
     const char *anna = id_of(d, "anna.lind"), *leavers = apr_pstrcat(pool, "ou=Leavers\\, old,", people, NULL);
     const char *reports = perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people);
-    const char *groups = perl("join '|', sort map { $_->{cn}[0] } $s->search('(&(objectClass=groupOfNames)(member=uid=anna.lind,%s))')", people);
-    perl("$s->modify(\"dn: ou=Leavers\\\\, old,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: Leavers, old\\n\"); 'ok'", people);
+    const char *groups =
+        perl("join '|', sort map { $_->{cn}[0] } $s->search('(&(objectClass=groupOfNames)(member=uid=anna.lind,%s))')", people);
+    perl("$s->modify(\"dn: ou=Leavers\\\\, old,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: Leavers, old\\n\"); "
+         "'ok'",
+         people);
     ok(strcmp(reports, "0") != 0 && strchr(groups, '|'), "%s: Anna manages %s people and is in %s", what, reports, groups);
     is_class(ops->move(d, pool, anna, leavers, &after, &e), DIRECTORY_OK, &e, "moved");
     ok(!after.warnings, "without warnings%s%s", after.warnings ? ": " : "", after.warnings ? after.warnings[0] : "");
     is_str(after.id, anna, "the same entry");
     ok(strstr(after.dn, "Leavers") != NULL, "at another place: %s", after.dn);
-    is_str(perl("(($s->search('(uid=anna.lind)'))[0]{dn} =~ /Leavers/) ? 'there' : 'not there'"), "there", "the directory says so");
+    is_str(perl("(($s->search('(uid=anna.lind)'))[0]{dn} =~ /Leavers/) ? 'there' : 'not there'"), "there",
+           "the directory says so");
     is_str(perl("join '|', sort map { $_->{cn}[0] } $s->search('(&(objectClass=groupOfNames)(member=%s))')",
                 apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
            groups, "her groups name the new place");
     is_str(perl("scalar(my @e = $s->search('(member=uid=anna.lind,%s)'))", people), "0", "and none the old");
-    is_str(perl("scalar(my @e = $s->search('(manager=%s)'))", apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)), reports,
-           "so do her reports");
+    is_str(perl("scalar(my @e = $s->search('(manager=%s)'))",
+                apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
+           reports, "so do her reports");
     is_str(perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people), "0", "and none the old");
     is_class(ops->move(d, pool, anna, leavers, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
     is_class(ops->move(d, pool, anna, apr_pstrcat(pool, "ou=nowhere,", people, NULL), &after, &e), DIRECTORY_NOT_FOUND, &e,
@@ -239,13 +256,15 @@ static void own_account(void)
     directory_error e;
     directory_user user, after;
     write_file(slapd_file("own"), perl("Idadmin::Test::Slapd::user_password('sten.vik')"), 0600);
-    directory *d = open_with(tenant_with(json_list(perl("$s->ldaps_url"), NULL),
-                                         ida_printf(pool, ",\"bindDn\":\"UID=Sten.Vik, OU=People,dc=nordic,dc=example\",\"bindPasswordFile\":\"%s\"",
-                                                    slapd_file("own"))));
+    directory *d = open_with(
+        tenant_with(json_list(perl("$s->ldaps_url"), NULL),
+                    ida_printf(pool, ",\"bindDn\":\"UID=Sten.Vik, OU=People,dc=nordic,dc=example\",\"bindPasswordFile\":\"%s\"",
+                               slapd_file("own"))));
     is_class(ops->find(d, pool, NULL, "sten.vik@nordic.example", &user, &e), DIRECTORY_OK, &e, "our own account");
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e, "is not disabled");
     ok(e.message && strstr(e.message, "service account"), "with the reason");
-    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e, "nor given a password");
+    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e,
+             "nor given a password");
     is_class(ops->move(d, pool, user.id, people, &after, &e), DIRECTORY_PROTECTED, &e, "nor moved");
     ops->close(d);
 }
