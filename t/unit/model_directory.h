@@ -21,7 +21,7 @@ static account accounts[ACCOUNTS_MAX];
 static int account_count;
 static unsigned dice;
 static int faulty;      /* calls may fail */
-static int outage;      /* rounds for which every call fails */
+static int outage_rounds;      /* rounds for which every call fails */
 static long death_in;   /* > 0: looks at clock and directory until the process dies */
 static jmp_buf death;
 static long calls, faults_made, deaths;
@@ -101,7 +101,7 @@ static int away(directory_error *e)
 {
     calls++;
     pulse();
-    if (outage || (faulty && roll(30) == 0)) {
+    if (outage_rounds || (faulty && roll(30) == 0)) {
         faults_made++;
         fail(e, DIRECTORY_TRANSIENT, NULL);
         return 1;

@@ -452,7 +452,7 @@ static int run_one(ida_task *t)
         start_process();
         look_at(id);
         /* What kills a worker may keep the next one from the directory: then people decide before anybody has looked. */
-        outage = roll(2) ? 2 + roll(12) : 0;
+        outage_rounds = roll(2) ? 2 + roll(12) : 0;
         return 0;
     }
     ran++;
@@ -671,7 +671,7 @@ static int64_t counted(void)
 
 static void end_of_life(void)
 {
-    faulty = outage = 0;
+    faulty = outage_rounds = 0;
     for (int i = 0; i < 60 && (tasks_in("queued") || tasks_in("running")); i++) {
         apr_pool_clear(round_pool);
         test_now_ms += 8 * MINUTE * (i + 1);
@@ -725,7 +725,7 @@ static void life(int rounds)
     for (int i = 0; i < rounds; i++) {
         apr_pool_clear(round_pool);
         test_now_ms++;
-        outage -= outage > 0;
+        outage_rounds -= outage_rounds > 0;
         operations[roll((int)(sizeof operations / sizeof *operations))]();
         look_at_seats();
         look_at_unseen();
