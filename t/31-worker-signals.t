@@ -2,14 +2,14 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew tempdir build_config);
+use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew tempdir);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
 use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
-my $slow = build_config()->{sanitizers} ? 5 : 1;
+my $slow = Idadmin::Test::slowness();
 my ($stack, $gate);
 
 sub state_of { my ($id) = @_; my ($row) = $stack->sql("SELECT state, attempts, error FROM task WHERE id = '$id'"); return $row }

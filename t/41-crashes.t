@@ -15,7 +15,7 @@ my $call  = 20;        # longest a directory call may take
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
 my $photo  = Idadmin::Test::Photo::jpeg(3000);
-my $slow   = Idadmin::Test::build_config()->{sanitizers} ? 5 : 1;
+my $slow   = Idadmin::Test::slowness();
 my %prepared;          # by engine: what waits for its takeover
 
 sub open_tasks { my ($stack, @states) = @_; my $in = join ', ', map {"'$_'"} @states; my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ($in)"); return $row->[0] }

@@ -51,7 +51,7 @@ for_each_engine {
     for my $n (1 .. 3) {
         my ($done, $seconds) = joins($stack, $other, "During$n");
         ok($done, sprintf 'a silent directory: the other tenant goes on (%.2f s)', $seconds);
-        cmp_ok($seconds, '<', 5 * (Idadmin::Test::build_config()->{sanitizers} ? 5 : 1), 'undelayed');
+        cmp_ok($seconds, '<', 5 * Idadmin::Test::slowness(), 'undelayed');
     }
     waits($stack, $silent, qr/\S/, 'silent');
     $stack->slapd->thaw;

@@ -11,7 +11,7 @@ use Time::HiRes ();
 # What libldap leaks of a notice is known (t/lib/leaks.supp) by the caller of its allocator.
 $ENV{ASAN_OPTIONS} = join ':', grep { length } $ENV{ASAN_OPTIONS} // '', 'fast_unwind_on_malloc=0';
 
-my $slower = Idadmin::Test::build_config()->{sanitizers} ? 5 : 1;
+my $slower = Idadmin::Test::slowness();
 
 my @faults = (
     ['a black hole before TLS', { rules => [{ on => 'connect', do => 'silence' }] }, qr/not reachable/],

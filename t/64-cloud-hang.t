@@ -18,7 +18,7 @@ plan(skip_all => $skip) if $skip;
 
 my $hang    = $ENV{IDADMIN_HANG_SECONDS} // 5;
 my $threads = 4;
-my $limit   = Idadmin::Test::build_config()->{sanitizers} ? 10 : $ENV{IDADMIN_ALONE} ? 1 : 3;    # beside other tests a second would measure those
+my $limit   = ($ENV{IDADMIN_ALONE} ? 1 : 3) * Idadmin::Test::slowness();    # beside other tests a second would measure those
 
 sub joins {
     my ($stack, $first, $last) = @_;

@@ -70,6 +70,13 @@ __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
     return good;
 }
 
+/* How much longer instrumented programs may take, as in t/lib. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWNESS 5
+#else
+#define SLOWNESS 1
+#endif
+
 /* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller frees it. */
 __attribute__((unused)) static char *exact(const void *bytes, size_t len)
 {

@@ -141,10 +141,10 @@ sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on 
 
 # -- waiting and parallel work ---------------------------------------------------------------------------------------
 
-# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get five times as long.
+# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get longer.
 sub wait_until {
     my ($seconds, $block) = @_;
-    $seconds *= 5 if build_config()->{sanitizers};
+    $seconds *= slowness();
     my $end = Time::HiRes::time() + $seconds;
     while (1) {
         my $value = $block->();
@@ -211,6 +211,15 @@ sub _sanitizer_environment {
     return %environment;
 }
 
+# Beside the address sanitizer, that of undefined behaviour heeds no log_path: it writes where errors go.
+sub _keep_report {
+    my ($text) = @_;
+    spew(tempdir() . "/sanitizer/errors.$$." . ++our $kept_count, $text) if build_config()->{sanitizers} && $text =~ /^\S+:\d+:\d+: runtime error: /m;
+}
+
+# How much longer instrumented programs may take: the one factor of every limit on lateness.
+sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
+
 # run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> { exit, signal, out, err }
 sub run_command {
     my ($argv, %how) = @_;
@@ -220,7 +229,7 @@ sub run_command {
     if (!$pid) {
         _become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
     }
-    my $timeout = ($how{timeout} // 60) * (build_config()->{sanitizers} ? 5 : 1);
+    my $timeout = ($how{timeout} // 60) * slowness();
     my $end     = Time::HiRes::time() + $timeout;
     my $pause   = 0.002;
     while (waitpid($pid, POSIX::WNOHANG()) == 0) {
@@ -235,6 +244,7 @@ sub run_command {
     my $status = $?;
     my $result = { exit => $status >> 8, signal => $status & 127, out => slurp("$base.out"), err => slurp("$base.err") };
     unlink map {"$base.$_"} qw(in out err);
+    _keep_report($result->{err});
     return $result;
 }
 
@@ -273,7 +283,7 @@ sub daemon {
     my $pid = fork // die "fork: $!\n";
     _become($argv, %how, out => $how{log}, err => $how{log}, append => 1) if !$pid;
     POSIX::setpgid($pid, $pid);
-    $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM' };
+    $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM', log => $how{log} };
     return $pid;
 }
 
@@ -298,6 +308,7 @@ sub stop_daemon {
     wait_until(5, sub { ended($pid) });
     my $status = $daemon->{status};
     delete $daemons{$pid};
+    _keep_report(slurp($daemon->{log})) if -e ($daemon->{log} // '');
     return $gone ? $status : 9;
 }
 
