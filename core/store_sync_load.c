@@ -131,9 +131,10 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
     return l;
 }
 
-/* --- stages: each takes the first ones of `count` items and tells how many; 0: some of it is done, the same items once more ---
- */
+/* --- stages --- */
 
+/* Takes the first ones of `count` items and tells how many; 0: some of the work is done, the same items once more. The write gate
+ * is held over at least one such call: some 30 ms of work. */
 typedef ida_kind (*stage)(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken);
 
 static ptrdiff_t place_of(const sync_load *l, int which, const void *const *items)

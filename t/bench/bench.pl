@@ -2,7 +2,8 @@
 # Speed as ratios: every figure is measured beside something else of the same machine in interleaved rounds of one run; medians, errors must be 0.
 # "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size;
 # of the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (3), its pages BENCH_CLOUD_PAGE (500; 2000 members), and
-# BENCH_ENGINE (sqlite); of the part slapd: BENCH_USERS, BENCH_ENGINE.
+# BENCH_ENGINE (sqlite); of the part slapd: BENCH_USERS, BENCH_ENGINE, and
+# BENCH_OVERLAYS (all that the harness has; names with blanks between: dynlist makes slapd look at every entry in each poll).
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command json_data);
@@ -125,8 +126,9 @@ sub polls {
 # -- a whole sync from slapd, a poll that finds nothing, a poll that finds one change ------------------------------------------
 sub slapd {
     my $engine = $ENV{BENCH_ENGINE} // 'sqlite';
+    my @overlays = $ENV{BENCH_OVERLAYS} ? (overlays => [split ' ', $ENV{BENCH_OVERLAYS}]) : ();
     for my $count (int($users / 4), $users) {
-        my $nordic = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => $count, groups => int($count / 20) }, httpd => 0, worker => 0, sync => 0, tenant => {});
+        my $nordic = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => $count, groups => int($count / 20), @overlays }, httpd => 0, worker => 0, sync => 0, tenant => {});
         my ($took, $memory, $busy, $ms) = sync_once($nordic);
         my ($idle_took, $idle_memory, $idle_busy, $nothing) = sync_once($nordic);
         printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, %.0f MB; a worker begun for a poll that finds nothing %d ms, %.0f MB\n",
