@@ -7,10 +7,11 @@ use IO::Select ();
 use IO::Socket::INET ();
 use JSON::PP ();
 use Time::HiRes ();
+use Idadmin::Test ();
 
 sub new {
     my ($class, $port, %how) = @_;
-    return bless { host => $how{host} // '127.0.0.1', port => $port, timeout => $how{timeout} // 30, buffer => '' }, $class;
+    return bless { host => $how{host} // '127.0.0.1', port => $port, timeout => $how{timeout} // 30 * Idadmin::Test::slowness(), buffer => '' }, $class;
 }
 
 sub connect {
