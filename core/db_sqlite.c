@@ -604,6 +604,16 @@ static void configure_library(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/* holds(text, part): instr() for who does not ask where; that one goes from letter to letter, which is half of a search's time. Bytes as they
+ * lie in the page: no copy is made. */
+static void holds(sqlite3_context *call, int count, sqlite3_value **values)
+{
+    const void *text = sqlite3_value_blob(values[0]), *part = sqlite3_value_blob(values[1]);
+    size_t text_len = (size_t)sqlite3_value_bytes(values[0]), part_len = (size_t)sqlite3_value_bytes(values[1]);
+    (void)count;
+    sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
+}
+
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
@@ -643,6 +653,9 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         /* Plans that look at bound values (partial indexes do) are thrown away with every new binding. */
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
         rc = exec(s, common);
+    }
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, holds, NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK && own != DB_MAIN) {
         rc = attach(s, uri_of(pool, s->path, "rw"), s->schema);
