@@ -1,5 +1,5 @@
-/* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer): all of them at the first sync, and after
- * changes of single members, however the server tells of changes. */
+/* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer): all of them at the first sync,
+ * and after changes of single members, however the server tells of changes. */
 #include "core/store_sync.h"
 #include "core/store_user.h"
 #include "t/unit/slapd.h"
@@ -47,7 +47,8 @@ static void members(const char *sync)
     sync_summary summary;
     directory_error e;
     directory_class each;
-    is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => %s); $main::p->script(range => 1500); 'ok'",
+    is_str(perl("$main::p = " PEER
+                "->new(users => %d, groups => { Big => %d }, sync => %s); $main::p->script(range => 1500); 'ok'",
                 MEMBERS + 1, MEMBERS, sync),
            "ok", "a group whose members come 1,500 at a time");
     directory *d = open_with(tenant_on_peer());
