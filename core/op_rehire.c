@@ -40,8 +40,8 @@ static ida_kind undecided(ida_ctx *c, const char *employee_id, const store_forme
 
 /* --- restore --- */
 
-/* Array of {id, name} for the task; `answer` tells of those and of what cannot come back. */
-static ida_kind offer_memberships(store *s, ida_ctx *c, const ida_task *like, ida_update *update, json_t *answer)
+/* Array of {id, name, directory} for the task; `answer` tells of those and of what cannot come back. */
+static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const ida_task *like, ida_update *update, json_t *answer)
 {
     store_membership *rows;
     int count;
@@ -49,15 +49,23 @@ static ida_kind offer_memberships(store *s, ida_ctx *c, const ida_task *like, id
                                     : (count = 0, IDA_OK);
     json_t *back = ida_json_keep(c->pool, json_array()), *lost = ida_json_keep(c->pool, json_array());
     for (int i = 0; !kind && i < count; i++) {
+        if (!rows[i].retained && !call->tenant->has_directory[rows[i].directory]) {
+            const char *text = apr_psprintf(c->pool,
+                                            "The membership of %s is not given back: the tenant has no %s directory any more.",
+                                            rows[i].group_name, ida_directory_name(rows[i].directory));
+            json_array_append_new(update->warnings, json_string(text));
+            continue;
+        }
         json_t *one = json_object();
         ida_json_put(one, "id", rows[i].group_id);
         ida_json_put(one, "name", rows[i].group_name);
+        ida_json_put(one, "directory", ida_directory_name(rows[i].directory));
         ida_json_put(one, "reason", rows[i].retained);
         json_array_append_new(rows[i].retained ? lost : back, one);
     }
     json_object_set(answer, "memberships", back);
     json_object_set(answer, "notRevokedThen", lost);
-    update->memberships = json_array_size(back) ? back : NULL;
+    update->memberships = back;
     return kind;
 }
 
@@ -110,7 +118,7 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
         kind = cancel_offboarding(call, s, c, f->offboarding);
     }
     if (!kind && !f->user->enabled) {
-        kind = offer_memberships(s, c, ida_op_task_of(call, c, IDA_USER_UPDATE, f->user), &update, rehire);
+        kind = offer_memberships(call, s, c, ida_op_task_of(call, c, IDA_USER_UPDATE, f->user), &update, rehire);
     }
     if (!kind && f->user->enabled && update.enabled == 1) {
         update.enabled = -1; /* it is, and an account that never left needs no seat */

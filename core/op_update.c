@@ -140,8 +140,15 @@ static void drop_steps(ida_task *task, const ida_update *update)
     if (!update->photo_given) {
         ida_op_drop_step(task, "setPhoto");
     }
-    if (!update->memberships) {
+    if (!ida_update_gives_back(update, task->directory)) {
         ida_op_drop_step(task, "restoreMemberships");
+    }
+    int in_cloud = ida_update_gives_back(update, IDA_DIR_CLOUD);
+    if (!in_cloud) {
+        ida_op_drop_step(task, "restoreMemberships@cloud");
+    }
+    if (!in_cloud && (!update->memberships || update->enabled != 1)) {
+        ida_op_drop_step(task, "awaitSynchronisation"); /* nothing there that the cloud would have to follow first */
     }
 }
 
@@ -150,6 +157,8 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
 {
     ida_task *task = *out = ida_op_task_of(call, c, IDA_USER_UPDATE, user);
     task->payload = ida_json_text(c->pool, ida_update_to_json(c->pool, update));
+    /* The cloud may have dropped an account that was disabled: it comes back with it. */
+    task->both |= task->directory == IDA_DIR_ON_PREMISES && ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
     drop_steps(task, update);
     ida_update_check_photo(c, call->tenant, task->directory, update);

@@ -8,7 +8,8 @@
 #define TIME_NULL "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
 #define WARNINGS "{\"type\":\"array\",\"items\":" S "}"
 #define GROUPS                                                                                                                             \
-    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"name\"],\"properties\":{\"id\":" S ",\"name\":" S ",\"reason\":" S "}}}"
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"name\",\"directory\"],\"properties\":{\"id\":" S                  \
+    ",\"name\":" S ",\"directory\":{\"type\":\"string\",\"enum\":[\"cloud\",\"onPremises\"]},\"reason\":" S "}}}"
 #define QUEUED                                                                                                                             \
     "\"message\":" S ",\"taskId\":" S ",\"userPrincipalName\":" S ",\"scheduledAt\":" TIME ",\"scheduledAtUtc\":" TIME                     \
     ",\"warnings\":" WARNINGS

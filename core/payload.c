@@ -486,6 +486,23 @@ ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out)
     return IDA_OK;
 }
 
+int ida_membership_in(const json_t *membership, ida_directory_kind directory)
+{
+    return ida_directory_parse(ida_json_string(membership, "directory")) == (int)directory;
+}
+
+int ida_update_gives_back(const ida_update *update, ida_directory_kind directory)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach(update->memberships, i, one) {
+        if (ida_membership_in(one, directory)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
 {
     json_t *stored = ida_json_keep(pool, stored_texts(update, update_texts, UPDATE_TEXTS));

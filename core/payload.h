@@ -40,7 +40,7 @@ typedef struct ida_update {
     const unsigned char *photo;       /* NULL when given: none */
     size_t photo_len;
     const char *photo_type;
-    const json_t *memberships;        /* of a rehire: array of {id, name} to be given back; NULL: no rehire */
+    const json_t *memberships;        /* of a disabled account that comes back: array of {id, name, directory}; else NULL */
     json_t *warnings;
 } ida_update;
 
@@ -54,6 +54,9 @@ ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_
 ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
 /* The rule of its directory that a photo breaks, as a fault. */
 void ida_update_check_photo(ida_ctx *c, const ida_tenant *tenant, ida_directory_kind where, ida_update *update);
+/* Whether that member of update->memberships is to be given back in this directory; whether any is. */
+int ida_membership_in(const json_t *membership, ida_directory_kind directory);
+int ida_update_gives_back(const ida_update *update, ida_directory_kind directory);
 /* What a creation that finds the person disabled means for the account that is there: every value that was given. */
 void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn, ida_update *out);
 

@@ -84,7 +84,7 @@ ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const
 
 /* Memberships as an offboarding finds them, on disk before the first is taken away (store_task_rehire.h); those known already stay. */
 ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const struct store_membership *rows, int count);
-/* A rehire has given back what the offboardings of its account took away. */
+/* A rehire has given back what the offboardings of its account took away in task->directory, that which the run acts on now. */
 ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
 
 /* After the account is in the cache: step done, seat and reservations given back, in one transaction. */

@@ -44,7 +44,11 @@ ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_
     *count = kind ? 0 : r.rows;
     *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
-        (*rows)[i] = (store_membership){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2)};
+        int where = ida_directory_parse(db_text(&r, i, 0));
+        if (where < 0) {
+            return ida_fail(c, IDA_INTERNAL_ERROR, "a recorded membership names a directory that this version does not know");
+        }
+        (*rows)[i] = (store_membership){(ida_directory_kind)where, db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3)};
     }
     return kind;
 }
@@ -79,7 +83,7 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fence(s, c, w->task);
     for (int i = 0; !kind && i < w->count; i++) {
         kind = store_write(s, c, STMT_membership_put,
-                           DB_ARGS(DB_T(w->task->id), DB_T(w->rows[i].group_id),
+                           DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->rows[i].directory)), DB_T(w->rows[i].group_id),
                                    DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id), DB_T(w->rows[i].retained)),
                            NULL);
     }
@@ -98,8 +102,7 @@ static ida_kind restored(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fence(s, c, task);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
-                              DB_ARGS(DB_T(task->tenant), DB_T(task->object_id), DB_T(ida_directory_name(task->directory)), DB_T(task->id)),
-                              NULL);
+                              DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))), NULL);
 }
 
 ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)

@@ -16,11 +16,12 @@ ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const cha
 #define STORE_MEMBERSHIPS_MAX 10000
 
 typedef struct store_membership {
+    ida_directory_kind directory; /* the group's */
     const char *group_id, *group_name;
     const char *retained; /* why the offboarding could not revoke it; NULL: it was revoked */
 } store_membership;
 
-/* What the offboarding that disabled this account found, with those after it, and no rehire gave back yet. */
+/* What the offboarding that disabled this account found in either directory, with those after it, and no rehire gave back yet. */
 ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
                                   store_membership **rows, int *count);
 

@@ -113,7 +113,7 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
 /* Built-in steps of each type, before and after the actions of the workflows. setManager and setPhoto are there even when none
  * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued. */
 typedef struct step_frame {
-    const char *before[5], *after[4];
+    const char *before[7], *after[4];
 } step_frame;
 
 static const step_frame builtin_steps[] = {
@@ -124,9 +124,12 @@ static const step_frame builtin_steps[] = {
     [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, {NULL}},
 };
 
-/* Where both directories know the person. Of a creation only in front of actions that may concern the cloud account. */
+/* Where both directories know the person. Of a creation only in front of actions that may concern the cloud account, of an update
+ * only when the person comes back. */
 static const step_frame steps_in_both[] = {
     [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto", "awaitSynchronisation"}, {NULL}},
+    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships", "awaitSynchronisation",
+                          "restoreMemberships@cloud"}, {NULL}},
     [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions@cloud", "revokeMemberships", "revokeMemberships@cloud"},
                          {"awaitSynchronisation", "verify", "verify@cloud"}},
 };

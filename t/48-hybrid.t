@@ -18,6 +18,18 @@ sub groups_on_premises { my ($uid) = @_; return grep { my $group = $_; grep { $_
 sub is_off { my ($uid) = @_; return $stack->slapd->bind_code(Idadmin::Test::Slapd::user_dn($uid), Idadmin::Test::Slapd::user_password($uid)) != 0 }
 sub waits_at { my ($id, $why) = @_; my $task; ok(wait_until(20, sub { $task = $stack->task($id); $task->{state} eq 'queued' && ($task->{error} // '') =~ $why }), 'it waits, and says for what') or diag explain $task; return $task }
 
+sub groups_in_cloud { my ($uid) = @_; return sort @{ $stack->cloud->user(upn($uid))->{groups} } }
+# An employee's number, by which nobody else is known, and what the person is in: "directory group", but for what the cloud never gives up.
+sub employed {
+    my ($uid, $number) = @_;
+    $stack->wait_task($stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => upn($uid), employeeId => $number })->{json}{data}{taskId});
+    return sort((map {"onPremises $_"} groups_on_premises($uid)), map {"cloud $_"} grep { !/^(?:Everyone in sales|Synced staff|Mail developers|News list|Role holders|Restricted|Stockholm)$/ } groups_in_cloud($uid));
+}
+sub restore { my ($number, $query) = @_; return $stack->post('/v1/api/user' . ($query // ''), { firstname => 'Who', surname => 'Returns', employeeId => $number, rehire => 'restore' }) }
+sub listed { my ($answer) = @_; return sort map {"$_->{directory} $_->{name}"} @{ $answer->{json}{data}{rehire}{memberships} } }
+sub given_back { my ($id) = @_; return { map {@$_} $stack->sql("SELECT directory, count(*) FROM task_membership WHERE restored_by = '$id' AND retained IS NULL GROUP BY directory") } }
+my %had;
+
 sub joined {
     my $user = $stack->get('/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape(upn('bo.ek')))->{json}{data}{user};
     is_deeply($user->{directories}, ['cloud', 'onPremises'], 'known in both');
@@ -33,6 +45,7 @@ sub joined {
 
 # Two accounts of the same name that nothing synchronises: both are disabled by us.
 sub apart {
+    $had{'bo.ek'} = [employed('bo.ek', 'B-1')];
     my $task = $stack->wait_task(offboard('bo.ek'));
     is_deeply(outcomes($task), { disableAccount => 'done', 'revokeSessions@cloud' => 'done', revokeMemberships => 'done', 'revokeMemberships@cloud' => 'done',
             awaitSynchronisation => 'done', verify => 'done', 'verify@cloud' => 'done' }, 'each step') or diag explain $task;
@@ -47,6 +60,7 @@ sub apart {
 
 # Synchronised: the cloud follows when the directories' own synchronisation has run.
 sub synchronised {
+    $had{'karin.hedlund'} = [employed('karin.hedlund', 'K-1')];
     $stack->cloud->control(change => { key => upn('karin.hedlund'), properties => { onPremisesSyncEnabled => JSON::PP::true() } });
     my $id = offboard('karin.hedlund');
     my $task = waits_at($id, qr/Waits for the synchronisation between the directories: the other directory does not show the account as disabled yet/);
@@ -61,6 +75,56 @@ sub synchronised {
     like(step($task, 'awaitSynchronisation')->{detail}, qr/shows the account as disabled/, 'the cloud has followed');
     is($stack->cloud->user(upn('karin.hedlund'))->{revoked}, 2, 'signed out once more');
     is(outcomes($task)->{'verify@cloud'}, 'done', 'verified there');
+}
+
+# Who comes back gets back what was left in both; the account that nothing synchronises is enabled by us as it was disabled by us.
+sub returned {
+    my @had = @{ $had{'bo.ek'} };
+    ok(3 <= grep({/^cloud/} @had) && 3 <= grep({/^onPremises/} @had), "was in @had");
+    my $plan;
+    wait_until(10, sub { $plan = restore('B-1', '?dryRun=true'); $plan->{status} == 200 }); # the seats given above hold within 5 s
+    is_deeply([listed($plan)], \@had, 'a dry run lists them') or diag $plan->{body};
+    is_deeply($plan->{json}{data}{plan}{steps}, ['updateAccount', 'restoreMemberships', 'awaitSynchronisation', 'restoreMemberships@cloud'], 'and each step');
+    my $answer = restore('B-1');
+    is_deeply([listed($answer)], \@had, 'so does the answer');
+    is_deeply([map {"$_->{directory} $_->{name}"} @{ $answer->{json}{data}{rehire}{notRevokedThen} }], ['cloud Everyone in sales', 'onPremises Everyone in sales'], 'and what never went') or diag $answer->{body};
+    my $task = $stack->wait_task($answer->{json}{data}{taskId});
+    is_deeply(outcomes($task), { map { ($_ => 'done') } @{ $plan->{json}{data}{plan}{steps} } }, 'each step is done') or diag explain $task;
+    is_deeply($task->{warnings}, [], 'nothing is missing');
+    like(step($task, 'awaitSynchronisation')->{detail}, qr/does not follow this one: enabled there too/, 'the cloud account is enabled by us');
+    is_deeply([sort((map {"onPremises $_"} groups_on_premises('bo.ek')), map {"cloud $_"} grep { $_ ne 'Everyone in sales' } groups_in_cloud('bo.ek'))], \@had, 'every membership is back, where it was');
+    for my $part (['onPremises', ''], ['cloud', '@cloud']) {
+        my ($where, $mark) = @$part;
+        my $detail = step($task, "restoreMemberships$mark")->{detail};
+        is_deeply([sort split /, /, $detail =~ s/^given back: //r], [map { /^$where (.*)/ ? $1 : () } @had], "the step tells of the groups $where alone");
+    }
+    ok(!$stack->slapd->user('bo.ek')->{pwdaccountlockedtime} && $stack->cloud->user(upn('bo.ek'))->{accountEnabled}, 'enabled in both');
+    is_deeply(given_back($task->{id}), { map { my $where = $_; ($where => scalar grep {/^$where/} @had) } 'cloud', 'onPremises' }, 'none is offered a second time');
+    my $evidence = $stack->ctl('evidence', 'nordic', upn('bo.ek'), '--json')->{json};
+    ok(!$evidence->{complete}, 'the evidence of the offboarding does not hide the return');
+    is_deeply([sort map { $_->{source} eq 'direct' && !$_->{inherited} ? "$_->{directory} $_->{name}" : () } @{ $evidence->{now}{memberships} }], \@had, 'what it shows of today is of both');
+    like("@{ $evidence->{notProven} }", qr/\Q$task->{id}\E \(userUpdate, done\)/, 'and names the task');
+}
+
+# The synchronisation drops a disabled account and brings it back later: nothing is taken for gone meanwhile.
+sub returned_later {
+    my ($upn, @had) = (upn('karin.hedlund'), @{ $had{'karin.hedlund'} });
+    my $id = $stack->cloud->user($upn)->{id};
+    $stack->cloud->control(remove => $upn);
+    ok(wait_until(20, sub { "@{ $stack->get('/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape($upn))->{json}{data}{user}{directories} }" eq 'onPremises' }), 'on-premises alone');
+    my $answer = restore('K-1');
+    is_deeply([listed($answer)], \@had, 'the groups of both are offered') or diag $answer->{body};
+    my $task = waits_at($answer->{json}{data}{taskId}, qr/the account has not appeared in the other directory yet/);
+    is(outcomes($task)->{restoreMemberships}, 'done', 'on-premises she is back');
+    $stack->cloud->control(change => { key => $id, properties => { _deleted => 0, deletedDateTime => undef } });
+    waits_at($task->{id}, qr/the other directory does not show the account as enabled yet/);
+    is_deeply([grep { $_ eq 'Mobile staff' } groups_in_cloud('karin.hedlund')], [], 'nothing is given before');
+    $stack->cloud->control(change => { key => $upn, properties => { accountEnabled => JSON::PP::true() } });
+    $task = $stack->wait_task($task->{id});
+    like(step($task, 'awaitSynchronisation')->{detail}, qr/shows the account as enabled/, 'the cloud has followed');
+    my %now = map { ($_ => 1) } (map {"onPremises $_"} groups_on_premises('karin.hedlund')), map {"cloud $_"} groups_in_cloud('karin.hedlund');
+    is_deeply([grep { !$now{$_} } @had], [], 'every membership is back, where it was');
+    is_deeply($task->{warnings}, [], 'nothing is missing');
 }
 
 sub created {
@@ -110,7 +174,9 @@ for_each_stack {
     $stack->worker->expect_log(qr/IDA03(?:1[457]|2[12])|IDA0[45]\d\d/);
     subtest joined => \&joined;
     subtest apart => \&apart;
+    subtest returned => \&returned;
     subtest synchronised => \&synchronised;
+    subtest returned_later => \&returned_later;
     subtest created => \&created;
     subtest away => \&away;
 } cloud => { home => $d }, slapd => { ldif => "$ldif\n" };

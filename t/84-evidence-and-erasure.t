@@ -116,7 +116,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers', 'api_key tenant_id username key_hash access_level label rate_limit', 'audit_outbox rid tenant_id',
     'directory_state tenant_id directory hold_reason sync_owner', 'idempotency tenant_id username method path request_hash location task_id', 'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id', 'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner username label', 'task_membership task_id group_id group_name retained restored_by', 'task_payload task_id',
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner username label', 'task_membership task_id directory group_id group_name retained restored_by', 'task_payload task_id',
     'task_step task_id name outcome', 'tenant id document seal', 'user_lock tenant_id task_id', 'worker id host version', 'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status', 'workflow_run_action run_id type status', 'cache.address tenant_id directory', 'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule stamp digest', 'cache.directory_user tenant_id directory licenses', 'cache.entry tenant_id directory',

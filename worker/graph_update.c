@@ -105,9 +105,12 @@ directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, con
     if (class) {
         return class;
     }
-    int was = stands(body, user);
-    if (!json_object_size(body) || (was && json_is_true(json_object_get(user, "onPremisesSyncEnabled")))) {
+    int was = stands(body, user), synced = json_is_true(json_object_get(user, "onPremisesSyncEnabled"));
+    if (!json_object_size(body) || (was && synced)) {
         return graph_end(&k, DIRECTORY_ALREADY);
+    }
+    if (synced && enabled >= 0 && enabled != after->enabled) {
+        return graph_mastered_elsewhere(&k, after, enabled ? "enable" : "disable");
     }
     /* Written even when all reads as wanted: what was read may be older than somebody's change. */
     class = patch_user(&k, id, body, enabled, after);

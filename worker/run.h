@@ -136,6 +136,8 @@ step_end step_create_account(run *r);
 step_end step_set_manager(run *r);
 step_end step_set_photo(run *r);
 step_end step_update_account(run *r);
+/* The payload of an update; else how the step ends, as told in its detail. */
+step_end run_read_update(run *r, ida_update *update);
 step_end step_restore_memberships(run *r);
 step_end step_disable_account(run *r);
 step_end step_revoke_sessions(run *r);

@@ -89,12 +89,22 @@ void run_twin_leave(run *r)
     }
 }
 
+/* Who leaves has nothing to lose there; what is to be given there cannot be. */
+static step_end absent(run *r)
+{
+    if (r->task->type == IDA_USER_DELETE) {
+        return step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
+    }
+    step_says(r, IDA_STEP_NONE, "The other directory has no account of this person.");
+    return STEP_LATER;
+}
+
 step_end run_twin_step(run *r, step_function function)
 {
     int found;
     step_end end = run_twin_enter(r, &found);
     if (end == STEP_ON) {
-        end = found ? function(r) : step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
+        end = found ? function(r) : absent(r);
     }
     run_twin_leave(r);
     return end;

@@ -236,7 +236,8 @@ static step_end keep_snapshot(run *r, const groups_call *call)
 {
     snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(call->count + 1)), call->count};
     for (int i = 0; i < call->count; i++) {
-        s.rows[i] = (store_membership){call->rows[i].group_id, call->rows[i].group_name, call->rows[i].retained};
+        const directory_membership *row = &call->rows[i];
+        s.rows[i] = (store_membership){r->task->directory, row->group_id, row->group_name, row->retained};
     }
     return call->count ? run_store(r, write_snapshot, &s) : STEP_ON;
 }
@@ -346,7 +347,7 @@ step_end step_revoke_memberships(run *r)
     if (!r->task->object_id) {
         return step_absent(r);
     }
-    step_end end = sweep_groups(r, &s, !r->in_twin); /* a rehire is offered the groups of the directory it restores the account in */
+    step_end end = sweep_groups(r, &s, 1);
     if (end != STEP_ON) {
         return end;
     }

@@ -57,7 +57,14 @@ static step_end await_disabled(run *r)
     return verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY) : run_fails(r, &e);
 }
 
-/* --- a joiner: there at all --- */
+/* --- a joiner: there at all; who comes back: enabled there too --- */
+
+/* It may appear under another ID than the one known so far. */
+static step_end await_appearance(run *r)
+{
+    json_object_del(r->progress, "twinId");
+    return wait_for_it(r, "the account has not appeared in the other directory");
+}
 
 static int in_cloud(run *r, const char *group)
 {
@@ -116,7 +123,7 @@ static step_end await_account(run *r, int found)
         return end;
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
-        return wait_for_it(r, "the account has not appeared in the other directory");
+        return await_appearance(r);
     }
     if (verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
@@ -126,21 +133,64 @@ static step_end await_account(run *r, int found)
     return end == STEP_ON ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory") : end;
 }
 
+static directory_class call_enable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->update(dir, r->pool, r->task->object_id, NULL, 0, 1, baton, e);
+}
+
+static step_end await_enabled(run *r)
+{
+    directory_user user = {0};
+    directory_error e;
+    step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
+    end = end == STEP_ON ? run_call(r, call_enable, &user, &e) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return await_appearance(r);
+    }
+    if (e.class == DIRECTORY_ELSEWHERE) {
+        return wait_for_it(r, "the other directory does not show the account as enabled");
+    }
+    if (verdict_of(e.class) != VERDICT_GOOD) {
+        return run_fails(r, &e);
+    }
+    end = run_cache(r, put_account, &user);
+    if (end != STEP_ON) {
+        return end;
+    }
+    return e.class == DIRECTORY_ALREADY
+               ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as enabled")
+               : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: enabled there too");
+}
+
+static step_end await_return(run *r, int found)
+{
+    ida_update update;
+    if (!found) {
+        return await_appearance(r);
+    }
+    step_end end = run_read_update(r, &update);
+    return end != STEP_ON ? end : update.enabled == 1 ? await_enabled(r) : await_account(r, found);
+}
+
+/* For each type of task what has to be so before the steps that follow. */
 step_end step_await_synchronisation(run *r)
 {
     int found;
-    int leaves = r->task->type == IDA_USER_DELETE;
+    int leaves = r->task->type == IDA_USER_DELETE, returns = r->task->type == IDA_USER_UPDATE;
     if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] || !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
         return step_says(r, IDA_STEP_SKIPPED, "the tenant has one directory");
     }
-    if (!leaves && !is_needed(r)) {
+    if (!leaves && !returns && !is_needed(r)) {
         return step_says(r, IDA_STEP_SKIPPED, "no action of the workflows gives anything in the cloud directory");
     }
     step_end end = run_twin_enter(r, &found);
     if (end == STEP_ON && leaves) {
         end = found ? await_disabled(r) : step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
     } else if (end == STEP_ON) {
-        end = await_account(r, found);
+        end = returns ? await_return(r, found) : await_account(r, found);
     }
     run_twin_leave(r);
     return end;

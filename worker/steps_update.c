@@ -13,7 +13,7 @@
 
 #define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
 
-static step_end read_update(run *r, ida_update *update)
+step_end run_read_update(run *r, ida_update *update)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
@@ -179,7 +179,7 @@ step_end step_update_account(run *r)
     ida_update update;
     changes ch;
     directory_error e;
-    step_end end = read_update(r, &update);
+    step_end end = run_read_update(r, &update);
     end = end == STEP_ON ? plan(r, &update, &ch) : end;
     if (end == STEP_ON && !r->session->ops->update) {
         step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker cannot change accounts of this kind of directory.");
@@ -255,13 +255,14 @@ static const char *listed(run *r, const char *text, const char *before, const ap
     return names->nelts > NAMES_LISTED_MAX ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
 }
 
-/* What could be given back is; what could not is told in step and warnings and is no reason to stop. */
+/* Memberships of the directory that the run acts on: "restoreMemberships@cloud" gives back the other's. What could be given back
+ * is; what could not is told in step and warnings and is no reason to stop. */
 step_end step_restore_memberships(run *r)
 {
     ida_update update;
     given_back b = {apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
                     apr_array_make(r->pool, 4, sizeof(char *))};
-    step_end end = read_update(r, &update);
+    step_end end = run_read_update(r, &update);
     if (end == STEP_ON && !r->session->ops->add_members) {
         run_warn(r, "Memberships were not given back: this version cannot add members in this kind of directory.");
         return step_says(r, IDA_STEP_SKIPPED, "this version cannot add members in this kind of directory");
@@ -270,7 +271,7 @@ step_end step_restore_memberships(run *r)
     for (size_t i = 0; end == STEP_ON && i < json_array_size(update.memberships); i++) {
         const json_t *one = json_array_get(update.memberships, i);
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
-        end = id ? join(r, id, name ? name : id, &b) : STEP_ON;
+        end = id && ida_membership_in(one, r->task->directory) ? join(r, id, name ? name : id, &b) : STEP_ON;
     }
     end = end == STEP_ON ? run_store(r, write_restored, NULL) : end;
     if (end != STEP_ON) {

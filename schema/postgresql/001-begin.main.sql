@@ -99,11 +99,12 @@ CREATE TABLE task_step (
 -- Memberships that an offboarding found before it took the first one away: what a rehire is offered. restored_by: the task that gave it back.
 CREATE TABLE task_membership (
     task_id     TEXT COLLATE "C" NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    directory   TEXT COLLATE "C" NOT NULL, -- the group's: an offboarding leaves the groups of both
     group_id    TEXT COLLATE "C" NOT NULL,
     group_name  TEXT COLLATE "C" NOT NULL,
     retained    TEXT COLLATE "C",          -- why it could not be revoked; NULL: it could
     restored_by TEXT COLLATE "C",
-    PRIMARY KEY (task_id, group_id)
+    PRIMARY KEY (task_id, directory, group_id)
 );
 
 -- One running task a person: the row exists exactly while a task of that person is running.

@@ -190,6 +190,7 @@ static ida_kind put_now(dossier *d)
         json_t *row = json_object();
         ida_json_put(row, "id", rows[i].group->id);
         ida_json_put(row, "name", rows[i].group->name);
+        ida_json_put(row, "directory", rows[i].group->directory);
         ida_json_put(row, "source", access_source_words[rows[i].grant.source]);
         json_object_set_new(row, "inherited", json_boolean(rows[i].inherited));
         json_array_append_new(memberships, row);
