@@ -87,6 +87,7 @@ sub life {
     my ($row) = grep { $_->{companyId} eq $how->{company} } @{ $stack->ctl_ok('status', '--json')->{directories} };
     ok(!$row->{error}, 'the last sync ended well');
     $stack->stop;
+    $stack->slapd->stop if $stack->slapd;
 }
 
 for_each_engine {

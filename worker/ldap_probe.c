@@ -71,6 +71,7 @@ static void check_servers(probe *p)
         one.server = 0;
         one.ld = NULL;
         one.fd = -1;
+        one.tls = NULL; /* of its own: what belongs to d is not this one's to free */
         apr_pool_create(&one.connection, pool);
         ld_call k = ld_call_begin(&one, pool, &e);
         directory_class class = ld_ready(&k);
@@ -86,6 +87,7 @@ static void check_servers(probe *p)
         report_judge(&p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
               apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
+        ld_forget_tls(&one);
         apr_pool_destroy(pool);
     }
 }

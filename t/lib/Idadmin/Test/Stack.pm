@@ -53,7 +53,8 @@ sub new {
     }
     $self->ctl_ok('schema', 'upgrade');
 
-    $self->{slapd} = ref $how{slapd} && ref $how{slapd} ne 'HASH' ? $how{slapd} : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
+    $self->{slapd_is_given} = ref $how{slapd} && ref $how{slapd} ne 'HASH';    # by the caller, who stops it: the next stack may use it
+    $self->{slapd} = $self->{slapd_is_given} ? $how{slapd} : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
         if !defined $how{slapd} || $how{slapd};
     if (my $cloud = $how{cloud}) {
         my %given = ref $cloud eq 'HASH' ? %$cloud : ();
@@ -251,7 +252,7 @@ sub stop {
     delete $self->{client};
     $self->{worker}->stop if $self->{worker};
     $self->{httpd}->stop  if $self->{httpd};
-    $self->{slapd}->stop  if $self->{slapd};
+    $self->{slapd}->stop  if $self->{slapd} && !$self->{slapd_is_given};
     $self->{cloud}->stop  if $self->{cloud};
     return $self;
 }
