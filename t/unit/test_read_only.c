@@ -81,7 +81,7 @@ static void read_with(store *s, const ida_operation *op, json_t *arguments, cons
     const char *text;
     ida_call *call = make_call(s, op, IDA_FACE_MCP, "{}");
     call->arguments = arguments;
-    ida_kind kind = ida_mcp_run_cut(call, 51200, &text);
+    ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &text) : ida_operation_run(call);
     ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);
     if (kind && kind != IDA_NOT_FOUND) {
         printf("# %s %s\n", ida_json_text(pool, arguments), call->c->message);
