@@ -193,6 +193,7 @@ sub requests {
 }
 
 sub leaver {
+    $stack->wait_task($stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => upn('tove.ahlgren'), employeeId => 'T-1' })->{json}{data}{taskId});
     role(assign => 'Analyst', 'tove.ahlgren');
     my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Workshop tools', upn('tove.ahlgren'), '--json');
     my $open = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', upn('tove.ahlgren'), '--json');
@@ -211,6 +212,30 @@ sub leaver {
     }), 'each with its audit record');
 }
 
+# Who comes back has the memberships again, not the grants: nothing takes them away but a person or the next offboarding.
+sub comes_back {
+    my %person = (firstname => 'Tove', surname => 'Ahlgren', employeeId => 'T-1', rehire => 'restore');
+    my $listed = sub { return [sort map { $_->{name} } @{ $_[0]{json}{data}{rehire}{memberships} }] };
+    my $before = $listed->($stack->post('/v1/api/user?dryRun=true', \%person));
+    my @granted = grep {/^(?:Workshop|Store room)$/} @$before;
+    is_deeply(\@granted, ['Store room', 'Workshop'], 'what a template and a request had granted is offered, before anything is done');
+    cmp_ok(scalar @$before, '>', 2, 'beside what nobody had granted');
+    ok(!ldap_has('Workshop', 'tove.ahlgren'), 'by a dry run');
+    my $back = $stack->post('/v1/api/user', \%person);
+    is_deeply($listed->($back), $before, 'the answer lists the same') or diag $back->{body};
+    my $task = $stack->wait_task($back->{json}{data}{taskId});
+    like(steps($task)->{restoreMemberships}, qr/^done: given back: .*Store room.*Workshop/, 'given back');
+    is_deeply([grep { !ldap_has($_, 'tove.ahlgren') } @$before], [], 'in the directory');
+    my $access = access_of('tove.ahlgren');
+    is_deeply([map { [$access->{$_}{source}, $access->{$_}{grantedBy}] } @granted], [(['direct', undef]) x 2], 'as direct memberships');
+    is_deeply($stack->ctl_ok('role', 'list', 'nordic', upn('tove.ahlgren'), '--json'), [], 'no template is assigned');
+    is_deeply([sort map { $_->{requester} eq upn('tove.ahlgren') ? $_->{state} : () } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') }], ['ended', 'withdrawn'], 'the requests stay ended');
+    my ($answer, @tasks) = role(assign => 'Analyst', 'tove.ahlgren');
+    like({ map { %{ steps($_) } } @tasks }->{'addToGroup Workshop'}, qr/^already: it was so before; it stays/, 'a template assigned anew finds them');
+    role(unassign => 'Analyst', 'tove.ahlgren');
+    ok(ldap_has('Workshop', 'tove.ahlgren'), 'and leaves them when it goes');
+}
+
 sub group_entry { my ($dn, $cn, @members) = @_; return "dn: cn=$dn,ou=groups,dc=nordic,dc=example\nobjectClass: groupOfNames\ncn: $cn\n" . join('', map {"member: $_\n"} @members ? @members : $Idadmin::Test::Slapd::filler) . "\n" }
 my $ldif = group_entry('R/D\2C \22x\22', 'R/D, "x"') . group_entry('Workshop', 'Workshop') . group_entry('Store room', 'Store room') . group_entry('Canteen', 'Canteen', Idadmin::Test::Slapd::user_dn('bo.ek'));
 
@@ -222,6 +247,6 @@ for_each_stack {
     $stack->apply_tenant(document());
     $stack->ctl_ok('sync', 'nordic', '--wait');
     subtest $_->[0] => $_->[1] for ['role templates' => \&templates], ['odd names' => \&odd_names], ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
-        ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests], ['a leaver' => \&leaver];
+        ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests], ['a leaver' => \&leaver], ['who comes back' => \&comes_back];
 } cloud => {}, slapd => { ldif => $ldif };
 done_testing();
