@@ -52,6 +52,6 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
 
 /* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping the last hash. *removed tells how many;
  * less than `max`: no more of them. */
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int64_t *removed);
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
 
 #endif

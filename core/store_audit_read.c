@@ -228,8 +228,7 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
 typedef struct retain_work {
     const char *tenant;
     int64_t before;
-    int max;
-    int64_t removed;
+    int max, removed;
 } retain_work;
 
 /* From the foot of the chain. The prefix ends before the first record that is young
@@ -265,12 +264,12 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     const char *hash = db_text(&r, 0, 0);
     kind = store_write(s, c, STMT_audit_chain_set_first, DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
     if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) == IDA_OK) {
-        w->removed = r.changes;
+        w->removed = (int)r.changes; /* at most `max` */
     }
     return kind;
 }
 
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int64_t *removed)
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
 {
     retain_work w = {.tenant = tenant, .before = before, .max = max};
     ida_kind kind = store_transaction(s, c, retain, &w);

@@ -16,54 +16,57 @@ struct retention {
     apr_pool_t *pool; /* of the round */
     const store_tenant_id *ids;
     int count, at, begun; /* at: -1 for what belongs to no tenant */
-    int kind;             /* of what is removed there: where the step before stopped */
+    size_t kind;          /* of what is removed there: where the step before stopped */
 };
 
-/* One transaction of a kind; *more = 0 when nothing of it is left. */
-typedef ida_kind (*slice)(store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more);
+/* --- what is kept, and for how long (ms); 0: for ever --- */
 
-static ida_kind keys(store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
+static int64_t key_time(const ida_tenant *tenant)
 {
-    int removed;
-    (void)audit;
     (void)tenant;
-    ida_kind kind = store_idempotency_retain(main, c, ida_now(c->env) - STORE_IDEMPOTENCY_KEPT_MS, ROWS_AT_ONCE, &removed);
-    *more = !kind && removed == ROWS_AT_ONCE;
-    return kind;
+    return STORE_IDEMPOTENCY_KEPT_MS;
 }
 
-static ida_kind tasks(store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
+static int64_t history(const ida_tenant *tenant)
+{
+    return tenant->task_history_days * DAY_MS;
+}
+
+static int64_t audit_time(const ida_tenant *tenant)
+{
+    return tenant->audit_days * DAY_MS;
+}
+
+static ida_kind remove_keys(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+{
+    (void)tenant;
+    return store_idempotency_retain(s, c, before, max, removed);
+}
+
+typedef struct kind_kept {
+    int64_t (*kept)(const ida_tenant *tenant);
+    /* One transaction: at most `max` of those older than `before` (ms UTC); less than that removed: no more of them. */
+    ida_kind (*remove)(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
+    int at_once, in_audit;
+} kind_kept;
+
+static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}};
+static const kind_kept of_tenant[] = {{history, store_queue_retain, TASKS_AT_ONCE, 0},
+                                      {history, store_request_retain, ROWS_AT_ONCE, 0},
+                                      {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
+
+/* *more = 0 when nothing of the kind is left. `tenant` NULL: of no tenant. */
+static ida_kind remove_some(const kind_kept *k, store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
 {
     int removed = 0;
-    (void)audit;
-    ida_kind kind = tenant->task_history_days > 0
-                        ? store_queue_retain(main, c, tenant->id, ida_now(c->env) - tenant->task_history_days * DAY_MS, TASKS_AT_ONCE, &removed)
-                        : IDA_OK;
-    *more = !kind && removed == TASKS_AT_ONCE;
+    int64_t kept = k->kept(tenant), before = ida_now(c->env) - kept;
+    store *s = k->in_audit ? audit : main;
+    ida_kind kind = kept > 0 ? k->remove(s, c, tenant ? tenant->id : NULL, before, k->at_once, &removed) : IDA_OK;
+    *more = !kind && removed == k->at_once;
     return kind;
 }
 
-static ida_kind requests(store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
-{
-    int removed = 0;
-    (void)audit;
-    ida_kind kind = tenant->task_history_days > 0
-                        ? store_request_retain(main, c, tenant->id, ida_now(c->env) - tenant->task_history_days * DAY_MS, ROWS_AT_ONCE, &removed)
-                        : IDA_OK;
-    *more = !kind && removed == ROWS_AT_ONCE;
-    return kind;
-}
-
-static ida_kind records(store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
-{
-    int64_t removed = 0;
-    (void)main;
-    ida_kind kind = tenant->audit_days > 0
-                        ? store_audit_retain(audit, c, tenant->id, ida_now(c->env) - tenant->audit_days * DAY_MS, ROWS_AT_ONCE, &removed)
-                        : IDA_OK;
-    *more = !kind && removed == ROWS_AT_ONCE;
-    return kind;
-}
+/* --- the round --- */
 
 retention *retention_make(worker *w, apr_pool_t *pool)
 {
@@ -83,8 +86,8 @@ static int begin(retention *t, store *main)
 }
 
 /* One kind after the other, as long as there is time. IDA_OK with *left = 1: time is up. */
-static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, const slice *slices, int count, int64_t until,
-                          int *left)
+static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, const kind_kept *kinds, size_t count,
+                          int64_t until, int *left)
 {
     for (; t->kind < count; t->kind++) {
         for (int more = 1; more;) {
@@ -92,7 +95,7 @@ static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, c
                 *left = 1;
                 return IDA_OK;
             }
-            ida_kind kind = slices[t->kind](main, audit, c, tenant, &more);
+            ida_kind kind = remove_some(&kinds[t->kind], main, audit, c, tenant, &more);
             if (kind) {
                 return kind;
             }
@@ -103,13 +106,13 @@ static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, c
 
 static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int64_t until, int *left)
 {
-    static const slice common[] = {keys}, own[] = {tasks, requests, records};
     ida_tenant *tenant;
     if (t->at < 0) {
-        return carry_out(t, main, audit, c, NULL, common, 1, until, left);
+        return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody, until, left);
     }
     ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL, NULL);
-    return kind ? kind : carry_out(t, main, audit, c, tenant, own, 3, until, left);
+    return kind ? kind
+                : carry_out(t, main, audit, c, tenant, of_tenant, sizeof of_tenant / sizeof *of_tenant, until, left);
 }
 
 int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)

@@ -334,7 +334,8 @@ static void test_manipulation(store *main, store *ingest)
 
 static void test_retention(store *main, store *ingest)
 {
-    int64_t removed, count;
+    int64_t count;
+    int removed;
     const ida_audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 11}, &rows);
     int64_t tenth = rows[0].record.at;
