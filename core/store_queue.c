@@ -129,8 +129,9 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     if (kind || !r.changes) {
         return kind;
     }
-    kind = store_write(s, c, STMT_queue_take,
-                       DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(cl->now + cl->lease_ms), DB_I(cl->now)), &r);
+    /* The person's lock may have been waited for: this task begins after the one that held it has ended. */
+    int64_t now = ida_now(c->env) > cl->now ? ida_now(c->env) : cl->now;
+    kind = store_write(s, c, STMT_queue_take, DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(now + cl->lease_ms), DB_I(now)), &r);
     if (!kind && !r.changes) {
         return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
     }
