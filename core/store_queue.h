@@ -11,6 +11,7 @@ struct store_membership;
 /* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by store_queue_change) before its first
  * create call, and takes it out again only when it looked and saw that no account came of it. While it is there, or createAccount
  * is done, already or unknown, the account may exist: cancelling or failing the task gives back neither its seat nor its names.
+ * The same is true of {"enableSent": true}, updates and the seat of the account that they enable (store_queue_take_seat).
  * Other members of progress are the run's own. */
 
 /* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not locked and whose directory is
@@ -78,9 +79,11 @@ typedef struct store_task_change {
 } store_task_change;
 ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const store_task_change *change);
 
-/* An update that is about to enable an account holds its seat from here on, if it did not before; its marker is on disk since it
- * was queued. *full = 1: none is left, nothing was taken. Given back by store_queue_account_made. */
-ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, int *full);
+/* An update that is about to enable an account holds its seat from here on, unless a creation holds it; its marker is on disk since it
+ * was queued. `progress`, with enableSent in it, is written in the same transaction. *full = 1: none is left,
+ * nothing was taken or written. Given back by store_queue_account_made. */
+ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
+                               int *full);
 
 /* Memberships as an offboarding finds them, on disk before the first is taken away (store_task_rehire.h); those known already stay. */
 ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const struct store_membership *rows, int count);

@@ -133,36 +133,49 @@ ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, co
 typedef struct seat_taking {
     const ida_task *task;
     const ida_tenant *tenant;
+    const char *progress;
     int full;
 } seat_taking;
+
+/* One seat a person. Another update could be cancelled and give back what this one's call stands on, so its seat is moved here. One
+ * beside the cache's word is not counted, and lasts when a sync takes that word back. The seat of a creation, which is the account's,
+ * comes to this task when the creation gives it back (store_task_give_back_seat). */
+static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_task *now)
+{
+    int had = now->seat, counted = STORE_SEAT_NONE;
+    ida_kind kind = had ? IDA_OK : store_task_move_seat(s, c, now, &had);
+    if (kind || had) {
+        return kind;
+    }
+    kind = store_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
+    if (!kind && counted == STORE_SEAT_NONE) {
+        kind = store_seat_free(s, c, t->tenant);
+    }
+    return kind || counted == STORE_SEAT_HELD ? kind : store_task_take_seat(s, c, now->tenant, now->id);
+}
 
 static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
 {
     seat_taking *t = baton;
     ida_task *now;
-    int counted = 0;
     t->full = 0;
     ida_kind kind = store_tenant_lock(s, c, t->task->tenant);
     kind = kind ? kind : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
     kind = kind ? kind : store_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
-    if (kind || now->seat) {
-        return kind;
-    }
-    kind = store_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
-    if (!kind && !counted) {
-        kind = store_seat_free(s, c, t->tenant);
-    }
+    kind = kind ? kind : find_seat(s, c, t, now);
     if (kind == IDA_FORBIDDEN) {
         t->full = 1;
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    return kind ? kind : store_task_take_seat(s, c, now->tenant, now->id);
+    return kind ? kind
+                : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(t->progress)));
 }
 
-ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, int *full)
+ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
+                               int *full)
 {
-    seat_taking t = {.task = task, .tenant = tenant};
+    seat_taking t = {.task = task, .tenant = tenant, .progress = progress};
     ida_kind kind = store_transaction(s, c, take_seat, &t);
     *full = !kind && t.full;
     return kind;

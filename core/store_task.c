@@ -18,7 +18,8 @@ int store_task_account_possible(ida_ctx *c, const ida_task *task)
             return 1;
         }
     }
-    return json_is_true(json_object_get(ida_json_load(c->pool, task->progress), "createSent"));
+    const json_t *progress = ida_json_load(c->pool, task->progress);
+    return json_is_true(json_object_get(progress, "createSent")) || json_is_true(json_object_get(progress, "enableSent"));
 }
 
 int store_task_braked(const ida_task *task)

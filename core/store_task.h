@@ -17,8 +17,9 @@ ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *use
 
 /* IDA_FORBIDDEN with used and limit when the tenant has no seat left. */
 ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant);
-/* 1 in *counted when an enabling of the person needs no further seat: the cache counts an enabled account, or another task than
+/* Whether an enabling of the person needs a further seat: no, when the cache counts an enabled account, or else another task than
  * `task_id` (NULL: any) holds one for it. */
+enum { STORE_SEAT_NONE, STORE_SEAT_CACHED, STORE_SEAT_HELD };
 ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted);
 
 /* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address or reservation of another

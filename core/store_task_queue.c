@@ -35,28 +35,43 @@ ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const ch
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_person, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
-    *counted = !kind && r.rows != 0;
-    return kind;
-}
-
-static ida_kind seat(store *s, ida_ctx *c, db_statement statement, const char *tenant, const char *task_id, int by)
-{
-    db_result r;
-    ida_kind kind = store_write(s, c, statement, DB_ARGS(DB_T(task_id)), &r);
-    if (!kind && r.changes) {
-        kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(by)), NULL);
-    }
+    *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : STORE_SEAT_NONE;
     return kind;
 }
 
 ida_kind store_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
-    return seat(s, c, STMT_seat_take, tenant, task_id, 1);
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task_id)), &r);
+    return kind || !r.changes ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(1)), NULL);
+}
+
+ida_kind store_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved)
+{
+    db_result r;
+    *moved = 0;
+    ida_kind kind = store_read(s, c, STMT_seat_of_update, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(db_text(&r, 0, 0))), NULL);
+    kind = kind ? kind : store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task->id)), NULL);
+    *moved = !kind;
+    return kind;
 }
 
 ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
-    return seat(s, c, STMT_seat_give_back, tenant, task_id, -1);
+    db_result given, heir;
+    ida_kind kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(task_id)), &given);
+    if (kind || !given.changes) {
+        return kind;
+    }
+    kind = store_read(s, c, STMT_seat_heir, DB_ARGS(DB_T(tenant), DB_T(task_id)), &heir);
+    if (!kind && heir.rows) {
+        return store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(db_text(&heir, 0, 0))), NULL);
+    }
+    return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
 ida_kind store_task_free_names(store *s, ida_ctx *c, const char *task_id)

@@ -9,6 +9,7 @@
 #include "core/store_task_rehire.h"
 #include "core/store_user.h"
 #include "worker/access.h"
+#include "worker/holds.h"
 #include "worker/run.h"
 
 #define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
@@ -79,9 +80,24 @@ static step_end plan(run *r, const ida_update *update, changes *ch)
     return add_display_name(r, update, ch);
 }
 
+/* progress.enableSent (store_queue.h). */
+static int enable_sent(const run *r)
+{
+    return json_is_true(json_object_get(r->progress, "enableSent"));
+}
+
+static void say_sent(run *r, int sent)
+{
+    if (sent) {
+        json_object_set_new(r->progress, "enableSent", json_true());
+    } else {
+        json_object_del(r->progress, "enableSent");
+    }
+}
+
 static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
 {
-    return store_queue_take_seat(r->r->main, c, r->task, r->session->tenant, baton);
+    return store_queue_take_seat(r->r->main, c, r->task, r->session->tenant, ida_json_text(c->pool, r->progress), baton);
 }
 
 static int is_guest(run *r)
@@ -93,12 +109,15 @@ static int is_guest(run *r)
 /* Before the call that enables: the seat is held on disk until the cache counts the account. */
 static step_end take_seat(run *r)
 {
-    int full = 0;
+    int full = 0, sent = enable_sent(r);
     step_end end = step_still_wanted(r, "the account was not enabled");
     if (end == STEP_ON && !is_guest(r)) {
+        say_sent(r, 1);
         end = run_store(r, write_seat, &full);
+        r->task->seat |= end == STEP_ON && !full; /* perhaps: what the tenant's row is locked for */
     }
     if (full) {
+        say_sent(r, sent);
         step_says(r, IDA_STEP_FAILED, "The tenant's user seat limit is reached: the account was not enabled.");
         return STEP_FAILED;
     }
@@ -155,6 +174,7 @@ static step_end changed(run *r, changes *ch, directory_class class)
         run_warn(r, *w);
     }
     step_says(r, class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", described(r, ch));
+    say_sent(r, 0);
     return run_account_made(r, NULL);
 }
 
@@ -168,13 +188,42 @@ static step_end gone(run *r)
 {
     step_end end = run_cache(r, write_gone, NULL);
     if (end == STEP_ON) {
+        say_sent(r, 0);
         step_says(r, IDA_STEP_FAILED, "The directory has no such account any more.");
         end = STEP_FAILED;
     }
     return end;
 }
 
-step_end step_update_account(run *r)
+static directory_class call_look(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
+}
+
+static ida_kind put_as_found(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *found = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &found->cache);
+}
+
+/* The step ends for good, and an earlier try, or a part of this one, may have enabled the account: what became of it is looked at, so
+ * that the cache tells it from now on and the seat can go. Where the directory does not answer that the seat stays. */
+static step_end look_before_the_end(run *r, step_end end)
+{
+    directory_user found = {0};
+    directory_error e;
+    if (!enable_sent(r) || !(end == STEP_FAILED || (end == STEP_LATER && run_last_try(r)))) {
+        return end;
+    }
+    step_end looked = run_call(r, call_look, &found, &e);
+    if (looked == STEP_ON && verdict_of(e.class) == VERDICT_GOOD) {
+        looked = e.class == DIRECTORY_NOT_FOUND ? run_cache(r, write_gone, NULL) : run_cache(r, put_as_found, &found);
+        say_sent(r, 0);
+    }
+    return looked == STEP_ON ? end : looked;
+}
+
+static step_end update_account(run *r)
 {
     ida_update update;
     changes ch;
@@ -204,6 +253,11 @@ step_end step_update_account(run *r)
         }
     }
     return end;
+}
+
+step_end step_update_account(run *r)
+{
+    return look_before_the_end(r, update_account(r));
 }
 
 /* --- restoreMemberships --- */

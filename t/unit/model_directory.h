@@ -15,6 +15,7 @@ typedef struct account {
     char id[24], upn[160], given[40], surname[40], display[90], title[40], employee[20], marker[40];
     int enabled;
     unsigned groups; /* bits */
+    int64_t born;    /* ms UTC */
 } account;
 
 static account accounts[ACCOUNTS_MAX];
@@ -23,6 +24,7 @@ static unsigned dice;
 static int faulty;      /* calls may fail */
 static int outage_rounds;      /* rounds for which every call fails */
 static long death_in;   /* > 0: looks at clock and directory until the process dies */
+static int dies_unheard; /* the process dies of its next write that takes effect, before it hears of it */
 static jmp_buf death;
 static long calls, faults_made, deaths;
 
@@ -32,11 +34,17 @@ static int roll(int sides)
     return (int)((dice >> 12) % (unsigned)sides);
 }
 
+static void die(void)
+{
+    death_in = dies_unheard = 0;
+    deaths++;
+    longjmp(death, 1);
+}
+
 static void pulse(void)
 {
     if (death_in > 0 && --death_in == 0) {
-        deaths++;
-        longjmp(death, 1);
+        die();
     }
 }
 
@@ -113,6 +121,9 @@ static int away(directory_error *e)
 static int lost(directory_error *e)
 {
     pulse();
+    if (dies_unheard) {
+        die();
+    }
     if (faulty && roll(30) == 0) {
         faults_made++;
         fail(e, DIRECTORY_UNSURE, NULL);
@@ -163,7 +174,7 @@ static directory_class m_create(directory *d, apr_pool_t *p, const directory_cre
         return fail(e, DIRECTORY_INVALID, NULL);
     }
     account *a = &accounts[account_count++];
-    *a = (account){.enabled = c->person->account_enabled};
+    *a = (account){.enabled = c->person->account_enabled, .born = test_now_ms};
     snprintf(a->id, sizeof a->id, "id-%d", account_count);
     snprintf(a->upn, sizeof a->upn, "%s", c->upn);
     snprintf(a->given, sizeof a->given, "%s", c->person->firstname);
