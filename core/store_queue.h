@@ -71,7 +71,7 @@ ida_kind store_queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_
                           const struct ida_audit *audit);
 
 /* Persists values a step must have on disk before its first directory call: new candidate names (with reservations of the new
- * ones; old ones are freed), marker, progress, object_id. NULL members stay. IDA_UNPROCESSABLE when a new address was reserved by
+ * ones; old ones are freed), marker ("": none), progress, object_id. NULL members stay. IDA_UNPROCESSABLE when a new address was reserved by
  * another task meanwhile: choose again (store_address_choose in the same store_transaction after store_tenant_lock avoids that).
  * `task` itself is not changed: read it again. */
 typedef struct store_task_change {

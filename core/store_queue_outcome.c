@@ -186,6 +186,17 @@ static ida_kind free_person(store *s, ida_ctx *c, const ida_task *now)
     return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
 }
 
+/* The offboarding has seen that the person is out: no update that is over keeps a seat for what it may have enabled. */
+static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const char *over)
+{
+    ida_kind kind = IDA_OK;
+    while (!kind && over) {
+        kind = store_task_give_back_seat(s, c, now->tenant, over);
+        kind = kind ? kind : store_task_seat_of_over(s, c, now->tenant, now->person, &over);
+    }
+    return kind;
+}
+
 /* Row and steps are read before the fence is asked: nobody but the run that has it changes them. All creations of a tenant would wait
  * for each other's commits here, so its row is locked only while the task still holds a seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
@@ -194,9 +205,13 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     const ida_task *t = o->task;
     int holds = t->type == IDA_USER_CREATE || t->type == IDA_USER_UPDATE; /* perhaps seat and names */
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
+    const char *over = NULL;
     ida_task *now;
     ida_kind kind = store_task_get(s, c, t->tenant, t->id, 0, &now);
-    if (!kind && holds && now->seat) {
+    if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
+        kind = store_task_seat_of_over(s, c, t->tenant, now->person, &over);
+    }
+    if (!kind && (over || (holds && now->seat))) {
         kind = store_tenant_lock(s, c, t->tenant);
     }
     kind = kind ? kind
@@ -207,6 +222,7 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = store_grant_leave(s, c, t);
     }
+    kind = kind ? kind : settle_seats(s, c, now, over);
     int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && store_task_account_possible(c, now));
     if (!kind && holds && !keeps) {
         kind = give_back(s, c, now);

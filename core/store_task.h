@@ -17,8 +17,8 @@ ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *use
 
 /* IDA_FORBIDDEN with used and limit when the tenant has no seat left. */
 ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant);
-/* Whether an enabling of the person needs a further seat: no, when the cache counts an enabled account, or else another task than
- * `task_id` (NULL: any) holds one for it. */
+/* Whether an enabling of the person needs a further seat: no, when another task than `task_id` (NULL: any) holds one for it, or else
+ * when the cache counts an enabled account. */
 enum { STORE_SEAT_NONE, STORE_SEAT_CACHED, STORE_SEAT_HELD };
 ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted);
 

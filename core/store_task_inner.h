@@ -27,6 +27,8 @@ ida_kind store_task_take_seat(store *s, ida_ctx *c, const char *tenant, const ch
 /* From another update that enables the same person to this one, which is about to; *moved 0: no other holds one. */
 ida_kind store_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved);
 ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id);
+/* An update that is over and keeps a seat because it may have enabled the person; *id NULL: there is none. */
+ida_kind store_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person, const char **id);
 ida_kind store_task_free_names(store *s, ida_ctx *c, const char *task_id);
 
 #endif

@@ -74,6 +74,14 @@ ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
     return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
+ida_kind store_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person, const char **id)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), &r);
+    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    return kind;
+}
+
 ida_kind store_task_free_names(store *s, ida_ctx *c, const char *task_id)
 {
     return store_write(s, c, STMT_address_free, DB_ARGS(DB_T(task_id)), NULL);

@@ -218,10 +218,11 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
     return end;
 }
 
-/* The directory said for certain that nothing was made: a failed or cancelled task may give seat and names back. */
+/* The directory said for certain that nothing was made: a failed or cancelled task may give seat and names back, and whoever the cache
+ * shows under the name is not the task's account. */
 static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
 {
-    store_task_change change = {.progress = ida_json_text(c->pool, r->progress)};
+    store_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
     (void)baton;
     return store_queue_change(r->r->main, c, r->task, &change);
 }

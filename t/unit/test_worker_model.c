@@ -540,6 +540,18 @@ static void seat_of_the_unheard(void)
     work_through();
     ok(tasks_in("done") == 5 && has_seat() && !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
        "%s: once the cache counts the person nobody else does", engine);
+
+    asked("PATCH", disable, IDA_USER_UPDATE, 0);
+    work_through();
+    one = asked("PATCH", enable, IDA_USER_UPDATE, 1);
+    enable_unheard();
+    ok(cancelled(one) && has_seat(), "%s: a cancelled one keeps it", engine);
+    outage_rounds = 0;
+    test_now_ms += 60 * MINUTE;
+    asked("DELETE", "{\"userPrincipalName\":\"eva.ek@corp.example\",\"time\":\"00:00\"}", IDA_USER_DELETE, 0);
+    work_through();
+    ok(tasks_in("done") == 7 && !accounts[0].enabled && !has_seat() && !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
+       "%s: until the person is offboarded", engine);
 }
 
 static void life(int rounds)
