@@ -4,12 +4,6 @@
 
 #include "worker/actions.h"
 
-static ida_kind put_account(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const directory_user *after = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &after->cache);
-}
-
 /* After an answer to a change of the account: the cache first, then what is said of it. */
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
 {
@@ -20,7 +14,7 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
         return e->class == DIRECTORY_NOT_FOUND ? action_fails(r, "%s", e->message ? e->message : directory_class_text(e->class))
                                                : run_fails(r, e);
     }
-    step_end end = after->cache.id ? run_cache(r, put_account, after) : STEP_ON;
+    step_end end = after->cache.id ? run_cache_user(r, after) : STEP_ON;
     return end == STEP_ON ? step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text) : end;
 }
 

@@ -156,5 +156,10 @@ step_end step_still_wanted(run *r, const char *so);
 /* Write-through into the cache after the directory answered. */
 typedef ida_kind (*cache_write)(run *r, store *cache, ida_ctx *c, void *baton);
 step_end run_cache(run *r, cache_write write, void *baton);
+/* The account that the run acts on, as the directory has just shown it; that the directory has it no more. */
+step_end run_cache_user(run *r, directory_user *user);
+step_end run_cache_gone(run *r);
+/* Looks for that account by its ID, into *user. As run_call: `e` tells the answer. */
+step_end run_find(run *r, directory_user *user, directory_error *e);
 
 #endif

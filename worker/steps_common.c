@@ -9,9 +9,35 @@ static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_user_gone(cache, c, r->task->tenant, r->task->directory, r->task->object_id);
 }
 
+step_end run_cache_gone(run *r)
+{
+    return run_cache(r, write_gone, NULL);
+}
+
+static ida_kind write_user(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *user = baton;
+    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &user->cache);
+}
+
+step_end run_cache_user(run *r, directory_user *user)
+{
+    return run_cache(r, write_user, user);
+}
+
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+{
+    return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
+}
+
+step_end run_find(run *r, directory_user *user, directory_error *e)
+{
+    return run_call(r, call_find, user, e);
+}
+
 step_end step_absent(run *r)
 {
-    step_end end = r->task->object_id ? run_cache(r, write_gone, NULL) : STEP_ON;
+    step_end end = r->task->object_id ? run_cache_gone(r) : STEP_ON;
     return end == STEP_ON ? step_says(r, IDA_STEP_ALREADY, "already absent: the directory has no such account") : end;
 }
 

@@ -276,16 +276,10 @@ static int blame(creation *cr, const directory_error *e, int same)
     return 1;
 }
 
-static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const create_call *call = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &call->user.cache);
-}
-
 /* The account stands: cache first, then seat, names and step in one transaction. */
 static step_end made(run *r, const creation *cr, create_call *call, int adopted)
 {
-    step_end end = run_cache(r, put_in_cache, call);
+    step_end end = run_cache_user(r, &call->user);
     if (end != STEP_ON) {
         return end;
     }

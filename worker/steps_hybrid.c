@@ -103,22 +103,11 @@ static int is_needed(run *r)
     return 0;
 }
 
-static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
-}
-
-static ida_kind put_account(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const directory_user *user = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &user->cache);
-}
-
 static step_end await_account(run *r, int found)
 {
     directory_user user = {0};
     directory_error e = {.class = DIRECTORY_NOT_FOUND};
-    step_end end = found ? run_call(r, call_find, &user, &e) : STEP_ON;
+    step_end end = found ? run_find(r, &user, &e) : STEP_ON;
     if (end != STEP_ON) {
         return end;
     }
@@ -129,7 +118,7 @@ static step_end await_account(run *r, int found)
         return run_fails(r, &e);
     }
     /* At once into the cache, so that the actions that follow find the person in both directories. */
-    end = run_cache(r, put_account, &user);
+    end = run_cache_user(r, &user);
     return end == STEP_ON ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory") : end;
 }
 
@@ -156,7 +145,7 @@ static step_end await_enabled(run *r)
     if (verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
     }
-    end = run_cache(r, put_account, &user);
+    end = run_cache_user(r, &user);
     if (end != STEP_ON) {
         return end;
     }

@@ -148,12 +148,6 @@ static int drop(run *r, changes *ch, const directory_error *e)
     return 1;
 }
 
-static ida_kind put_in_cache(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const changes *ch = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &ch->after.cache);
-}
-
 static const char *described(run *r, const changes *ch)
 {
     const char *text = ch->enabled == 1 ? "enabled" : ch->enabled == 0 ? "disabled" : "";
@@ -166,7 +160,7 @@ static const char *described(run *r, const changes *ch)
 /* The directory shows the new values: cache first, then step and seat in one transaction. */
 static step_end changed(run *r, changes *ch, directory_class class)
 {
-    step_end end = run_cache(r, put_in_cache, ch);
+    step_end end = run_cache_user(r, &ch->after);
     if (end != STEP_ON) {
         return end;
     }
@@ -178,32 +172,15 @@ static step_end changed(run *r, changes *ch, directory_class class)
     return run_account_made(r, NULL);
 }
 
-static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    (void)baton;
-    return store_cache_user_gone(cache, c, r->task->tenant, r->task->directory, r->task->object_id);
-}
-
 static step_end gone(run *r)
 {
-    step_end end = run_cache(r, write_gone, NULL);
+    step_end end = run_cache_gone(r);
     if (end == STEP_ON) {
         say_sent(r, 0);
         step_says(r, IDA_STEP_FAILED, "The directory has no such account any more.");
         end = STEP_FAILED;
     }
     return end;
-}
-
-static directory_class call_look(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
-{
-    return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
-}
-
-static ida_kind put_as_found(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const directory_user *found = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &found->cache);
 }
 
 /* The step ends for good, and an earlier try, or a part of this one, may have enabled the account: what became of it is looked at, so
@@ -215,9 +192,9 @@ static step_end look_before_the_end(run *r, step_end end)
     if (!enable_sent(r) || !(end == STEP_FAILED || (end == STEP_LATER && run_last_try(r)))) {
         return end;
     }
-    step_end looked = run_call(r, call_look, &found, &e);
+    step_end looked = run_find(r, &found, &e);
     if (looked == STEP_ON && verdict_of(e.class) == VERDICT_GOOD) {
-        looked = e.class == DIRECTORY_NOT_FOUND ? run_cache(r, write_gone, NULL) : run_cache(r, put_as_found, &found);
+        looked = e.class == DIRECTORY_NOT_FOUND ? run_cache_gone(r) : run_cache_user(r, &found);
         say_sent(r, 0);
     }
     return looked == STEP_ON ? end : looked;
