@@ -16,33 +16,47 @@
 typedef struct reading {
     ld_run *r;
     const ld_kind *kind;
+    int64_t told;
 } reading;
 
 static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     reading *b = baton;
     (void)k, (void)entry_pool;
+    b->told++;
     directory_class class = b->kind->item(b->r, entry);
     apr_pool_clear(b->r->item_pool);
+    return class;
+}
+
+directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, LDAPControl **controls, const char *doing,
+                              int64_t *told)
+{
+    reading b = {r, kind, 0};
+    const ld_query query = {.base = kind->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = and ? apr_pstrcat(r->k->pool, "(&", kind->filter, and, ")", NULL) : kind->filter,
+                            .attributes = kind->attributes,
+                            .controls = controls,
+                            .phase = LD_BASE,
+                            .doing = doing};
+    directory_class class = ld_paged(r->k, &query, take, &b);
+    if (told) {
+        *told = b.told;
+    }
     return class;
 }
 
 static directory_class read_these(ld_run *r, const ld_kind *kind, const char *const *ids, int count)
 {
     directory_class class = DIRECTORY_OK;
-    reading b = {r, kind};
+    const char *doing = apr_pstrcat(r->k->pool, "look at ", kind->token, " again", NULL);
     for (int from = 0; !class && from < count; from += AT_ONCE) {
         const char *any = "";
         for (int i = from; i < count && i < from + AT_ONCE; i++) {
             any = apr_pstrcat(r->k->pool, any, "(", r->k->d->dialect->id, "=", ld_filter_text(r->k->pool, ids[i]), ")", NULL);
         }
-        const ld_query query = {.base = kind->base,
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = apr_pstrcat(r->k->pool, "(&", kind->filter, "(|", any, "))", NULL),
-                                .attributes = kind->attributes,
-                                .phase = LD_BASE,
-                                .doing = apr_pstrcat(r->k->pool, "look at ", kind->token, " again", NULL)};
-        class = ld_paged(r->k, &query, take, &b);
+        class = ld_read_items(r, kind, apr_pstrcat(r->k->pool, "(|", any, ")", NULL), NULL, doing, NULL);
     }
     return class;
 }
@@ -96,7 +110,6 @@ directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, co
 static directory_class came_back(ld_run *r, const ld_kind *kinds, const char *id)
 {
     apr_pool_t *pool = r->k->pool;
-    reading b = {r, &kinds[0]};
     const ld_entry **rows;
     int count = 0;
     const ld_query itself = {.base = kinds[0].base,
@@ -109,16 +122,10 @@ static directory_class came_back(ld_run *r, const ld_kind *kinds, const char *id
     if (class || !count) {
         return class; /* gone again: the next run tells */
     }
-    const ld_query reports = {.base = kinds[0].base,
-                              .scope = LDAP_SCOPE_SUBTREE,
-                              .filter = apr_pstrcat(pool, "(&", kinds[0].filter, "(", r->k->d->dialect->manager, "=",
-                                                    ld_filter_text(pool, rows[0]->dn), "))", NULL),
-                              .attributes = kinds[0].attributes,
-                              .controls = ld_identities(r->k->d),
-                              .phase = LD_BASE,
-                              .doing = "read the reports of a new account"};
     class = ld_joined(r, &kinds[1], "user", id, rows[0]->dn, pool);
-    return class ? class : ld_paged(r->k, &reports, take, &b);
+    const char *reports = apr_pstrcat(pool, "(", r->k->d->dialect->manager, "=", ld_filter_text(pool, rows[0]->dn), ")", NULL);
+    return class ? class
+                 : ld_read_items(r, &kinds[0], reports, ld_identities(r->k->d), "read the reports of a new account", NULL);
 }
 
 /* Each by itself in a pool of its own. */

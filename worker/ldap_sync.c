@@ -286,31 +286,12 @@ static const char *binding_of(ld_call *k, const char *identity, const ld_kind *k
 
 /* --- a run --- */
 
-typedef struct paged_baton {
-    ld_run *r;
-    const ld_kind *kind;
-} paged_baton;
-
-static directory_class paged_item(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
-{
-    paged_baton *p = baton;
-    (void)k, (void)entry_pool;
-    p->r->changes++;
-    directory_class class = p->kind->item(p->r, entry);
-    apr_pool_clear(p->r->item_pool);
-    return class;
-}
-
 static directory_class read_all(ld_run *r, const ld_kind *kind)
 {
-    paged_baton p = {r, kind};
-    const ld_query query = {.base = kind->base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = kind->filter,
-                            .attributes = kind->attributes,
-                            .phase = LD_BASE,
-                            .doing = apr_pstrcat(r->k->pool, "read all ", kind->token, NULL)};
-    directory_class class = ld_paged(r->k, &query, paged_item, &p);
+    int64_t told;
+    directory_class class =
+        ld_read_items(r, kind, NULL, NULL, apr_pstrcat(r->k->pool, "read all ", kind->token, NULL), &told);
+    r->changes += told;
     return class ? class : ld_stored(r, sync_run_complete(r->run, r->c, kind->name));
 }
 

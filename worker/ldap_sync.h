@@ -65,6 +65,11 @@ void ld_primary_lost(ld_run *r, const ld_entry *group, const char *group_id, apr
  * may be open. In a whole run nobody: they are told by ld_primary_user. */
 directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *ids);
 
+/* Reads the entries of a kind by a paged search, those that fulfil the filter `and` as well (NULL: all), into the run. `controls`:
+ * more of them, NULL for none; *told (may be NULL): how many there were. */
+directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, LDAPControl **controls, const char *doing,
+                              int64_t *told);
+
 /* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the
  * streams. `tokens`: of the run before. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);

@@ -204,6 +204,29 @@ static int done_of(const ld_answer *answer, refresh *f, int *has_cookie, int *de
     return good;
 }
 
+/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"): whoever
+ * is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As changes they
+ * come the next time, but where silence means "gone" they must be asked for now. The cookie is "rid=000,csn=A;B" in OpenLDAP, a CSN
+ * for each server of the group; the earliest counts. Servers with cookies of another shape are not known to leave anything out. */
+static directory_class newer_than_content(refresh *f)
+{
+    enum { CSN_MAX = 64 };
+    char first[CSN_MAX] = "";
+    apr_pool_t *pool = f->r->k->pool;
+    const char *text = f->cookie.bv_len ? apr_pstrmemdup(pool, f->cookie.bv_val, f->cookie.bv_len) : "", *at = strstr(text, "csn=");
+    for (at = at ? at + 4 : ""; *at && *at != ',';) {
+        size_t length = strcspn(at, ";,");
+        if (length < CSN_MAX && (!*first || strncmp(at, first, length) < 0)) {
+            memcpy(first, at, length);
+            first[length] = '\0';
+        }
+        at += length + (at[length] == ';');
+    }
+    const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
+    return *first ? ld_read_items(f->r, f->kind, filter, NULL, apr_pstrcat(pool, "read newest ", f->kind->token, NULL), NULL)
+                  : DIRECTORY_OK;
+}
+
 static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie, const char **next)
 {
     ld_run *r = f->r;
@@ -222,7 +245,8 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
                        ld_server_url(r->k->d));
     }
     if (present) {
-        class = ld_stored(r, sync_run_complete(r->run, r->c, f->kind->name));
+        class = newer_than_content(f);
+        class = class ? class : ld_stored(r, sync_run_complete(r->run, r->c, f->kind->name));
     }
     ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s", f->kind->token, (long long)f->told,
             present ? "present" : "delete", has_cookie ? "new token" : "no token");
