@@ -116,6 +116,21 @@ __attribute__((unused)) static void slapd_start(const char *options)
     write_file(slapd_file("password"), perl("Idadmin::Test::Slapd::service_password()"), 0600);
 }
 
+/* A tenant with this on-premises directory: JSON text of its document. */
+__attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char *domain, const char *text)
+{
+    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
+    tenant->id = apr_pstrdup(pool, id);
+    tenant->upn_domain = tenant->email_domain = domain;
+    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
+    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_load(pool, text);
+    if (!tenant->directory[IDA_DIR_ON_PREMISES]) {
+        printf("Bail out! no document: %s\n", text);
+        exit(1);
+    }
+    return tenant;
+}
+
 /* A tenant on the server. `urls`: JSON text of the list; `more`: further JSON members, each with a comma before it. */
 __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const char *more)
 {
@@ -126,19 +141,25 @@ __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const c
         "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\",\"placeholderMember\":\"%s\"%s}",
         urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir, perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
         perl("$Idadmin::Test::Slapd::groups"), perl("$Idadmin::Test::Slapd::filler"), more);
-    json_error_t error;
-    json_t *document = ida_json_keep(pool, json_loads(text, 0, &error));
-    if (!document) {
-        printf("Bail out! %s in %s\n", error.text, text);
-        exit(1);
-    }
-    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    tenant->id = "nordic";
-    tenant->upn_domain = tenant->email_domain = "nordic.example";
-    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
-    tenant->directory[IDA_DIR_ON_PREMISES] = document;
-    return tenant;
+    return tenant_of("nordic", "nordic.example", text);
 }
+
+/* Somebody with every field, letters and signs that want care. */
+__attribute__((unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
+                                                             .surname = "Öberg",
+                                                             .middle_name = "Maria Elisabet",
+                                                             .job_title = "Säljare, \"nord\" <1>",
+                                                             .department = "Sales",
+                                                             .company = "Nordic AB",
+                                                             .office = "HQ",
+                                                             .city = "Malmö",
+                                                             .country = "SE",
+                                                             .country_is_code = 1,
+                                                             .street_address = "Storgatan 1\nc/o Lind",
+                                                             .postal_code = "211 22",
+                                                             .preferred_language = "sv-SE",
+                                                             .employee_id = "4711",
+                                                             .account_enabled = 1};
 
 __attribute__((unused)) static directory *open_with(const ida_tenant *tenant)
 {

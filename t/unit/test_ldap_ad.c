@@ -19,17 +19,7 @@ static ida_tenant *ad_tenant(const char *urls, const char *bind, const char *mor
         "{\"urls\":%s,\"dialect\":\"activeDirectory\",%s,\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\","
         "\"upnAttribute\":\"userPrincipalName\",\"protectedAccounts\":[\"bo.ek\",\"CN=Filip Nyman,OU=people,%s\"]%s}",
         urls, bind, perl("$s->ca_file"), people, suffix, suffix, more);
-    json_error_t error;
-    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    tenant->id = "nordic";
-    tenant->upn_domain = tenant->email_domain = "nordic.example";
-    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
-    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_keep(pool, json_loads(text, 0, &error));
-    if (!tenant->directory[IDA_DIR_ON_PREMISES]) {
-        printf("Bail out! %s in %s\n", error.text, text);
-        exit(1);
-    }
-    return tenant;
+    return tenant_of("nordic", "nordic.example", text);
 }
 
 static const char *simple(const char *name)
@@ -114,21 +104,7 @@ static void create_and_adopt(directory *d)
 {
     directory_error e;
     directory_user user, again;
-    ida_create person = {.firstname = "Åsa",
-                         .surname = "Öberg",
-                         .middle_name = "Maria Elisabet",
-                         .job_title = "Säljare, \"nord\" <1>",
-                         .department = "Sales",
-                         .company = "Nordic AB",
-                         .office = "HQ",
-                         .city = "Malmö",
-                         .country = "SE",
-                         .country_is_code = 1,
-                         .street_address = "Storgatan 1\nc/o Lind",
-                         .postal_code = "211 22",
-                         .preferred_language = "sv-SE",
-                         .employee_id = "4711",
-                         .account_enabled = 1};
+    ida_create person = asa_oberg;
     directory_create c = creation(&person, "asa.oberg", "idadmin:task-1");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created");
     ok(!user.warnings, "without warnings%s%s", user.warnings ? ": " : "", user.warnings ? user.warnings[0] : "");

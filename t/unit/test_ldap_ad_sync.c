@@ -35,13 +35,7 @@ static ida_tenant *ad_tenant(const char *urls, const char *account)
                    "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad.example.test\","
                    "\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
                    urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
-    json_error_t error;
-    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    tenant->id = "nordic";
-    tenant->upn_domain = tenant->email_domain = "nordic.example";
-    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
-    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_keep(pool, json_loads(text, 0, &error));
-    return tenant;
+    return tenant_of("nordic", "nordic.example", text);
 }
 
 static directory_class run_sync(directory *d, int full, sync_summary *summary, directory_error *e)

@@ -15,17 +15,7 @@ static const char *dsn;
 /* A tenant on the peer in perl's variable `peer`; `changes`: perl text of changed members of its document. */
 static ida_tenant *tenant_on(const char *id, const char *peer, const char *changes)
 {
-    char *text = perl("Idadmin::Test::json_text($main::%s->document(%s))", peer, changes);
-    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    tenant->id = apr_pstrdup(pool, id);
-    tenant->upn_domain = tenant->email_domain = "peer.example";
-    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
-    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_load(pool, text);
-    if (!tenant->directory[IDA_DIR_ON_PREMISES]) {
-        printf("Bail out! no document: %s\n", text);
-        exit(1);
-    }
-    return tenant;
+    return tenant_of(id, "peer.example", perl("Idadmin::Test::json_text($main::%s->document(%s))", peer, changes));
 }
 
 static void script(const char *text)

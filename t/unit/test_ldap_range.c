@@ -12,12 +12,7 @@ static store *cache, *reader;
 
 static ida_tenant *tenant_on_peer(void)
 {
-    ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    tenant->id = "range";
-    tenant->upn_domain = tenant->email_domain = "peer.example";
-    tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
-    tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_load(pool, perl("Idadmin::Test::json_text($main::p->document)"));
-    return tenant;
+    return tenant_of("range", "peer.example", perl("Idadmin::Test::json_text($main::p->document)"));
 }
 
 /* The one group of somebody; NULL when there is none. */

@@ -56,21 +56,7 @@ static void create_and_adopt(directory *d)
 {
     directory_error e;
     directory_user user, again;
-    ida_create person = {.firstname = "Åsa",
-                         .surname = "Öberg",
-                         .middle_name = "Maria Elisabet",
-                         .job_title = "Säljare, \"nord\" <1>",
-                         .department = "Sales",
-                         .company = "Nordic AB",
-                         .office = "HQ",
-                         .city = "Malmö",
-                         .country = "SE",
-                         .country_is_code = 1,
-                         .street_address = "Storgatan 1",
-                         .postal_code = "211 22",
-                         .preferred_language = "sv-SE",
-                         .employee_id = "4711",
-                         .account_enabled = 1};
+    ida_create person = asa_oberg;
     directory_create c = creation(&person, "asa.oberg", "idadmin:task-1");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created");
     is_str(user.upn, "asa.oberg@nordic.example", "with its UPN");
@@ -88,7 +74,7 @@ static void create_and_adopt(directory *d)
                                    {"o", "Nordic AB"},
                                    {"physicalDeliveryOfficeName", "HQ"},
                                    {"l", "Malmö"},
-                                   {"street", "Storgatan 1"},
+                                   {"street", "Storgatan 1 c/o Lind"},
                                    {"postalCode", "211 22"},
                                    {"preferredLanguage", "sv-SE"},
                                    {"employeeNumber", "4711"},
