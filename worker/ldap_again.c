@@ -61,14 +61,19 @@ static directory_class read_these(ld_run *r, const ld_kind *kind, const char *co
     return class;
 }
 
-directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens)
+directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids)
 {
-    sync_again_ids ids;
     int64_t since = json_integer_value(json_object_get(tokens, "run")) - LOOK_RUNS + 1;
     /* Who came (back) in that run may be the one whom links lead to by a DN that was changed in silence. */
     int64_t nowhere_since = json_is_true(json_object_get(tokens, "came")) ? 0 : since;
-    directory_class class = ld_stored(
-        r, sync_again(cache, r->c, r->k->d->tenant->id, IDA_DIR_ON_PREMISES, since, nowhere_since, AGAIN_MAX, &ids));
+    return ld_stored(r,
+                     sync_again(cache, r->c, r->k->d->tenant->id, IDA_DIR_ON_PREMISES, since, nowhere_since, AGAIN_MAX, ids));
+}
+
+directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens)
+{
+    sync_again_ids ids;
+    directory_class class = ld_again_ids(r, cache, tokens, &ids);
     for (int i = 0; !class && i < count; i++) {
         int users = strcmp(kinds[i].name, "user") == 0;
         class = read_these(r, &kinds[i], users ? ids.users : ids.groups, users ? ids.user_count : ids.group_count);

@@ -16,6 +16,7 @@
 #define RUN_MS (60 * 60 * 1000) /* longest run */
 #define TRIES 3                 /* of an increment during which entries are moved */
 #define SILENCE_MS 60000        /* of the server inside one answer */
+#define LOOK_MS (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves */
 #define FULL_MS (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose changes in crashes */
 
 directory_class ld_stored(ld_run *r, ida_kind kind)
@@ -370,8 +371,37 @@ typedef struct wanted {
     store *cache;
     const ld_kind *kinds;
     int accept, kept_sign_ins;
+    int unchanged; /* nothing is to be read: the run notes that it was */
     const char *binding;
 } wanted;
+
+/* A run without streams would find the same: the databases say that nothing has changed since their last answers, and nothing is
+ * left to be looked at again. Not after a restart: slapd may have lost a deletion together with its CSN. */
+static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
+{
+    const char *since = ida_json_string(old, "since");
+    int64_t asked_at = json_integer_value(json_object_get(old, "asked")), now = ida_now(r->k->d->env);
+    sync_again_ids left;
+    int nothing = since && *since && strcmp(since, of->since) == 0 && asked_at <= now && now - asked_at < LOOK_MS
+                  && ld_unchanged(r->k, of->kinds, 2, old) && ld_again_ids(r, of->cache, old, &left) == DIRECTORY_OK
+                  && left.user_count + left.group_count == 0;
+    *r->k->e = (directory_error){0}; /* what could not be read is met again by whoever needs it */
+    return nothing;
+}
+
+/* What changes from run to run, besides the server's tokens. */
+static void number_tokens(const ld_run *r, json_t *tokens)
+{
+    json_object_set_new(tokens, "run", json_integer(sync_run_number(r->run)));
+    json_object_set_new(tokens, "came", json_boolean(r->entries > 0));
+}
+
+static const char *same_tokens(const ld_run *r, const json_t *old)
+{
+    json_t *fresh = ida_json_keep(r->k->pool, json_copy((json_t *)(uintptr_t)old));
+    number_tokens(r, fresh);
+    return ida_json_text(r->k->pool, fresh);
+}
 
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old` NULL: everything. */
 static directory_class streams(ld_run *r, const wanted *of, const json_t *old, way w, const char **tokens, int *unavailable)
@@ -388,8 +418,8 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     }
     ida_json_put(fresh, "places", of->places);
     ida_json_put(fresh, "since", of->since);
-    json_object_set_new(fresh, "run", json_integer(sync_run_number(r->run)));
-    json_object_set_new(fresh, "came", json_boolean(r->entries > 0));
+    json_object_set_new(fresh, "asked", json_integer(ida_now(r->k->d->env)));
+    number_tokens(r, fresh);
     class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds, old);
     class = class ? class : late_groups(r, &kinds[1]);
     class = class ? class : ld_primary_end(r);
@@ -427,7 +457,11 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     if (class) {
         return class;
     }
-    class = streams(r, w, old, by, &tokens, unavailable);
+    if (w->unchanged) {
+        tokens = same_tokens(r, old);
+    } else {
+        class = streams(r, w, old, by, &tokens, unavailable);
+    }
     if (class) {
         sync_run_abort(r->run, r->c, k->e->message);
         return class;
@@ -472,21 +506,29 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     }
     w.binding = binding_of(&k, identity, kinds, 2);
     w.kept_sign_ins = state.sign_ins;
-    class = ld_places(&k, kinds, 2, &w.places);
-    class = class ? class : running_since(&k, &w.since);
+    class = running_since(&k, &w.since);
     if (class) {
         return class;
     }
     const char *places = ida_json_string(tokens, "places"), *since = ida_json_string(tokens, "since");
     r.restarted = since && strcmp(since, w.since) != 0;
-    int moved = w.places && (!places || strcmp(places, w.places) != 0), old = state.full_at <= ida_now(d->env) - FULL_MS;
     int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
     way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;
-    if (full || state.full_at <= 0 || !bound || moved || old) {
+    if (full || state.full_at <= 0 || !bound || state.full_at <= ida_now(d->env) - FULL_MS) {
         tokens = NULL;
     } else if (!has_tokens(tokens, by)) {
         by = has_tokens(tokens, ways[by].instead) ? ways[by].instead : by;
         tokens = has_tokens(tokens, by) ? tokens : NULL;
+    }
+    w.unchanged = tokens && by == BY_SYNCREPL && nothing_new(&r, &w, tokens);
+    if (!w.unchanged) {
+        class = ld_places(&k, kinds, 2, &w.places);
+        if (class) {
+            return class;
+        }
+        if (w.places && (!places || strcmp(places, w.places) != 0)) {
+            tokens = NULL;
+        }
     }
     for (int try = 1; try == 1 || (!class && r.raced && try <= TRIES); try++) {
         r.last_try = try == TRIES;

@@ -71,8 +71,9 @@ directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, L
                               int64_t *told);
 
 /* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the
- * streams. `tokens`: of the run before. */
+ * streams. `tokens`: of the run before. And who they are. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
+directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids);
 
 /* Active Directory, after the streams of an increment: memberships and reports of accounts that moved or are new to the cache,
  * whoever was told of them before; and the groups that hold the entry `dn`, as memberships of that user or group. */
@@ -82,6 +83,14 @@ directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, co
 /* *digest of all containers below the bases, by ID and DN. The server reports the rename of a container, not the new DNs of what
  * it holds: another digest means that everything must be read. NULL: the dialect tells of them. */
 directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const char **digest);
+
+/* --- OpenLDAP's cookies (ldap_cookie.c) --- */
+
+/* The earliest CSN of a cookie; NULL for a cookie of another shape. */
+const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie);
+/* 1 when the databases of all bases show the CSNs of the cookies in `tokens`: slapd would answer each that nothing has changed,
+ * though after a look at all entries where it has the overlay dynlist. 0 also when they are not shown to us. */
+int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *tokens);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
  * server gave none. *unavailable: the server cannot sync; nothing was staged. */

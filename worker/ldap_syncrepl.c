@@ -206,25 +206,22 @@ static int done_of(const ld_answer *answer, refresh *f, int *has_cookie, int *de
 
 /* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"): whoever
  * is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As changes they
- * come the next time, but where silence means "gone" they must be asked for now. The cookie is "rid=000,csn=A;B" in OpenLDAP, a CSN
- * for each server of the group; the earliest counts. Servers with cookies of another shape are not known to leave anything out. */
+ * come the next time, but where silence means "gone" they must be asked for now. Servers with cookies of another shape are not
+ * known to leave anything out. */
 static directory_class newer_than_content(refresh *f)
 {
-    enum { CSN_MAX = 64 };
-    char first[CSN_MAX] = "";
     apr_pool_t *pool = f->r->k->pool;
-    const char *text = f->cookie.bv_len ? apr_pstrmemdup(pool, f->cookie.bv_val, f->cookie.bv_len) : "", *at = strstr(text, "csn=");
-    for (at = at ? at + 4 : ""; *at && *at != ',';) {
-        size_t length = strcspn(at, ";,");
-        if (length < CSN_MAX && (!*first || strncmp(at, first, length) < 0)) {
-            memcpy(first, at, length);
-            first[length] = '\0';
-        }
-        at += length + (at[length] == ';');
+    const char *first = ld_cookie_earliest(pool, &f->cookie);
+    int64_t told = 0;
+    if (!first) {
+        return DIRECTORY_OK;
     }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
-    return *first ? ld_read_items(f->r, f->kind, filter, NULL, apr_pstrcat(pool, "read newest ", f->kind->token, NULL), NULL)
-                  : DIRECTORY_OK;
+    directory_class class =
+        ld_read_items(f->r, f->kind, filter, NULL, apr_pstrcat(pool, "read newest ", f->kind->token, NULL), &told);
+    f->r->changes += told;
+    f->r->entries += told;
+    return class;
 }
 
 static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie, const char **next)

@@ -47,12 +47,82 @@ static void whole(directory *d)
     is_int(state.sign_ins, 1, "sign-ins are recorded (our own bind is one)");
 
     const char *before = apr_pstrdup(pool, state.tokens);
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "second sync, nothing but our own bind happened");
-    is_str(phases, "users:delete groups:delete ", "is incremental");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "second sync");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "third sync");
-    state = state_now();
-    ok(strstr(state.tokens, "users") && strstr(state.tokens, "groups"), "tokens are kept when nothing changes");
-    printf("# %s\n# %s\n", before, state.tokens);
+    is_str(phases, "", "nothing has changed, so neither stream is asked");
+    store_sync_state after = state_now();
+    ok(strstr(after.tokens, "users") && strstr(after.tokens, "groups"), "tokens are kept");
+    ok(after.run == state.run + 2 && after.completed_at >= state.completed_at && after.full_at == state.full_at && after.sign_ins,
+       "and a sync is noted");
+    printf("# %s\n# %s\n", before, after.tokens);
+}
+
+/* Syncs until one finds nothing and asks no stream: how many that takes. */
+static int until_quiet(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    int runs = 0;
+    do {
+        run_sync(d, 0, 0, &summary, &e);
+    } while (++runs < 10 && *phases);
+    return runs;
+}
+
+static void sales(const char *verb)
+{
+    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modify\\nreplace: departmentNumber\\ndepartmentNumber: "
+                "%s\\n\"); 'ok'", people, verb),
+           "ok", "a department");
+}
+
+/* What is asked of slapd when its contextCSN has not moved: nothing; but never at the price of a change. */
+static void when_streams_are_asked(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    ok(until_quiet(d) < 10, "a sync without streams");
+    sales("Sales");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "one change");
+    is_str(phases, "users:delete groups:delete ", "is asked for");
+    is_str(groups_of("lars.moberg"), "All staff|Engineering|Everyone in sales", "seen, a membership by rule too");
+    sales("Engineering");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
+    is_str(groups_of("lars.moberg"), "All staff|Engineering", "seen at once");
+    is_int(until_quiet(d), 1, "nothing is left of that");
+
+    /* Whom refint follows, and when, no CSN tells. */
+    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modrdn\\nnewrdn: uid=lars.b\\ndeleteoldrdn: 1\\n\"); 'ok'",
+                people),
+           "ok", "a renamed member of groups");
+    is_int(until_quiet(d), 5, "is followed by three syncs that look at the groups again");
+    is_str(groups_of("lars.moberg"), "All staff|Engineering", "which he is still in");
+    is_str(perl("$s->delete_entry('uid=lars.b,%s'); 'ok'", people), "ok", "deleted");
+    ok(until_quiet(d) > 1 && !user_of("lars.moberg"), "is gone");
+    is_str(perl("$s->add_user('lars.moberg', departmentNumber => 'Engineering'); $s->modify(\"dn: cn=$_,%s\\nchangetype: "
+                "modify\\nadd: member\\nmember: uid=lars.moberg,%s\\n\") for 'All staff', 'Engineering'; 'ok'",
+                groups, people),
+           "ok", "one of that name again");
+    until_quiet(d);
+    is_str(groups_of("lars.moberg"), "All staff|Engineering", "with the groups");
+
+    meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.asked',json_extract(tokens,'$.asked')-600000)");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "ten minutes later");
+    is_str(phases, "users:delete groups:delete ", "the streams are asked all the same");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
+    is_str(phases, "", "asks none");
+
+    static const char *const access[] = {
+        "add: olcAccess\\nolcAccess: {0}to attrs=contextCSN by * none", "delete: olcAccess\\nolcAccess: {0}"};
+    static const char *const expected[] = {"users:delete groups:delete ", ""};
+    for (int i = 0; i < 2; i++) {
+        is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s\\n\", bind => ['cn=config', "
+                    "Idadmin::Test::Slapd::admin_password()]); 'ok'",
+                    access[i]),
+               "ok", i ? "and shown again" : "contextCSN is hidden from us");
+        is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+        is_str(phases, expected[i], i ? "no stream is asked" : "the streams are asked");
+    }
 }
 
 /* The same changes twice: told by the session log, and, after a restart has emptied that, by what is present. */
@@ -125,8 +195,10 @@ static void container_renamed(directory *d)
     ida_user *inside = user_of("moved.first");
     ok(inside && strstr(inside->dn, "first again"), "who is in it has the new DN");
     is_str(groups_of("moved.first"), "Group first", "and the groups");
+    is_str(perl("$s->add_user('late'); 'ok'"), "ok", "somebody more");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(phases, "users:delete groups:delete ", "and then changes alone");
+    is_str(perl("$s->delete_entry('uid=late,%s'); 'ok'", people), "ok", "as before");
 }
 
 /* A server that is killed forgets deletions, and does not know it. We know it by the time of its start, which the server tells in
@@ -147,9 +219,19 @@ static void server_killed(directory *d)
     is_str(phases, "users:present groups:present ", "reads everything");
     ok(!user_of("left.behind"), "and notices the deletion");
     ok(user_of("after.that") != NULL, "and the new one");
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the second one");
-    is_str(phases, "users:delete groups:delete ", "is incremental");
     is_str(perl("$s->delete_entry('uid=after.that,%s'); 'ok'", people), "ok", "as before");
+
+    /* The deletion is lost and its CSN with it: the contextCSN on the disk is that of our cookies. */
+    is_str(perl("$s->add_user('lost'); $s->restart; 'ok'"), "ok", "one more, and a checkpoint");
+    until_quiet(d);
+    ok(user_of("lost") != NULL, "is seen");
+    is_str(perl("$s->delete_entry('uid=lost,%s'); $s->stop('KILL'); my $second = time; "
+                "Idadmin::Test::wait_until(5, sub { time > $second }); $s->start; 'ok'",
+                people),
+           "ok", "deleted, and the server killed");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
+    is_str(phases, "users:present groups:present ", "reads everything");
+    ok(!user_of("lost"), "and notices the deletion");
 }
 
 static void tokens(directory *d)
@@ -266,6 +348,7 @@ int main(void)
     cached_begin();
     directory *d = open_with(tenant);
     whole(d);
+    when_streams_are_asked(d);
     changes(d, "users:delete groups:delete ", "first", 0);
     changes(d, "users:present groups:present ", "second", 1);
     container_renamed(d);

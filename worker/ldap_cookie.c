@@ -1,0 +1,101 @@
+/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group), and the question whether anything
+ * has changed since they were given. Must not know how content is read. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "worker/ldap_escape.h"
+#include "worker/ldap_sync.h"
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void sort(apr_array_header_t *texts)
+{
+    qsort(texts->elts, (size_t)texts->nelts, sizeof(const char *), by_text);
+}
+
+/* The CSNs of a cookie in their order, which is that of time; none for a cookie of another shape. */
+static apr_array_header_t *csns_of(apr_pool_t *pool, const char *cookie, size_t length)
+{
+    apr_array_header_t *csns = apr_array_make(pool, 4, sizeof(const char *));
+    char *fields, *field = apr_strtok(apr_pstrmemdup(pool, cookie, length), ",", &fields);
+    for (; field; field = apr_strtok(NULL, ",", &fields)) {
+        char *rest, *csn = strncmp(field, "csn=", 4) == 0 ? apr_strtok(field + 4, ";", &rest) : NULL;
+        for (; csn; csn = apr_strtok(NULL, ";", &rest)) {
+            APR_ARRAY_PUSH(csns, const char *) = csn;
+        }
+    }
+    sort(csns);
+    return csns;
+}
+
+const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie)
+{
+    const apr_array_header_t *csns = csns_of(pool, cookie->bv_val, cookie->bv_len);
+    return csns->nelts ? APR_ARRAY_IDX(csns, 0, const char *) : NULL;
+}
+
+/* --- whether anything has changed --- */
+
+static int same(const apr_array_header_t *a, const apr_array_header_t *b)
+{
+    int equal = a->nelts == b->nelts;
+    for (int i = 0; equal && i < a->nelts; i++) {
+        equal = strcmp(APR_ARRAY_IDX(a, i, const char *), APR_ARRAY_IDX(b, i, const char *)) == 0;
+    }
+    return equal;
+}
+
+/* The CSNs that the entry shows; none when it shows no contextCSN or is not ours to read. NULL: the server does not answer. */
+static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
+{
+    static const char *const attributes[] = {"contextCSN", NULL};
+    const ld_entry *entry = NULL;
+    directory_class class = ld_read(k, dn, attributes, "read contextCSN", &entry);
+    const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
+    apr_array_header_t *csns = apr_array_make(k->pool, a ? a->count : 1, sizeof(const char *));
+    for (int i = 0; a && i < a->count; i++) {
+        APR_ARRAY_PUSH(csns, const char *) = a->values[i].bv_val;
+    }
+    sort(csns);
+    return class == DIRECTORY_TRANSIENT || class == DIRECTORY_LOCAL ? NULL : csns;
+}
+
+/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one is that of the base. `seen`: DN
+ * key -> CSNs of what was looked at. */
+static const apr_array_header_t *context_of(ld_call *k, const char *base, apr_hash_t *seen)
+{
+    const apr_array_header_t *csns = NULL;
+    for (const char *dn = base; dn && *dn && (!csns || !csns->nelts); dn = ld_dn_parent(k->pool, dn)) {
+        const char *key = ld_dn_key(k->pool, dn);
+        csns = key ? apr_hash_get(seen, key, APR_HASH_KEY_STRING) : NULL;
+        csns = csns || !key ? csns : shown_at(k, dn);
+        if (!csns) {
+            return NULL;
+        }
+        apr_hash_set(seen, key, APR_HASH_KEY_STRING, csns);
+    }
+    return csns;
+}
+
+int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *tokens)
+{
+    apr_hash_t *seen = apr_hash_make(k->pool);
+    int unchanged = 1;
+    for (int i = 0; unchanged && i < count; i++) {
+        const char *token = ida_json_string(tokens, kinds[i].token);
+        size_t length = 0;
+        char *cookie = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL;
+        const apr_array_header_t *csns = cookie ? csns_of(k->pool, cookie, length) : NULL,
+                                 *context = csns && csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;
+        unchanged = context && same(csns, context);
+    }
+    return unchanged;
+}
