@@ -54,7 +54,11 @@ static void *run_writer(apr_thread_t *thread, void *data)
         ida_kind kind = store_transaction(store_group_door(w->group), c, write_one, &j);
         int own_words = j.sort != REFUSED || (c->message && strstr(c->message, j.name) == c->message);
         w->answers[j.sort] += kind == wanted[j.sort];
-        w->wrong += kind != wanted[j.sort] || !own_words || (kind == IDA_OK && c->message);
+        if (kind != wanted[j.sort] || !own_words || (kind == IDA_OK && c->message)) {
+            w->wrong++;
+            printf("# %s: %s, not %s (%s)\n", j.name, ida_kind_code(kind), ida_kind_code(wanted[j.sort]),
+                   c->message ? c->message : "no message");
+        }
     }
     return NULL;
 }
