@@ -18,6 +18,7 @@ typedef struct writer {
     atomic_int *begun;
     int answers[SORTS]; /* as they ought to be */
     int wrong;
+    const char *said; /* the last of the wrong ones; NULL: none */
     apr_pool_t *pool;
 } writer;
 
@@ -56,8 +57,8 @@ static void *run_writer(apr_thread_t *thread, void *data)
         w->answers[j.sort] += kind == wanted[j.sort];
         if (kind != wanted[j.sort] || !own_words || (kind == IDA_OK && c->message)) {
             w->wrong++;
-            printf("# %s: %s, not %s (%s)\n", j.name, ida_kind_code(kind), ida_kind_code(wanted[j.sort]),
-                   c->message ? c->message : "no message");
+            w->said = apr_psprintf(w->pool, "%s: %s, not %s (%s)", j.name, ida_kind_code(kind), ida_kind_code(wanted[j.sort]),
+                                   c->message ? c->message : "no message");
         }
     }
     return NULL;
@@ -94,6 +95,7 @@ static void run_all(writer *writers, store_group *group)
     }
     for (int t = 0; t < THREADS; t++) {
         apr_thread_join(&status, threads[t]);
+        writers[t].said = apr_pstrdup(pool, writers[t].said);
         apr_pool_destroy(writers[t].pool);
     }
 }
@@ -107,6 +109,9 @@ static void test_together(void)
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
         wrong += writers[t].wrong;
+        if (writers[t].said) {
+            printf("# %s\n", writers[t].said);
+        }
     }
     is_int(wrong, 0, "every caller gets the answer to its own work");
     ok(good > THREADS * ROUNDS / 2, "most of it good");
