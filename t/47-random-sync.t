@@ -13,13 +13,14 @@ use Time::HiRes ();
 
 my $changes = $ENV{IDADMIN_SCRIPT_OPS};
 my $seed = $ENV{IDADMIN_SEED} // ($changes ? time % 100_000 : 4711);
-my %samba = (directory => 'onPremises', company => 'nordic', skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
+my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1, skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
 
 my %backends = (
     Samba    => { %samba, usual => 200, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
     SambaUsn => { %samba, backend => 'Samba', stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
         later => sub { $_[0]->sql(q{UPDATE cache.sync_state SET tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },    # deletions show every ten minutes
-    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, stack => { slapd => {} }, source => sub { $_[0]->slapd } },
+    # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, at_once => 1, stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
     Cloud => { directory => 'cloud', company => 'acme', usual => 250, stack => { cloud => { keep => 1, settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } }, source => sub { $_[0]->cloud } },
 );
 
@@ -37,6 +38,47 @@ sub compare {
         is($synced->{exit}, 0, "$name: synced $time") or diag($synced->{out}, $synced->{err}, substr $stack->worker->log_text, -3000);
     }
     return same_in_both($want, cache_of($stack, $how->{directory}), $name);
+}
+
+# What the first sync of a new worker makes of the directory; $meanwhile is done until it is over.
+sub first_sync {
+    my ($stack, $how, $meanwhile) = @_;
+    my $completed = sub { my ($row) = $stack->sql("SELECT completed_at FROM cache.sync_state WHERE directory = '$how->{directory}'"); return $row->[0] };
+    free_leases($stack);
+    $how->{later}->($stack) if $how->{later};
+    my $was = $completed->();
+    $stack->worker->start;
+    wait_until(60, sub { $meanwhile->(); $completed->() != $was }) or die 'no first sync: ' . substr($stack->worker->log_text, -3000) . "\n";
+    return cache_of($stack, $how->{directory});
+}
+
+# Without links, which the server itself may change in silence.
+sub entries_alone {
+    my ($state) = @_;
+    return { map { ($_ => $state->{$_} =~ s/\|manager=[^|]*\|/|/r =~ s/\|\d+(?:\|(?:user|group) [^|]*)*\z//r) } keys %$state };
+}
+
+# The server ends or is killed right after changes: the first sync after that is held against the directory.
+sub restarted {
+    my ($stack, $backend, $script, $how, $name) = @_;
+    $stack->worker->stop;
+    $script->run(5);
+    $backend->restart;
+    my $cache = first_sync($stack, $how, sub { });
+    return same_in_both(entries_alone($backend->truth), entries_alone($cache), "$name: the first sync after a restart");
+}
+
+# Everything is read while the directory changes: whoever is there before and after is there in between.
+sub read_meanwhile {
+    my ($stack, $backend, $script, $how, $name) = @_;
+    my $before = $backend->truth;
+    $stack->worker->stop;
+    $stack->sql("UPDATE cache.sync_state SET full_at = 1 WHERE directory = '$how->{directory}'");
+    my $cache = first_sync($stack, $how, sub { $script->run(8, without => qr/back\z/) });
+    my $after = $backend->truth;
+    my @missing = grep { $after->{$_} && !$cache->{$_} } sort keys %$before;
+    is("@missing", '', "$name: read while it changed: nobody is missing");
+    return !@missing;
 }
 
 sub life {
@@ -71,13 +113,17 @@ sub life {
         else {
             $script->run($part);
         }
+        my $name = "$kind, seed $seed, after $script->{done} changes";
         if ($round % 3 == 0) {
-            $backend->restart;
             $restarts++;
+            $how->{at_once} ? restarted($stack, $backend, $script, $how, $name) || last : $backend->restart;
+        }
+        elsif ($round % 3 == 1 && $how->{at_once}) {
+            read_meanwhile($stack, $backend, $script, $how, $name) or last;
         }
         if ($round % 4 == 0 || $round == $rounds) {
             $compared++;
-            compare($stack, $backend, $how, "$kind, seed $seed, after $script->{done} changes") or last;
+            compare($stack, $backend, $how, $name) or last;
         }
     }
     cmp_ok($script->{refused}, '<', $script->{done} / 5, 'most changes were taken');

@@ -29,9 +29,10 @@ sub number {
 sub chance { my ($self, $share) = @_; return $self->number(1000) < 1000 * $share }
 sub one_of { my ($self, @list) = @_; return @list ? $list[$self->number(scalar @list)] : undef }
 
+# run($count, without => qr/names of changes/)
 sub run {
-    my ($self, $count) = @_;
-    my @changes = $self->{backend}->changes;
+    my ($self, $count, %how) = @_;
+    my @changes = grep { !$how{without} || $_->[0] !~ $how{without} } $self->{backend}->changes;
     my $weights = 0;
     $weights += $_->[1] for @changes;
     for (1 .. $count) {

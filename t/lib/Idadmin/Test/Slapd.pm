@@ -48,7 +48,7 @@ sub user_dn  { return "uid=$_[0],$people" }
 sub group_dn { return "cn=$_[0],$groups" }
 
 # new(users => N and groups => M beyond the seed, overlays => [...], conf => "extra database lines", global => "extra global
-#     lines", ldif => "more entries", nosync => 1, start => 0)
+#     lines", ldif => "more entries", nosync => 1, lastbind => 0, start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/slapd' . ++our $count;
@@ -105,8 +105,7 @@ rootdn $admin
 rootpw @{[ admin_password() ]}
 directory $self->{base}/db
 maxsize 2147483648
-lastbind on
-index objectClass,entryCSN,entryUUID,uid,mail,member,manager eq
+@{[ $self->{lastbind} // 1 ? "lastbind on\n" : '' ]}index objectClass,entryCSN,entryUUID,uid,mail,member,manager eq
 index cn,sn,givenName,displayName pres,eq,sub
 index modifyTimestamp eq
 @{[ $self->_has('memberof') ? "index memberOf eq\n" : '' ]}${nosync}limits dn.exact="$service" size=unlimited time=unlimited
