@@ -45,7 +45,7 @@ subtest 'mail: ways' => sub {
     is_deeply([map { my ($mail) = $_->mail; [$mail->{tls} ? 1 : 0, $mail->{user}] } $signed, $direct, $clear], [[1, 'identity'], [1, 'identity'], [0, undef]], 'as the server sees it');
     is_end(send_mail($clear, {}, smtp_ca_file => $ca), 'refused', qr/no STARTTLS; mail is not sent in clear/, 'a server without STARTTLS where encryption is wanted');
     is_end(send_mail($clear, {}, smtp_user => 'x', smtp_password_file => secret_file('x.password', "x\n")), 'refused', qr/no STARTTLS/, 'no password goes in clear');
-    is_end(send_mail($signed, {}, smtp_ca_file => secret_file('other.pem', slurp(other_authority()))), 'later', qr/cannot be used: .*certificate/i, 'another authority');
+    is_end(send_mail($signed, {}, smtp_ca_file => secret_file('other.pem', slurp(other_authority()))), 'later', qr/cannot be used: .*certificate.*check smtp_ca_file/i, 'another authority');
     is_end(send_mail($signed, {}, smtp_password_file => secret_file('wrong.password', "wrong\n")), 'refused', qr/535/, 'a wrong password');
     my $open = secret_file('open.password', "open\n");
     chmod 0644, $open;
@@ -58,7 +58,9 @@ subtest 'mail: ways' => sub {
 
 subtest 'mail: answers' => sub {
     my $server = Idadmin::Test::Smtp->new(tls => '');
-    is_end(send_mail($server, { to => 'refused@nordic.example' }), 'refused', qr/550 5\.1\.1/, 'no such mailbox');
+    is_end(send_mail($server, { to => 'refused@nordic.example' }), 'refused', qr/550 5\.1\.1 .*\(RCPT failed/, 'no such mailbox');
+    is_end(send_mail($server, { to => 'refused@nordic.example' }, smtp_from => 'refused@nordic.example'), 'refused', qr/553 5\.1\.8 .*\(MAIL failed/, 'a sender that is not taken: no word of the recipient');
+    is_end(send_mail($server, {}, smtp_from => 'busy1@nordic.example'), 'later', qr/450 4\.1\.8 .*\(MAIL failed/, 'a sender that is not taken now');
     is_end(send_mail($server, { to => 'unknown@nordic.example' }), 'refused', qr/551 5\.7\.1/, 'refused after the text');
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'later', qr/451 4\.3\.0/, 'busy');
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'done', qr/250/, 'later no more');
@@ -92,7 +94,9 @@ subtest 'webhook' => sub {
     ok($call->{signed}, 'signed');
     is_end(call_hook("/status/$_"), 'done', qr/status $_/, "status $_") for 201, 204;
     is_end(call_hook("/status/$_"), 'refused', qr/status $_/, "status $_") for 304, 400, 401, 404, 410;
-    is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_") for 429, 500, 503;
+    is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_") for 408, 425, 429, 500, 503;
+    is_end(call_hook("/short/$_->[0]"), $_->[1], qr/\(status $_->[0]\)$/, "an answer that breaks off after its status $_->[0]") for [200, 'done'], [404, 'refused'], [503, 'later'];
+    is_end(call_hook('https://nobody.invalid/'), 'later', qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'a name that nobody has');
     my $slow = call_hook('/busy/1/429');
     is("$slow->{outcome} $slow->{retryAfter}", 'later 1000', 'Retry-After is heard');
     is_end(call_hook('/redirect'), 'refused', qr/redirect/, 'a redirect');
@@ -102,7 +106,7 @@ subtest 'webhook' => sub {
     is($big->{outcome}, 'done', 'an endless answer after its status');
     cmp_ok($big->{ms}, '<', 5000, 'is not listened to');
     is_end(call_hook('http://127.0.0.1:' . free_port() . '/'), 'later', qr/cannot be reached/, 'nobody listens');
-    is_end(call_hook($hook->tls_url('/ok?tls')), 'later', qr/certificate/i, 'TLS of an unknown authority');
+    is_end(call_hook($hook->tls_url('/ok?tls')), 'later', qr/certificate.*check caFile of the action/i, 'TLS of an unknown authority');
     is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/, 'of one that is named');
     for my $url ($hook->url('/never'), $hook->tls_url('/never'), map { $hook->tls_url('/never') =~ s/127\.0\.0\.1/$_/r } 'localhost', '[::ffff:127.0.0.1]', '[::1]', '0.0.0.0', '2130706433', '0x7f.1', '127.1') {
         is_end(call_hook($url, allowPrivate => JSON::PP::false(), caFile => $ca), 'refused', qr/is at the address \S+, which is not of the public internet.*nothing was sent/, $url);

@@ -13,7 +13,8 @@
 #include "worker/holds.h"
 
 /* Members of the task's progress: actions that ended badly, by step, with the text of the task's failure or `true` when the run
- * goes on; groups that actions made the person a member of, by ID; tries used up before the present action. */
+ * goes on (also of one that was left out because the document changed); groups that actions made the person a member of, by ID; tries
+ * used up before the present action. */
 #define ENDED "actionsEnded"
 #define GRANTED "actionsGranted"
 #define TRIES_BEFORE "triesBefore"
@@ -60,12 +61,14 @@ static const json_t *workflow_named(const run *r, const char *name)
     return NULL;
 }
 
-/* The document may have changed since the task was queued: an action that is not what the step names is not carried out. */
-static const char *find(const run *r, workflow_action *a)
+/* The document may have changed since the task was queued: an action that is not what the step names is not carried out.
+ * *differs: the workflow stands, with another action in that place. */
+static const char *find(const run *r, workflow_action *a, int *differs)
 {
     const json_t *workflow = workflow_named(r, a->name.workflow);
     const json_t *settings = json_array_get(json_object_get(workflow, "actions"), (size_t)a->name.position - 1);
     const char *type = ida_json_string(settings, "type"), *trigger = ida_json_string(workflow, "trigger");
+    *differs = 0;
     if (!workflow) {
         return "the tenant has no workflow of this name any more";
     }
@@ -73,6 +76,7 @@ static const char *find(const run *r, workflow_action *a)
         return "the workflow is not active any more";
     }
     if (!type || strcmp(type, a->name.type) != 0 || !trigger || strcmp(trigger, ida_task_type_text(r->task->type)) != 0) {
+        *differs = 1;
         return "the workflow was changed since the task was queued";
     }
     a->settings = settings;
@@ -83,7 +87,8 @@ static const char *find(const run *r, workflow_action *a)
 const json_t *action_settings(const run *r, const char *step)
 {
     workflow_action a = {0};
-    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a) ? a.settings : NULL;
+    int differs;
+    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a, &differs) ? a.settings : NULL;
 }
 
 static const json_t *ended(const run *r, const char *step)
@@ -101,15 +106,21 @@ static int is_bad(const ida_step *step)
     return step->outcome == IDA_STEP_FAILED || step->outcome == IDA_STEP_UNKNOWN;
 }
 
+/* What is to be said of it beyond the step itself; NULL: nothing. It may have been left out because the workflow was changed. */
+static const json_t *bad_end(const run *r, const ida_step *step)
+{
+    return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step->name) : NULL;
+}
+
 /* The action of the same workflow whose failure ended it, or NULL. */
-static const char *blocker(run *r, const ida_action_name *name)
+static const ida_step *blocker(run *r, const ida_action_name *name)
 {
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         ida_action_name other;
         if (step->position < r->step.position && is_bad(step) && json_is_string(ended(r, step->name)) &&
             ida_task_action_name(r->pool, step->name, &other) && strcmp(other.workflow, name->workflow) == 0) {
-            return step->name;
+            return step;
         }
     }
     return NULL;
@@ -169,11 +180,19 @@ step_end step_workflow_action(run *r)
         return STEP_FAILED;
     }
     r->action = a;
-    const char *failed = blocker(r, &a->name), *changed = failed ? NULL : find(r, a);
+    const ida_step *failed = blocker(r, &a->name);
+    int differs = 0;
+    const char *changed = failed ? NULL : find(r, a, &differs);
     if (failed) {
-        return step_says(r, IDA_STEP_SKIPPED, "not carried out, because %s failed", failed);
+        return step_says(r, IDA_STEP_SKIPPED,
+                         failed->outcome == IDA_STEP_UNKNOWN ? "not carried out, because nobody knows what became of %s"
+                                                             : "not carried out, because %s failed",
+                         failed->name);
     }
     if (changed) {
+        if (differs) { /* what the workflow asks for now was not done for this person: to be seen */
+            json_object_set_new(member(r->progress, ENDED), r->step.name, json_true());
+        }
         return step_says(r, IDA_STEP_SKIPPED, "not carried out: %s", changed);
     }
     action_function function = function_of(a->name.type);
@@ -212,10 +231,11 @@ void actions_sum_up(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
-        const json_t *text = is_bad(step) ? ended(r, step->name) : NULL;
-        if (json_is_string(text)) {
-            r->failure_unknown |= step->outcome == IDA_STEP_UNKNOWN;
-            r->failure = r->failure ? r->failure : json_string_value(text);
+        const json_t *text = bad_end(r, step);
+        if (json_is_string(text)) { /* a task whose outcome is unknown says of which action that is */
+            int unknown = step->outcome == IDA_STEP_UNKNOWN && !r->failure_unknown;
+            r->failure = r->failure && !unknown ? r->failure : json_string_value(text);
+            r->failure_unknown |= unknown;
         } else if (text) {
             run_warn(r, ida_printf(r->pool, "%s: %s", step->name, step->detail ? step->detail : "failed"));
         }
@@ -233,7 +253,7 @@ static void judge_run(run *r, const ida_step *present, store_workflow_news *news
         if (!ida_task_action_name(r->pool, step->name, &name) || strcmp(name.workflow, news->action.workflow) != 0) {
             continue;
         }
-        const json_t *text = is_bad(step) ? ended(r, step->name) : NULL;
+        const json_t *text = bad_end(r, step);
         open += step->outcome == IDA_STEP_NONE || (is_bad(step) && !text);
         failed += json_is_string(text);
         warned += json_is_true(text);

@@ -66,7 +66,8 @@ step_end action_add_to_group(run *r, const workflow_action *a)
     case DIRECTORY_ALREADY:
         return step_says(r, IDA_STEP_ALREADY, "member of %s already", group->name);
     case DIRECTORY_NOT_FOUND:
-        return action_fails(r, "The account or the group %s is not in the directory: %s", group->name, reason_of(&e));
+        return e.field ? action_fails(r, "The group %s is not in the directory any more: %s", group->name, reason_of(&e))
+                       : action_fails(r, "The directory does not show the account any more: %s", reason_of(&e));
     default:
         return run_fails(r, &e);
     }
@@ -114,7 +115,11 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
         int found; /* licences are the cloud's */
         end = run_twin_enter(r, &found);
         if (end != STEP_ON || !found || !r->session->ops->set_licenses) {
-            return end != STEP_ON ? end : step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
+            return end != STEP_ON ? end
+                                  : step_says(r, IDA_STEP_SKIPPED, "%s",
+                                              r->session->ops->set_licenses
+                                                  ? "licences are the cloud directory's, where the person has no account"
+                                                  : "a directory of this kind has no licences");
         }
     }
     end = run_call(r, call_all_licenses, NULL, &e);

@@ -1,6 +1,7 @@
 /* Owns the actions that change the account: an attribute, its place, who its reports report to. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 
 #include "worker/actions.h"
 
@@ -15,7 +16,14 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
                                                : run_fails(r, e);
     }
     step_end end = after->cache.id ? run_cache_user(r, after) : STEP_ON;
-    return end == STEP_ON ? step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    for (const char *const *w = after->warnings; w && *w; w++) { /* what did not become as it was asked for */
+        text = apr_pstrcat(r->pool, text, "; ", *w, NULL);
+        run_warn(r, apr_pstrcat(r->pool, r->step.name, ": ", *w, NULL));
+    }
+    return step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
 }
 
 /* --- managers --- */
@@ -206,6 +214,10 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn : person_fill(r->pool, &p, given);
     if (!*to) {
         return action_fails(r, "%d people report to %s, who has no manager to take them over.", reports.count, p.upn);
+    }
+    if (strcasecmp(to, p.upn) == 0) {
+        return action_fails(r, "%d people report to %s, and the action names the same person to take them over: "
+                               "name somebody else.", reports.count, p.upn);
     }
     if (strcmp(to, p.manager_upn) != 0) {
         p.manager_id = NULL; /* of somebody else; the directory refuses a person as their own manager */

@@ -95,8 +95,21 @@ static directory_class call_password(run *r, const directory_ops *ops, directory
     return ops->set_password(dir, r->pool, r->task->object_id, baton, e);
 }
 
-/* First whoever is to read it is known, then the password is set, then it is sent: a failure between leaves a password that nobody
- * knows, and the next try makes another one. */
+/* The password is set, and how its mail ended (STEP_ON: it was taken over) is not all there is to say of it. */
+static step_end password_sent(run *r, step_end end)
+{
+    const char *mail = r->step.detail ? r->step.detail : "not sent";
+    if (end == STEP_FAILED || end == STEP_LATER) {
+        step_says(r, r->step.outcome,
+                  "A new password is set that nobody has; the next try, also after task retry, makes another one: %s", mail);
+    } else if (end == STEP_UNSURE) {
+        step_says(r, r->step.outcome, "A new password is set, and whether anybody has it is not known: %s", mail);
+    }
+    return end;
+}
+
+/* First whoever is to read it is known and how it is sent, then the password is set, then it is sent: a failure between leaves a
+ * password that nobody knows, and the next try makes another one. */
 step_end action_password(run *r, const workflow_action *a)
 {
     person p;
@@ -111,8 +124,17 @@ step_end action_password(run *r, const workflow_action *a)
     }
     end = person_read(r, &p);
     const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
-    end = to ? turn(r) : end;
-    if (!to || end != STEP_ON) {
+    if (!to) {
+        return end;
+    }
+    worker_config config;
+    worker_settings(r->r->w, r->pool, &config);
+    const char *fault = mail_settings_fault(r->pool, &config);
+    if (fault) {
+        return action_fails(r, "%s. The password was left as it is.", fault);
+    }
+    end = turn(r);
+    if (end != STEP_ON) {
         return end;
     }
     const char *subject = action_text(a, "subject"), *body = action_text(a, "body");
@@ -130,7 +152,7 @@ step_end action_password(run *r, const workflow_action *a)
                                                                           "sign-in alone, where a new one must be chosen."),
                           .secret = secret};
         apr_snprintf(secret, sizeof secret, "%.300s\n%s\n", p.upn, password);
-        end = deliver(r, &m);
+        end = password_sent(r, deliver(r, &m));
     }
     OPENSSL_cleanse(password, sizeof password);
     OPENSSL_cleanse(secret, sizeof secret);

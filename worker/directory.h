@@ -143,7 +143,9 @@ typedef struct directory_ops {
                                directory_error *e);
 
     /* Makes users members of one group, up to 20 a request where the directory can. `each` (count entries) gets the class of every
-     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`. */
+     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`.
+     * DIRECTORY_NOT_FOUND with field "group": the group is not there (else: the user is not). DIRECTORY_INVALID: nobody can be
+     * put into a group of this kind here. */
     directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                    directory_class *each, directory_error *e);
     /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" in `remove`: all that are assigned to the user

@@ -74,6 +74,7 @@ typedef struct graph_answer {
     const char *detail_code, *detail_target; /* first of error.details, or "" */
     const char *location;        /* header, or NULL */
     int retry_after_ms;          /* -1: not told */
+    int sent_before;             /* of graph_write: this answers a repetition, and an earlier sending may have taken effect */
 } graph_answer;
 
 /* Token, pacing, request, 401 with one new token, classification. DIRECTORY_OK for any 2xx. Every other class sets the error, and

@@ -58,6 +58,36 @@ const char *graph_group_retained(const json_t *group)
     return NULL;
 }
 
+static directory_class read_group(graph_call *k, const char *group_id, graph_answer *answer)
+{
+    const graph_request get = {.method = "GET",
+                               .url = graph_url(k->g, k->pool, "/groups/%s?$select=" GRAPH_GROUP_SELECT, group_id),
+                               .doing = "reading a group"};
+    return graph_needs(k, graph_read(k, &get, answer), "GroupMember.Read.All", 0);
+}
+
+/* A change of members was refused. Of groups whose members nobody changes here the API says no more than "insufficient
+ * privileges", and of a missing object not whether it is the group: the group itself is asked. */
+static directory_class explain(graph_call *k, const char *group_id, directory_class class)
+{
+    if (class != DIRECTORY_FORBIDDEN && class != DIRECTORY_INVALID && class != DIRECTORY_NOT_FOUND) {
+        return class;
+    }
+    directory_error refused = *k->e;
+    graph_answer answer;
+    directory_class looked = read_group(k, group_id, &answer);
+    const char *reason = looked ? NULL : graph_group_retained(answer.json);
+    const char *name = looked ? NULL : ida_json_string(answer.json, "displayName");
+    *k->e = refused;
+    if (class == DIRECTORY_NOT_FOUND) {
+        k->e->field = looked == DIRECTORY_NOT_FOUND ? "group" : k->e->field;
+        return class;
+    }
+    return !reason ? class
+                   : graph_fail(k, DIRECTORY_INVALID, "group", "members of %s cannot be changed here: %s", name ? name : group_id,
+                                reason);
+}
+
 /* --- which groups hold a user --- */
 
 typedef struct gathering {
@@ -117,11 +147,8 @@ static directory_class gather_listed(graph_call *k, const char *user_id, gatheri
 
 static directory_class gather_one(graph_call *k, const char *group_id, gathering *g)
 {
-    const graph_request get = {.method = "GET",
-                               .url = graph_url(k->g, k->pool, "/groups/%s?$select=" GRAPH_GROUP_SELECT, group_id),
-                               .doing = "reading a group"};
     graph_answer answer;
-    directory_class class = graph_needs(k, graph_read(k, &get, &answer), "GroupMember.Read.All", 0);
+    directory_class class = read_group(k, group_id, &answer);
     if (!class) {
         gather(k, answer.json, g);
     }
@@ -200,8 +227,9 @@ directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *
     directory_class class = graph_needs(&k, graph_write(&k, &remove, &answer), "GroupMember.ReadWrite.All", 0);
     if (class == DIRECTORY_NOT_FOUND) {
         class = surely_left(&k, group_id, user_id);
+        class = class == DIRECTORY_ALREADY && answer.sent_before ? DIRECTORY_OK : class;
     }
-    return graph_end(&k, class);
+    return graph_end(&k, explain(&k, group_id, class));
 }
 
 /* --- joining --- */
@@ -222,7 +250,7 @@ static const char *object_url(const joining *j, int i)
 static directory_class joined(graph_call *k, directory_class class, const graph_answer *answer)
 {
     if (class == DIRECTORY_INVALID && graph_answer_says(answer, "added object references already exist")) {
-        return DIRECTORY_ALREADY;
+        return answer->sent_before ? DIRECTORY_OK : DIRECTORY_ALREADY; /* the membership may be our own work */
     }
     if (class == DIRECTORY_INVALID && graph_missing_reference(answer)) {
         return k->e->class = DIRECTORY_LAG;
@@ -238,7 +266,7 @@ static directory_class join_one(const joining *j, int i)
                                 .doing = "adding the member"};
     graph_answer answer;
     directory_class class = graph_needs(j->k, graph_write(j->k, &post, &answer), "GroupMember.ReadWrite.All", 0);
-    return joined(j->k, class, &answer);
+    return explain(j->k, j->group_id, joined(j->k, class, &answer));
 }
 
 /* All of them in one request, or none. */

@@ -199,8 +199,8 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
             json_array_append_new(a->add, json_pack("{s:s, s:[]}", "skuId", id, "disabledPlans"));
         } else if (how == 2) {
             class = graph_fail(k, DIRECTORY_INVALID, "licenses",
-                               "the licence %s comes from group %s and cannot be taken from the user: remove the membership", *list,
-                               group);
+                               "the licence %s comes from the group %s and cannot be taken from the user: remove the membership",
+                               *list, group_name(k, group));
         } else {
             json_array_append_new(a->remove, json_string(id));
         }

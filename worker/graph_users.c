@@ -37,9 +37,11 @@ directory_class graph_read(graph_call *k, const graph_request *request, graph_an
 
 directory_class graph_write(graph_call *k, const graph_request *request, graph_answer *answer)
 {
-    int wait = REPEAT_MS;
+    int wait = REPEAT_MS, lost = 0;
     for (int times = 1;; times++, wait *= 2) {
         directory_class class = graph_send(k, GRAPH_WRITE, request, answer);
+        answer->sent_before = lost;
+        lost |= class == DIRECTORY_UNSURE;
         int again = class == DIRECTORY_UNSURE || (class == DIRECTORY_TRANSIENT && answer->status);
         /* Told to wait longer than this: then the task does, not this thread. */
         if (!again || times == WRITES_MAX || answer->retry_after_ms > RETRY_AFTER_MAX_MS

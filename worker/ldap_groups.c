@@ -195,7 +195,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const dir
     const ld_dialect *t = k->d->dialect;
     const char *uuid = ld_uuid_canonical(k->pool, group_id);
     if (!uuid) {
-        return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", group_id ? group_id : "");
+        return ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory", group_id ? group_id : "");
     }
     /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups outside groupBase. */
     const ld_query query = {.base = t->binary_ids ? apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL) : k->d->group_base,
@@ -210,7 +210,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const dir
     directory_class class = ld_search(k, &query, &rows, &count);
     if (class || count == 0) {
         return class ? class
-                     : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no group %s below %s", ld_server_url(k->d), uuid,
+                     : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s", ld_server_url(k->d), uuid,
                                k->d->group_base);
     }
     *group = rows[0];

@@ -80,7 +80,23 @@ static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, i
 {
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < groups->nelts; i++) {
-        class = link_change(k, APR_ARRAY_IDX(groups, i, const char *), op, k->d->dialect->member, dn);
+        const char *group = APR_ARRAY_IDX(groups, i, const char *);
+        class = link_change(k, group, op, k->d->dialect->member, dn);
+        if (class) {
+            ld_fail(k, class, k->e->field, "%s: %s", group, k->e->message);
+        }
+    }
+    return class;
+}
+
+/* The new DN into all of them, or into none: a right may be missing to one. */
+static directory_class join_groups(ld_call *k, const apr_array_header_t *groups, const char *dn)
+{
+    directory_class class = in_groups(k, groups, LDAP_MOD_ADD, dn);
+    if (class) {
+        directory_error why = *k->e;
+        in_groups(k, groups, LDAP_MOD_DELETE, dn);
+        ld_fail(k, class, why.field, "the account stays where it is, because a membership cannot follow it: %s", why.message);
     }
     return class;
 }
@@ -163,7 +179,7 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
         old = after->dn;
         if (!t->keeps_links) {
             class = linked(&k, d->group_base, t->group_filter, t->member, old, NULL, "list memberships", &groups);
-            class = class ? class : in_groups(&k, groups, LDAP_MOD_ADD, fresh);
+            class = class ? class : join_groups(&k, groups, fresh);
         }
         if (class) {
             return class;

@@ -257,6 +257,21 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
     return password;
 }
 
+static const char *not_configured(const worker_config *config)
+{
+    return config->smtp_url && config->smtp_from ? NULL
+                                                 : "No mail server is configured: set smtp_url and smtp_from in idadmin.conf";
+}
+
+const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
+{
+    const char *fault = not_configured(config);
+    if (!fault) {
+        secret_unmap(password_of(pool, config, &fault), CREDENTIAL_MAX);
+    }
+    return fault;
+}
+
 static int set_options(CURL *curl, const worker_config *config, const char *from, struct curl_slist *to, const char *password,
                        sending *s, char *error)
 {
@@ -299,7 +314,8 @@ static mail_outcome judge(apr_pool_t *pool, const worker_config *config, const s
         return MAIL_SENT;
     }
     if (s->code >= 400) {
-        *detail = ida_printf(pool, "The mail server %s refuses: %s", server, s->reply);
+        /* libcurl's words begin with the command that was refused: the sender's, the recipient's or the text's. */
+        *detail = ida_printf(pool, "The mail server %s refuses: %s (%s)", server, s->reply, text);
         return s->code >= 500 ? MAIL_REFUSED : MAIL_LATER;
     }
     if (code == CURLE_USE_SSL_FAILED) {
@@ -314,7 +330,8 @@ static mail_outcome judge(apr_pool_t *pool, const worker_config *config, const s
         *detail = ida_printf(pool, "The mail was sent to the mail server %s, whose answer is lost: %s", server, text);
         return MAIL_LOST;
     }
-    *detail = ida_printf(pool, "The mail server %s cannot be used: %s", server, text);
+    const char *advice = "; check smtp_ca_file in idadmin.conf, and that the certificate names this host";
+    *detail = ida_printf(pool, "The mail server %s cannot be used: %s%s", server, text, transfer_distrusts(code) ? advice : "");
     return MAIL_LATER;
 }
 
@@ -323,8 +340,8 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     *silent = 0;
     char error[CURL_ERROR_SIZE] = "";
     const char *fault = NULL;
-    if (!config->smtp_url || !config->smtp_from) {
-        *detail = "No mail server is configured: set smtp_url and smtp_from in idadmin.conf";
+    *detail = not_configured(config);
+    if (*detail) {
         return MAIL_REFUSED;
     }
     fault = mail_address_fault(m->to);

@@ -23,6 +23,9 @@ typedef enum mail_outcome {
 #define MAIL_MS 18000
 mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail, int *silent);
 
+/* Why no mail can be sent as long as the settings are these (for people, in `pool`), or NULL. For whoever has something to lose. */
+const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
+
 /* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
 const char *mail_address_fault(const char *address);
 

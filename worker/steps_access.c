@@ -204,7 +204,8 @@ static step_end give(run *r, deed *d)
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
         d->refused = 1;
-        return step_says(r, IDA_STEP_FAILED, "the account or the %s is not there: %s", d->item->license ? "licence" : "group", e.message ? e.message : "not found");
+        return step_says(r, IDA_STEP_FAILED, "the %s is not there: %s", e.field ? "group" : "account",
+                         e.message ? e.message : "not found");
     }
     end = run_fails(r, &e);
     d->refused = end == STEP_FAILED;
@@ -288,6 +289,7 @@ step_end step_access(run *r)
 
 typedef struct tally {
     apr_array_header_t *done, *already, *kept, *failed; /* names; the last two with the reason */
+    int beside;                                         /* done beside the items: assignments ended, a task ordered */
 } tally;
 
 static const char *listed(run *r, const apr_array_header_t *names)
@@ -312,16 +314,16 @@ static void count_in(run *r, tally *t, const access_item *item)
 static tally no_tally(run *r)
 {
     return (tally){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
-                   apr_array_make(r->pool, 4, sizeof(char *))};
+                   apr_array_make(r->pool, 4, sizeof(char *)), 0};
 }
 
 /* "Sales: added to A, B; so already: C; refused: D (...)" */
-static step_end tell(run *r, const char *subject, const char *did, const tally *t)
+static step_end tell(run *r, const char *subject, const char *did, const char *was, const tally *t)
 {
     const struct {
         const char *word;
         const apr_array_header_t *names;
-    } parts[] = {{did, t->done}, {"so already", t->already}, {"kept", t->kept}, {"refused", t->failed}};
+    } parts[] = {{did, t->done}, {was, t->already}, {"kept", t->kept}, {"refused", t->failed}};
     const char *text = subject, *separator = ": ";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].names->nelts) {
@@ -329,7 +331,8 @@ static step_end tell(run *r, const char *subject, const char *did, const tally *
             separator = "; ";
         }
     }
-    return step_says(r, t->failed->nelts ? IDA_STEP_FAILED : t->done->nelts ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
+    int did_something = t->done->nelts || t->beside;
+    return step_says(r, t->failed->nelts ? IDA_STEP_FAILED : did_something ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
 }
 
 typedef struct assigning {
@@ -340,10 +343,11 @@ typedef struct assigning {
     ida_kind fault; /* the template or a group of it cannot be found */
     const char *message;
     const char *elsewhere; /* task for the other directory */
+    int before;            /* such a task was ordered earlier: by a try that was not told, or with another assignment */
     int nowhere;           /* items of the other directory, where the person has no account */
 } assigning;
 
-static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a)
+static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int added)
 {
     ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
     access_grantor by = {access_by_template, a->template->id, a->template->name};
@@ -353,7 +357,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a)
     for (int i = 0; i < a->count; i++) {
         wanted += a->items[i].directory == other;
     }
-    a->nowhere = 0;
+    a->nowhere = a->before = 0;
     if (!wanted) {
         return IDA_OK;
     }
@@ -361,6 +365,10 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a)
     if (kind == IDA_NOT_FOUND || (!kind && !user->in[other])) {
         ida_ctx_clear(c);
         a->nowhere = wanted;
+        return IDA_OK;
+    }
+    if (!kind && !added) {
+        a->before = 1;
         return IDA_OK;
     }
     kind = kind ? kind : store_tenant_get(s, c, r->task->tenant, &tenant, NULL, NULL);
@@ -387,12 +395,9 @@ static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
     }
     store_assignee who = {.upn = r->task->upn, .user_id = r->task->object_id, .by = "workflow", .task_id = r->task->id};
     ida_kind kind = store_role_assign(s, c, r->task->tenant, a->template, &who, &added);
+    kind = kind ? kind : order_elsewhere(s, c, r, a, added);
     if (kind || !added) {
         return kind; /* a repetition: all was ordered before */
-    }
-    kind = order_elsewhere(s, c, r, a);
-    if (kind) {
-        return kind;
     }
     ida_audit *record = run_audit(r, c, "role.assign", "ok", NULL);
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name, "taskId", r->task->id)));
@@ -427,8 +432,11 @@ step_end access_assign_template(run *r, const char *template)
         }
         count_in(r, &t, d.item);
     }
-    const char *subject = a.elsewhere ? ida_printf(r->pool, "%s (in the other directory: task %s)", by.name, a.elsewhere) : by.name;
-    return tell(r, subject, "added", &t);
+    t.beside = a.elsewhere != NULL;
+    const char *subject = a.elsewhere ? ida_printf(r->pool, "%s (ordered in the other directory: task %s)", by.name, a.elsewhere)
+                          : a.before  ? ida_printf(r->pool, "%s (in the other directory ordered before)", by.name)
+                                      : by.name;
+    return tell(r, subject, "added", "so already", &t);
 }
 
 typedef struct unassigning {
@@ -480,6 +488,10 @@ step_end access_unassign_templates(run *r)
     if (end != STEP_ON) {
         return end;
     }
-    return !o.count && !u.count ? step_says(r, IDA_STEP_ALREADY, "no role template is assigned")
-                                : tell(r, ida_printf(r->pool, "%d role templates unassigned", u.count), "removed", &t);
+    t.beside = u.count;
+    if (!o.count && !u.count) {
+        return step_says(r, IDA_STEP_ALREADY, "no role template is assigned");
+    }
+    const char *subject = ida_printf(r->pool, "%d role template%s unassigned", u.count, u.count == 1 ? "" : "s");
+    return tell(r, subject, "removed", "gone already", &t);
 }

@@ -25,3 +25,8 @@ int transfer_guard(CURL *curl, const char *url, const char *protocols, long prot
 #undef SET
     return !bad;
 }
+
+int transfer_distrusts(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+}

@@ -9,4 +9,7 @@
  * 0 when libcurl refuses one. */
 int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits, const char *ca_file, char *error);
 
+/* 1: it failed because the other side's certificate is not one to be trusted, or the authorities' file is none. */
+int transfer_distrusts(CURLcode code);
+
 #endif

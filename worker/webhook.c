@@ -244,6 +244,8 @@ static webhook_outcome by_status(apr_pool_t *pool, long status, const char **det
     } table[] = {
         {200, 299, WEBHOOK_TAKEN, "answered"},
         {300, 399, WEBHOOK_REFUSED, "The receiver answered with a redirect, which is not followed: name the final address"},
+        {408, 408, WEBHOOK_LATER, "The receiver did not wait for the whole call"},
+        {425, 425, WEBHOOK_LATER, "The receiver asks to be called later"},
         {410, 410, WEBHOOK_REFUSED, "The receiver says that this webhook is gone for good"},
         {429, 429, WEBHOOK_LATER, "The receiver asks to slow down"},
         {400, 499, WEBHOOK_REFUSED, "The receiver refuses the call"},
@@ -261,7 +263,7 @@ static webhook_outcome by_status(apr_pool_t *pool, long status, const char **det
 
 static webhook_outcome judge(const exchange *x, CURLcode code, long status, const char *error, const char **detail)
 {
-    if (status && (code == CURLE_OK || x->heard > ANSWER_MAX)) {
+    if (status >= 200) { /* what it says holds, however the rest of the answer ends */
         return by_status(x->pool, status, detail);
     }
     const char *raw = error[0] ? error : curl_easy_strerror(code), *text = ida_clean(x->pool, raw, strlen(raw), 300);
@@ -272,7 +274,9 @@ static webhook_outcome judge(const exchange *x, CURLcode code, long status, cons
                                                     : "not of the public internet: set \"allowPrivate\": true in the action if that is meant");
         return WEBHOOK_REFUSED;
     }
-    *detail = ida_printf(x->pool, x->sent ? "The call was sent, but no answer came: %s" : "The receiver cannot be reached: %s", text);
+    const char *advice = transfer_distrusts(code) ? "; check caFile of the action, and that the certificate names this host" : "";
+    *detail = ida_printf(x->pool, "%s: %s%s", x->sent ? "The call was sent, but no answer came" : "The receiver cannot be reached", text,
+                         advice);
     return x->sent ? WEBHOOK_LOST : WEBHOOK_LATER;
 }
 

@@ -18,7 +18,7 @@ typedef struct webhook_call {
 typedef enum webhook_outcome {
     WEBHOOK_TAKEN,   /* answered with 2xx */
     WEBHOOK_REFUSED, /* for good: 3xx, 4xx, a private address, settings */
-    WEBHOOK_LATER,   /* unreachable, 429, 5xx */
+    WEBHOOK_LATER,   /* unreachable, 408, 425, 429, 5xx */
     WEBHOOK_LOST     /* sent, the answer did not come */
 } webhook_outcome;
 

@@ -1,6 +1,6 @@
 """A mail server for tests (aiosmtpd): python3 server.py CONFIG.json. What a recipient's local part begins with says what becomes of
 the mail: refused (550), unknown (551 to the message itself), busyN (451 the first N times), lost (taken, then no answer), else it is
-taken and written to the journal, a line of JSON each."""
+taken and written to the journal, a line of JSON each. A sender that begins with refused (553) or busy (450) is not taken."""
 import asyncio
 import json
 import os
@@ -15,6 +15,15 @@ tries = {}
 
 
 class Handler:
+    async def handle_MAIL(self, server, session, envelope, address, options):
+        if address.startswith("refused"):
+            return "553 5.1.8 This sender is not taken"
+        if address.startswith("busy"):
+            return "450 4.1.8 This sender is not taken now"
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 2.1.0 Sender ok"
+
     async def handle_RCPT(self, server, session, envelope, address, options):
         local = address.split("@")[0]
         busy = re.match(r"busy(\d+)", local)

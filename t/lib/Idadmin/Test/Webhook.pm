@@ -1,6 +1,7 @@
 package Idadmin::Test::Webhook;
 # A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call: /ok, /status/N, /busy/K/N (status N the
-# first K times, with Retry-After 1), /redirect (302 to /ok), /drop (no answer, the first time), /big (an endless answer), /hang.
+# first K times, with Retry-After 1), /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time),
+# /cut (never one), /big (an endless answer), /hang.
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -89,10 +90,10 @@ sub _serve {
 sub _answer {
     my ($socket, $path, $before) = @_;
     my ($status, $more) = (200, '');
-    $status = $1 if $path =~ m{^/status/(\d+)};
+    $status = $1 if $path =~ m{^/(?:status|short)/(\d+)};
     ($status, $more) = ($2, "Retry-After: 1\r\n") if $path =~ m{^/busy/(\d+)/(\d+)} && $before < $1;
     ($status, $more) = (302, "Location: /ok\r\n") if $path eq '/redirect';
-    return if $path =~ m{^/drop} && !$before;
+    return if $path =~ m{^/cut} || ($path =~ m{^/drop} && !$before);
     if ($path eq '/hang') {
         sysread $socket, my $byte, 1;
         return;
@@ -102,7 +103,8 @@ sub _answer {
         1 while syswrite $socket, 'x' x 65536;
         return;
     }
-    syswrite $socket, "HTTP/1.1 $status Status\r\n${more}Content-Length: 2\r\nConnection: close\r\n\r\nok";
+    my $length = $path =~ m{^/short} ? 200 : 2;
+    syswrite $socket, "HTTP/1.1 $status Status\r\n${more}Content-Length: $length\r\nConnection: close\r\n\r\nok";
 }
 
 1;
