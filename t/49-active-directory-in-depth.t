@@ -128,8 +128,8 @@ sub guards {
 sub large_group {
     my $in_cache = sub { my ($row) = $stack->sql("SELECT member_count FROM cache.directory_group WHERE name = 'Many'"); return $row->[0] };
     my $people = $Idadmin::Test::Samba::people;
-    for (my $from = 1; $from <= $many; $from += 500) {
-        my $to = $from + 499 < $many ? $from + 499 : $many;
+    for (my $from = 1; $from <= $many; $from += 100) {
+        my $to = $from + 99 < $many ? $from + 99 : $many;
         $samba->modify(join '', map {"dn: CN=many$_,$people\nchangetype: add\nobjectClass: user\nsAMAccountName: many$_\nuserPrincipalName: many$_\@$d\nuserAccountControl: 512\n\n"} $from .. $to);
         $samba->modify("dn: " . dn('Many') . "\nchangetype: modify\nadd: member\n" . join('', map {"member: CN=many$_,$people\n"} $from .. $to));
     }

@@ -1,17 +1,21 @@
 /* Owns what a sync must find out because no server tells it: links that were changed in silence, containers that were moved. Must
  * not know how tokens are kept. */
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "core/text.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_sync.h"
 
 #define AGAIN_MAX 500 /* more than that are no leftovers of renames but the shape of the directory */
 #define AT_ONCE 50
-#define LOOK_RUNS 3 /* in so many runs after a move: the server may still be at it in the first */
+/* So often, and so long, is looked after a move: the server may still be at it in the first runs, and behind by minutes after many. */
+#define LOOK_RUNS 3
+#define LOOK_MS (60 * 1000)
 
 typedef struct reading {
     ld_run *r;
@@ -61,9 +65,30 @@ static directory_class read_these(ld_run *r, const ld_kind *kind, const char *co
     return class;
 }
 
+static int64_t number(const json_t *object, const char *member)
+{
+    return json_integer_value(json_object_get(object, member));
+}
+
+/* "from" is a run that ended LOOK_MS ago or before, and is looked from; "next" takes its place when it is as old, "at" is when that
+ * ended. */
+void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens)
+{
+    const json_t *old = json_object_get(before, "look");
+    int64_t run = sync_run_number(r->run), now = ida_now(r->k->d->env), from = number(old, "from"), next = number(old, "next"),
+            at = number(old, "at");
+    if (!at || now < at || now - at >= LOOK_MS) {
+        from = next ? next : run;
+        next = run;
+        at = now;
+    }
+    json_object_set_new(tokens, "look", json_pack("{sI sI sI}", "from", (json_int_t)from, "next", (json_int_t)next, "at", (json_int_t)at));
+}
+
 directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids)
 {
-    int64_t since = json_integer_value(json_object_get(tokens, "run")) - LOOK_RUNS + 1;
+    int64_t since = number(tokens, "run") - LOOK_RUNS + 1, look_from = number(json_object_get(tokens, "look"), "from");
+    since = look_from && look_from < since ? look_from : since;
     /* Who came (back) in that run may be the one whom links lead to by a DN that was changed in silence. */
     int64_t nowhere_since = json_is_true(json_object_get(tokens, "came")) ? 0 : since;
     return ld_stored(r,
@@ -112,40 +137,68 @@ directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, co
     return ld_paged(r->k, &query, joined, &j);
 }
 
-static directory_class came_back(ld_run *r, const ld_kind *kinds, const char *id)
+typedef struct returning {
+    ld_run *r;
+    const ld_kind *kinds;
+    const char *known;  /* the server's change counter at the end of the run before; NULL: not known */
+    apr_hash_t *looked; /* IDs of accounts that moved: they may count as returned, too */
+    int count;          /* of those whose links were asked for */
+} returning;
+
+static directory_class came_back(const returning *b, const ld_entry *account)
 {
+    ld_run *r = b->r;
+    const ld_dialect *t = r->k->d->dialect;
     apr_pool_t *pool = r->k->pool;
-    const ld_entry **rows;
-    int count = 0;
-    const ld_query itself = {.base = kinds[0].base,
-                             .scope = LDAP_SCOPE_SUBTREE,
-                             .filter = ld_id_filter(r->k->d->dialect, pool, id),
-                             .limit = 1,
-                             .phase = LD_BASE,
-                             .doing = "find a new account"};
-    directory_class class = ld_search(r->k, &itself, &rows, &count);
-    if (class || !count) {
-        return class; /* gone again: the next run tells */
-    }
-    class = ld_joined(r, &kinds[1], "user", id, rows[0]->dn, pool);
-    const char *reports = apr_pstrcat(pool, "(", r->k->d->dialect->manager, "=", ld_filter_text(pool, rows[0]->dn), ")", NULL);
+    directory_class class = ld_joined(r, &b->kinds[1], "user", ld_id_text(t, pool, account), account->dn, pool);
+    const char *reports = apr_pstrcat(pool, "(", t->manager, "=", ld_filter_text(pool, account->dn), ")", NULL);
     return class ? class
-                 : ld_read_items(r, &kinds[0], reports, ld_identities(r->k->d), "read the reports of a new account", NULL);
+                 : ld_read_items(r, &b->kinds[0], reports, ld_identities(r->k->d), "read the reports of a new account", NULL);
 }
 
-/* Each by itself in a pool of its own. */
-static directory_class each(ld_run *r, const ld_kind *kinds, const char *const *ids, int count)
+/* Up to AT_ONCE accounts by ID, without those that the server has made since the run before: to a new one no link is older than
+ * itself, and links made since are told. Many people may be made between two syncs. */
+static directory_class those_known(const returning *b, const char *const *ids, int count, const ld_entry ***rows, int *found)
 {
-    apr_pool_t *whole = r->k->pool, *pool;
+    ld_run *r = b->r;
+    const ld_dialect *t = r->k->d->dialect;
+    const char *const attributes[] = {t->id, NULL};
+    apr_pool_t *pool = r->k->pool;
+    const char *any = "", *old = b->known ? apr_pstrcat(pool, "(uSNCreated<=", ld_filter_text(pool, b->known), ")", NULL) : "";
+    for (int i = 0; i < count; i++) {
+        any = apr_pstrcat(pool, any, ld_id_filter(t, pool, ids[i]), NULL);
+    }
+    const ld_query query = {.base = b->kinds[0].base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(pool, "(&", old, "(|", any, "))", NULL),
+                            .attributes = attributes,
+                            .phase = LD_BASE,
+                            .doing = "find accounts that came back"};
+    return ld_search(r->k, &query, rows, found); /* who is gone again is told by the next run */
+}
+
+static directory_class each(returning *b, const char *const *ids, int count)
+{
+    ld_call *k = b->r->k;
+    apr_pool_t *whole = k->pool, *pool;
     directory_class class = DIRECTORY_OK;
     apr_pool_create(&pool, whole);
-    r->k->pool = pool;
-    for (int i = 0; !class && i < count; i++) {
+    k->pool = pool;
+    for (int from = 0; !class && from < count; from += AT_ONCE) {
+        const ld_entry **rows = NULL;
+        int found = 0;
         apr_pool_clear(pool);
-        class = came_back(r, kinds, ids[i]);
+        class = those_known(b, ids + from, count - from < AT_ONCE ? count - from : AT_ONCE, &rows, &found);
+        for (int i = 0; !class && i < found; i++) {
+            const char *id = ld_id_text(k->d->dialect, pool, rows[i]);
+            if (id && !apr_hash_get(b->looked, id, APR_HASH_KEY_STRING)) {
+                class = came_back(b, rows[i]);
+                b->count++;
+            }
+        }
     }
-    r->k->pool = whole;
-    r->k->e->message = r->k->e->message ? apr_pstrdup(whole, r->k->e->message) : NULL;
+    k->pool = whole;
+    k->e->message = k->e->message ? apr_pstrdup(whole, k->e->message) : NULL;
     apr_pool_destroy(pool);
     return class;
 }
@@ -153,15 +206,21 @@ static directory_class each(ld_run *r, const ld_kind *kinds, const char *const *
 directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *tokens)
 {
     enum { AT_A_TIME = 200 };
-    int64_t settled = json_integer_value(json_object_get(tokens, "run"));
-    directory_class class = each(r, kinds, (const char *const *)r->moved->elts, r->moved->nelts);
-    const char **ids, *after = "";
+    int64_t settled = number(tokens, "run");
+    const char **ids, *const *moved = (const char *const *)r->moved->elts, *after = "";
+    returning b = {r, kinds, ida_json_string(tokens, "known"), apr_hash_make(r->k->pool), 0};
     int count;
+    directory_class class = each(&b, moved, r->moved->nelts);
+    for (int i = 0; i < r->moved->nelts; i++) {
+        apr_hash_set(b.looked, moved[i], APR_HASH_KEY_STRING, moved[i]);
+    }
     for (count = AT_A_TIME; !class && count == AT_A_TIME;) {
         class = ld_stored(r, sync_run_returned(r->run, r->c, settled, INT64_MAX, after, AT_A_TIME, &ids, &count));
-        class = class ? class : each(r, kinds, ids, count);
+        class = class ? class : each(&b, ids, count);
         after = !class && count ? ids[count - 1] : after;
     }
+    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: who has links to %d accounts that came back was asked",
+            ld_server_url(r->k->d), b.count);
     return class;
 }
 

@@ -16,7 +16,7 @@
 #define RUN_MS (60 * 60 * 1000) /* longest run */
 #define TRIES 3                 /* of an increment during which entries are moved */
 #define SILENCE_MS 60000        /* of the server inside one answer */
-#define LOOK_MS (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves */
+#define ASK_MS (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves */
 #define FULL_MS (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose changes in crashes */
 
 directory_class ld_stored(ld_run *r, ida_kind kind)
@@ -371,6 +371,7 @@ typedef struct wanted {
     store *cache;
     const ld_kind *kinds;
     int accept, kept_sign_ins;
+    const json_t *before; /* the tokens of the last run, also when everything is read; NULL: none, or another server's */
     int unchanged; /* nothing is to be read: the run notes that it was */
     const char *binding;
 } wanted;
@@ -382,7 +383,7 @@ static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
     const char *since = ida_json_string(old, "since");
     int64_t asked_at = json_integer_value(json_object_get(old, "asked")), now = ida_now(r->k->d->env);
     sync_again_ids left;
-    int nothing = since && *since && strcmp(since, of->since) == 0 && asked_at <= now && now - asked_at < LOOK_MS
+    int nothing = since && *since && strcmp(since, of->since) == 0 && asked_at <= now && now - asked_at < ASK_MS
                   && ld_unchanged(r->k, of->kinds, 2, old) && ld_again_ids(r, of->cache, old, &left) == DIRECTORY_OK
                   && left.user_count + left.group_count == 0;
     *r->k->e = (directory_error){0}; /* what could not be read is met again by whoever needs it */
@@ -390,16 +391,17 @@ static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
 }
 
 /* What changes from run to run, besides the server's tokens. */
-static void number_tokens(const ld_run *r, json_t *tokens)
+static void number_tokens(const ld_run *r, const wanted *of, json_t *tokens)
 {
+    ld_again_note(r, of->before, tokens);
     json_object_set_new(tokens, "run", json_integer(sync_run_number(r->run)));
     json_object_set_new(tokens, "came", json_boolean(r->entries > 0));
 }
 
-static const char *same_tokens(const ld_run *r, const json_t *old)
+static const char *same_tokens(const ld_run *r, const wanted *of, const json_t *old)
 {
     json_t *fresh = ida_json_keep(r->k->pool, json_copy((json_t *)(uintptr_t)old));
-    number_tokens(r, fresh);
+    number_tokens(r, of, fresh);
     return ida_json_text(r->k->pool, fresh);
 }
 
@@ -407,6 +409,7 @@ static const char *same_tokens(const ld_run *r, const json_t *old)
 static directory_class streams(ld_run *r, const wanted *of, const json_t *old, way w, const char **tokens, int *unavailable)
 {
     const ld_kind *kinds = of->kinds;
+    const char *known = NULL;
     json_t *fresh = ida_json_keep(r->k->pool, json_object());
     directory_class class = ld_primary_begin(r, &kinds[1], old == NULL);
     class = class               ? class
@@ -416,10 +419,14 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     if (!class && old && w == BY_SYNCREPL) {
         class = ld_again(r, of->cache, kinds, 2, old);
     }
+    if (!class && r->primary) {
+        class = ld_usn_newest(r->k, &known); /* after the streams: who was made later was not told by them */
+    }
+    ida_json_put(fresh, "known", known);
     ida_json_put(fresh, "places", of->places);
     ida_json_put(fresh, "since", of->since);
     json_object_set_new(fresh, "asked", json_integer(ida_now(r->k->d->env)));
-    number_tokens(r, fresh);
+    number_tokens(r, of, fresh);
     class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds, old);
     class = class ? class : late_groups(r, &kinds[1]);
     class = class ? class : ld_primary_end(r);
@@ -458,7 +465,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         return class;
     }
     if (w->unchanged) {
-        tokens = same_tokens(r, old);
+        tokens = same_tokens(r, w, old);
     } else {
         class = streams(r, w, old, by, &tokens, unavailable);
     }
@@ -514,6 +521,7 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     r.restarted = since && strcmp(since, w.since) != 0;
     int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
     way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC : d->offers_sync != 0 ? BY_SYNCREPL : BY_READING;
+    w.before = bound ? tokens : NULL;
     if (full || state.full_at <= 0 || !bound || state.full_at <= ida_now(d->env) - FULL_MS) {
         tokens = NULL;
     } else if (!has_tokens(tokens, by)) {

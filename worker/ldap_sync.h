@@ -47,7 +47,8 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
 directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens);
 /* OK when our account may use DirSync; FORBIDDEN when not. *deletions: it may read where deleted entries lie. */
 directory_class ld_dirsync_right(ld_call *k, int *deletions);
-/* The same by uSNChanged. */
+/* The same by uSNChanged; and the server's change counter. */
+directory_class ld_usn_newest(ld_call *k, const char **usn);
 directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 /* Where deletions do not show: every ten minutes a look at what is still there. */
 directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
@@ -74,9 +75,11 @@ directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, L
  * streams. `tokens`: of the run before. And who they are. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
 directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids);
+/* Notes in the tokens of a run how far back the next one looks; `before`: the tokens there were, NULL for none. */
+void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens);
 
-/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved or are new to the cache,
- * whoever was told of them before; and the groups that hold the entry `dn`, as memberships of that user or group. */
+/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved, or came to the cache and were
+ * on the server before, whoever was told of them then; and the groups that hold the entry `dn`, as memberships of that user or group. */
 directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *tokens);
 directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, const char *id, const char *dn, apr_pool_t *pool);
 

@@ -41,7 +41,7 @@ static directory_class container_moved(ld_call *k, const ld_entry *entry, apr_po
                    entry->dn);
 }
 
-static directory_class newest(ld_call *k, const char **usn)
+directory_class ld_usn_newest(ld_call *k, const char **usn)
 {
     static const char *const attributes[] = {"highestCommittedUSN", NULL};
     const ld_entry *root = NULL;
@@ -83,7 +83,7 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
     ld_call *k = r->k;
     const char *last = old ? ida_json_string(old, "usn") : NULL, *usn = NULL;
     /* Before the search: what changes meanwhile is read twice rather than never. */
-    directory_class class = newest(k, &usn);
+    directory_class class = ld_usn_newest(k, &usn);
     const char *root = apr_pstrdup(k->pool, k->d->root ? k->d->root : "");
     const char *since = last ? ida_printf(k->pool, "(uSNChanged>=%lld)", strtoll(last, NULL, 10) + 1) : "";
     if (!class && last) {

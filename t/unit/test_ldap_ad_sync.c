@@ -5,6 +5,7 @@
 static const directory_ops *ops;
 static const char *suffix, *people;
 static long entries;    /* of the last run */
+static int came_back;   /* accounts whose links it asked for */
 static char told[4096]; /* log ids and messages since they were last looked at */
 
 static void log_it(void *baton, ida_level level, const char *id, const char *message)
@@ -14,6 +15,9 @@ static void log_it(void *baton, ida_level level, const char *id, const char *mes
     const char *number = strstr(message, ": ");
     if (level == IDA_LOG_DEBUG && number && sscanf(number, ": %lld entries", &count) == 1) {
         entries = (long)count;
+    }
+    if (level == IDA_LOG_DEBUG && number) {
+        sscanf(number, ": who has links to %d accounts", &came_back);
     }
     if (level <= IDA_LOG_INFO) {
         size_t used = strlen(told);
@@ -99,6 +103,7 @@ static void changes(directory *d, const char *tag, int deletions)
            tag, suffix, tag, tag, people, people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, tag, ": sync", NULL));
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
+    is_int(came_back, deletions, "links to somebody new are told, DirSync does not tell those to somebody moved");
     ida_user *karin = user_of("karin.hedlund"), *lars = user_of("lars.moberg"),
              *new = user_of(apr_pstrcat(pool, "new.", tag, NULL));
     ok(karin && karin->job_title && strcmp(karin->job_title, tag) == 0, "a new title");
@@ -126,6 +131,7 @@ static void changes(directory *d, const char *tag, int deletions)
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
     ok(user_of(apr_pstrcat(pool, "outside.", tag, NULL)) != NULL, "somebody who came into the scope is seen");
+    is_int(came_back, 1 + deletions, "and links to them are asked for");
     ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL, "so is a group, with the members it had before: %s",
        groups_of("eva.berg"));
     is_str(groups_of("karin.hedlund"), "All staff|Engineering", "a member that went again");
