@@ -7,7 +7,11 @@ use Test::More;
 use Idadmin::Test qw(for_each_engine in_parallel wait_until);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Photo ();
+use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack ();
+use Idadmin::Test::Times qw(step);
+use Idadmin::Test::Webhook ();
+use Idadmin::Test::Workflows qw(run_of);
 use Time::HiRes ();
 
 my $lease = 60;        # seconds a lease lasts
@@ -97,6 +101,53 @@ my @points = (
 );
 my @leavers = qw(bo.ek carin.sjoberg david.holm elin.strand greta.dahl henrik.falk);
 
+# Workers are killed inside an action of a workflow too: one person each for a membership, a mail and a webhook.
+my @actors  = qw(acts.group held.mail acts.hook);
+my $no_mail = Idadmin::Test::Smtp->skip_reason;
+my $hook    = Idadmin::Test::Webhook->new;
+$loner .= join '', map {"dn: uid=$_,$people\nobjectClass: inetOrgPerson\nuid: $_\ncn: $_\nsn: $_\nmail: $_\@$domain\n\n"} @actors;
+
+# Whom the actions of an engine's stack reach.
+sub outside {
+    my ($engine) = @_;
+    my $path = "/hang-once?$engine";
+    return { smtp => $no_mail ? undef : Idadmin::Test::Smtp->new(tls => ''), path => $path, workflow => { name => 'Mover', trigger => 'userUpdate', actions => [{ type => 'addToGroup', group => 'Engineering' },
+        { type => 'sendEmail', to => '{userPrincipalName}', subject => 's', body => 'b' }, { type => 'callWebhook', url => $hook->url($path), secretFile => $hook->secret, allowPrivate => JSON::PP::true() }] } };
+}
+
+sub mail_options { my ($out) = @_; return $out->{smtp} ? $out->{smtp}->options(from => 'identity@nordic.example') : () }
+
+sub queue_actors {
+    my ($stack, $gate) = @_;
+    return if $no_mail;
+    $gate->hold('killed in an action' => '(?m)^MODIFY\\b(?s:.*)^dn: cn=Engineering,(?s:.*)uid=acts\\.group,');
+    return map { my $answer = $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => "$_\@$domain", city => 'Lund' }); is($answer->{status}, 200, "$_ is queued"); { name => $_, id => $answer->{json}{data}{taskId} } } @actors;
+}
+
+# Who waits where is told by the other side: the directory, the mail server, the receiver.
+sub actors_wait {
+    my ($stack, $gate, $out, @acts) = @_;
+    ok(wait_until(15, sub { grep({ $_ eq 'killed in an action' } $gate->waiting) && $out->{smtp}->mail("held.mail\@$domain") && $hook->calls($out->{path}) }), 'and each action') if @acts;
+    is(step_in_hand($stack, $acts[$_]), 'running Mover/' . ('1 addToGroup', '2 sendEmail', '3 callWebhook')[$_], $acts[$_]{name}) for 0 .. $#acts;
+}
+
+# What was done and recorded is not done again; what was under way is done once more under the same ID.
+sub actions_are_right {
+    my ($stack, $out, @acts) = @_;
+    for my $act (@acts) {
+        my $upn  = "$act->{name}\@$domain";
+        my $task = $stack->task($act->{id});
+        is_deeply([$task->{state}, map { $_->{outcome} } @{ $task->{steps} }[1 .. 3]], ['done', $act->{name} eq 'acts.group' ? 'already' : 'done', 'done', 'done'], "$upn: each action is done") or diag(Idadmin::Test::json_text($task));
+        run_of($stack, 'Mover', $task, 'done');
+        my @mails = map { $_->{headers}{'message-id'} } $out->{smtp}->mail($upn);
+        my @calls = grep { $_->{json}{data}{user}{userPrincipalName} eq $upn } $hook->calls($out->{path});
+        is_deeply([scalar(grep {/^uid=\Q$act->{name}\E,/} $stack->slapd->members('Engineering')), scalar @mails, scalar @calls],
+            [1, $act->{name} eq 'held.mail' ? 2 : 1, $act->{name} eq 'acts.hook' ? 2 : 1], 'a member once; told again only what nobody knew the end of');
+        is_deeply([grep { $_ ne $mails[0] } @mails], [], 'under the same Message-ID');
+        is_deeply([grep { $_->{headers}{'webhook-id'} ne $calls[0]{headers}{'webhook-id'} || $_->{body} ne $calls[0]{body} || !$_->{signed} } @calls], [], 'and webhook-id, with the same words');
+    }
+}
+
 sub queue_point {
     my ($stack, $type, $uid) = @_;
     my ($first, $last) = split /\./, $uid;
@@ -142,7 +193,7 @@ sub all_wait {
 
 # One worker is stopped (not killed) in the middle of its calls, another one is killed in the middle of each step.
 sub in_each_step {
-    my ($stack, $gate) = @_;
+    my ($stack, $gate, $out) = @_;
     my @stopped_cases = make_points($stack, $gate, 'stopped');
     my $sleeper = $stack->new_worker(options => ['--threads', 8]);
     $sleeper->expect_log(qr/IDA0/);
@@ -155,9 +206,11 @@ sub in_each_step {
     $gate->hold(sync => '(?m)^SEARCH\b(?s:.*)^filter: \(objectClass=inetOrgPerson\)$');
     $gate->hold(before => '(?m)^MODIFY\\b(?s:.*)^dn: cn=Solo,');
     $loner->{id} = queue_point($stack, 'userDelete', 'solo.member');
-    my $victim = $stack->new_worker(options => ['--threads', 16]);
+    my @acts = queue_actors($stack, $gate);
+    my $victim = $stack->new_worker(options => ['--threads', 20, mail_options($out)]);
     $victim->expect_log(qr/IDA0/);
     all_wait($stack, $gate, @cases);
+    actors_wait($stack, $gate, $out, @acts);
     ok(wait_until(10, sub { grep { $_ eq 'before' } $gate->waiting }), 'and the loner before its last step');
     # Looks for the person by ID come in several steps: they are let through up to the one of `verify`.
     for (my $before = 'before', my $look = 1; $look < 9 && step_in_hand($stack, $loner) ne 'running verify'; $before = "look $look", $look++) {
@@ -173,8 +226,9 @@ sub in_each_step {
         'and a worker that is or will be dead is in a sync');
     $victim->kill9;
     $gate->release($_->{name}, $_->{how}) for @cases;
+    $gate->release('killed in an action' => 'landed');
     $gate->release(sync => 'lost');
-    return ($sleeper, @stopped_cases, @cases);
+    return ($sleeper, \@acts, @stopped_cases, @cases);
 }
 
 sub directory_is_right {
@@ -214,7 +268,7 @@ sub nothing_lost {
     is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind') or diag("@$held");
     my ($records) = ([0]);
     ok(wait_until(10, sub {
-        ($records) = $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', 'user.delete') AND outcome = 'ok' AND category = 'api'");
+        ($records) = $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', 'user.delete', 'user.update') AND outcome = 'ok' AND category = 'api'");
         $records->[0] == keys %state;
     }), 'one audit record a task: ' . keys %state) or diag("$records->[0] records");
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole');
@@ -223,14 +277,14 @@ sub nothing_lost {
 # Both engines are brought to the point where leases must run out; then they wait at the same time.
 for_each_engine {
     my ($engine) = @_;
-    my $gate = Idadmin::Test::Gate->new;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 60, groups => 10, ldif => $loner, $gate->slapd_options }, httpd => { children => 3 });
+    my ($gate, $out) = (Idadmin::Test::Gate->new, outside($engine));
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 60, groups => 10, ldif => $loner, $gate->slapd_options }, httpd => { children => 3 }, worker => { options => [mail_options($out)] }, tenant => { workflows => [$out->{workflow}] });
     $stack->httpd->expect_log(qr/exit signal Killed|children are killed successively/);
     my ($ids, @workers) = at_random($stack);
     is($_->stop, 0, 'a worker ends cleanly') for @workers;
-    my ($sleeper, @cases) = in_each_step($stack, $gate);
+    my ($sleeper, $acts, @cases) = in_each_step($stack, $gate, $out);
     $workers[0]->start;
-    $prepared{$engine} = { stack => $stack, gate => $gate, ids => $ids, worker => $workers[0], sleeper => $sleeper, cases => \@cases, since => Time::HiRes::time() };
+    $prepared{$engine} = { stack => $stack, gate => $gate, ids => $ids, worker => $workers[0], sleeper => $sleeper, cases => \@cases, out => $out, acts => $acts, since => Time::HiRes::time() };
 };
 
 for_each_engine {
@@ -241,6 +295,7 @@ for_each_engine {
     my ($last) = map { $_->[0] / 1000 - $now->{since} } $stack->sql('SELECT max(finished_at) FROM task');
     cmp_ok($last, '<', ($lease + $call) * ($slow > 1 ? 2 : 1), sprintf 'within lease and call limit (%.0f s)', $last);
     directory_is_right($stack, $_) for @{ $now->{cases} };
+    actions_are_right($stack, $now->{out}, @{ $now->{acts} });
 
     is($stack->ctl('sync', 'nordic', '--wait', '--timeout', '60s')->{exit}, 0, 'and so is the sync');
 
@@ -251,7 +306,7 @@ for_each_engine {
     Time::HiRes::sleep(1);
     is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $now->{gate}->writes(after => $before)], [], 'and touches the directory no more');
     is(open_tasks($stack, 'queued', 'running', 'failed', 'attention'), 0, 'nor the queue');
-    nothing_lost($stack, [@{ $now->{ids} }, map { $_->{id} } @{ $now->{cases} }]);
+    nothing_lost($stack, [@{ $now->{ids} }, map { $_->{id} } @{ $now->{cases} }, @{ $now->{acts} }]);
     is($now->{sleeper}->stop, 0, 'it ends cleanly');
     is($now->{worker}->stop, 0, 'as the other does');
     $stack->stop;

@@ -1,6 +1,7 @@
 """A mail server for tests (aiosmtpd): python3 server.py CONFIG.json. What a recipient's local part begins with says what becomes of
-the mail: refused (550), unknown (551 to the message itself), busyN (451 the first N times), lost (taken, then no answer), else it is
-taken and written to the journal, a line of JSON each. A sender that begins with refused (553) or busy (450) is not taken."""
+the mail: refused (550), unknown (551 to the message itself), busyN (451 the first N times), lost (taken, then no answer), held (the
+first time taken, and no answer for a minute), else it is taken and written to the journal, a line of JSON each. A sender that begins
+with refused (553) or busy (450) is not taken."""
 import asyncio
 import json
 import os
@@ -48,6 +49,8 @@ class Handler:
         }
         with open(config["journal"], "a", encoding="utf-8") as journal:
             journal.write(json.dumps(mail) + "\n")
+        if local.startswith("held") and tries[envelope.rcpt_tos[0]] == 1:
+            await asyncio.sleep(60)
         if local.startswith("lost"):
             server.transport.abort()
             return "421 gone"

@@ -1,7 +1,7 @@
 package Idadmin::Test::Webhook;
 # A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call: /ok, /status/N, /busy/K/N (status N the
 # first K times, with Retry-After 1), /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time),
-# /cut (never one), /big (an endless answer), /hang.
+# /cut (never one), /big (an endless answer), /hang, /hang-once (the first time).
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -94,7 +94,7 @@ sub _answer {
     ($status, $more) = ($2, "Retry-After: 1\r\n") if $path =~ m{^/busy/(\d+)/(\d+)} && $before < $1;
     ($status, $more) = (302, "Location: /ok\r\n") if $path eq '/redirect';
     return if $path =~ m{^/cut} || ($path =~ m{^/drop} && !$before);
-    if ($path eq '/hang') {
+    if ($path eq '/hang' || ($path =~ m{^/hang-once} && !$before)) {
         sysread $socket, my $byte, 1;
         return;
     }
