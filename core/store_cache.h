@@ -17,6 +17,7 @@
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 #define CACHE_BUDGET_MS 50        /* after this a transaction takes no further chunk */
 #define CACHE_FIRST_BUDGET_MS 150 /* in a first load: pages that all transactions touch are written less often */
+#define CACHE_BARE_BUDGET_MS 500  /* while nobody has anything in the cache to write to */
 
 /* Where something is written, and on whose behalf. */
 typedef struct cache_at {
@@ -180,6 +181,7 @@ struct sync_run {
     apr_pool_t *pool, *batch_pool, *page_pool, *item_pool;
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
+    int bare;                    /* first load: indexes for readers are laid aside */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
     size_t first_bytes;          /* of a first load: a buffer that is full */
@@ -201,6 +203,11 @@ ida_kind sync_writer_give(sync_run *run, ida_ctx *c);
 ida_kind sync_writer_wait(sync_run *run, ida_ctx *c);
 /* Ends the thread, drops what was not written. */
 void sync_writer_stop(sync_run *run);
+
+/* Indexes of a first load (store_sync_aside.c), outside of a transaction: laid aside, which sets run->bare, when nobody else has
+ * anything in the cache; and those that are aside made again, whoever laid them there. */
+ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c);
+ida_kind sync_indexes_back(sync_run *run, ida_ctx *c);
 
 /* Statistics of tables for PostgreSQL's planner, in a transaction of its own. `more` may be 0. */
 ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more);
@@ -224,6 +231,8 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
 typedef struct sync_load sync_load;
 sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b);
 ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more); /* cursor->baton: sync_load */
+/* 1: not without the indexes that may be laid aside. */
+int sync_load_needs_indexes(const sync_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 

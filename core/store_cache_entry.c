@@ -5,7 +5,7 @@
 
 #include "core/store_cache.h"
 
-#define LOOK_AT_ONCE 1000
+#define LOOK_AT_ONCE 5000
 #define SETS (1 << 15)
 #define WAYS 8
 
@@ -117,11 +117,33 @@ static ida_kind look_up(cache_at *at, ida_ctx *c, const char *list, apr_hash_t *
     return kind;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* PostgreSQL tells the numbers it made. On SQLite they follow each other, when nobody had one: *all. */
+static ida_kind make(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found, int *all)
+{
+    db_result r, highest;
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
+    qsort(ids, (size_t)count, sizeof *ids, by_id); /* neighbours in the index are written together */
+    const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))};
+    ida_kind kind = store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
+    kind = kind ? kind : store_write(at->s, c, STMT_entry_make, args, 3, &r);
+    *all = !kind && (r.rows == count || r.changes == count);
+    for (int i = 0; *all && i < count; i++) {
+        numbers[i] = r.rows ? db_int(&r, i, 1) : db_int(&highest, 0, 0) + 1 + i;
+        apr_hash_set(found, r.rows ? db_text(&r, i, 0) : ids[i], APR_HASH_KEY_STRING, &numbers[i]);
+    }
+    return kind;
+}
+
 /* In a first load most have none yet, later most have one. */
 static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found)
 {
     ida_kind kind = at->first ? IDA_OK : look_up(at, c, cache_list(c->pool, ids, count), found);
-    int left = 0;
+    int left = 0, all = 0;
     for (int i = 0; i < count; i++) {
         if (!apr_hash_get(found, ids[i], APR_HASH_KEY_STRING)) {
             ids[left++] = ids[i];
@@ -130,9 +152,8 @@ static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, a
     if (kind || !left) {
         return kind;
     }
-    const char *list = cache_list(c->pool, ids, left);
-    kind = cache_by_list(at, c, STMT_entry_make, list);
-    return kind ? kind : look_up(at, c, list, found);
+    kind = make(at, c, ids, left, found, &all);
+    return kind || all ? kind : look_up(at, c, cache_list(c->pool, ids, left), found);
 }
 
 ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int count, int64_t *numbers)

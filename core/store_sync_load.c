@@ -72,15 +72,15 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const named_user *)a)->name, ((const named_user *)b)->name);
 }
 
-/* By name, as the widest index is ordered: neighbours in it are then written together. */
-static void sort_users(picked *users, apr_pool_t *parent)
+/* By name, as the widest index is ordered, or by ID when that one is laid aside: neighbours are then written together. */
+static void sort_users(picked *users, apr_pool_t *parent, int bare)
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, parent);
     named_user *named = apr_palloc(pool, (apr_size_t)(users->count + 1) * sizeof *named);
     for (int i = 0; i < users->count; i++) {
         const sync_entry *e = users->items[i];
-        named[i] = (named_user){cache_record_field(pool, e->item, CACHE_USER_name_key), e};
+        named[i] = (named_user){bare ? e->id : cache_record_field(pool, e->item, CACHE_USER_name_key), e};
         named[i].name = named[i].name ? named[i].name : "";
     }
     qsort(named, (size_t)users->count, sizeof *named, by_name);
@@ -88,6 +88,15 @@ static void sort_users(picked *users, apr_pool_t *parent)
         users->items[i] = named[i].entry;
     }
     apr_pool_destroy(pool);
+}
+
+int sync_load_needs_indexes(const sync_buffer *b)
+{
+    const sync_entry *e = b->head;
+    while (e && strcmp(e->op, "delete") != 0) { /* its links are found by them */
+        e = e->next;
+    }
+    return e != NULL;
 }
 
 sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
@@ -126,7 +135,7 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
         add(&l->of[TOUCHED], apr_hash_this_key(at));
     }
     l->born = apr_pcalloc(pool, (apr_size_t)l->of[GROUPS].count + 1);
-    sort_users(&l->of[USERS], pool);
+    sort_users(&l->of[USERS], pool, run->bare);
     run->apart |= l->of[REMOVED].count + l->of[ADDED].count + l->of[NAMED].count > 0;
     return l;
 }

@@ -336,6 +336,12 @@ static ida_kind step_write(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
 {
     int first = run->at.first;
+    if (run->bare && sync_load_needs_indexes(buffer)) {
+        ida_kind kind = sync_indexes_back(run, c);
+        if (kind) {
+            return kind;
+        }
+    }
     sync_cursor cursor = {.baton = first ? (const void *)sync_load_make(run, buffer->pool, buffer) : buffer};
     ida_kind kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
     if (!kind && !first) {
@@ -677,7 +683,11 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
             run->budget = CACHE_FIRST_BUDGET_MS;
             run->first_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
             kind = sync_writer_start(run, c);
+            kind = kind ? kind : sync_indexes_aside(run, c);
         }
+    }
+    if (!kind && !run->bare) {
+        kind = sync_indexes_back(run, c);
     }
     if (!kind && !run->at.first) {
         run->buffer = apr_pcalloc(pool, sizeof *run->buffer);

@@ -160,6 +160,15 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 ) WITHOUT ROWID;
 
+-- Indexes that the first load of an otherwise empty cache does without, made again behind the rows or by whoever finds them here.
+CREATE TABLE cache.index_aside (
+    name       TEXT NOT NULL,
+    of_table   TEXT NOT NULL,
+    definition TEXT NOT NULL, -- statement that makes it
+    figures    TEXT,          -- what SQLite's planner knows of it
+    PRIMARY KEY (name)
+);
+
 -- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends.
 -- kind: user, group, members (a slice of a group's list), change (one member). op: put, same (as cached), late, present, delete; add, remove.
 CREATE TABLE cache.staging (

@@ -1,6 +1,7 @@
-/* How long a first load keeps others from writing: by steps that each end their transaction when time is up, however much of one
- * group or one buffer there is. The write gate counts who leaves it, so that is asked of SQLite; what was loaded of both engines.
- */
+/* First loads. How long one keeps others from writing: by steps that each end their transaction when time is up, however much of
+ * one group or one buffer there is. The write gate counts who leaves it, so that is asked of SQLite; what was loaded of both
+ * engines. And the indexes that it lays aside: when, and that they are there again whatever becomes of it. */
+#include <sqlite3.h>
 #include <stdatomic.h>
 
 #include "core/store_cache.h"
@@ -42,6 +43,20 @@ static uint32_t departures(const char *dsn)
         fclose(f);
     }
     return count;
+}
+
+/* Somebody of another tenant, so that the cache is not a load's own. */
+static void load_other(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *run;
+    sync_summary summary;
+    sync_user u = {.id = "other", .upn = "other@fabrikam.example", .display_name = "Other", .enabled = 1};
+    must(sync_run_begin(&run, s, c, pool, "fabrikam", IDA_DIR_CLOUD, 1), c, "begin");
+    must(sync_run_user(run, c, &u), c, "user");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    store_disconnect(s);
 }
 
 /* Everything in one buffer: people; a group with its list, told once more with a shorter one; one whose members come in a single
@@ -111,6 +126,127 @@ static uint32_t load_and_look(const char *dsn, const char *name, int is_file)
     return after - before;
 }
 
+/* --- indexes --- */
+
+/* The indexes of the cache, name after name; in SQLite each with what its planner knows of it. */
+static const char *indexes(const char *dsn)
+{
+    const char *text = "";
+    if (strncmp(dsn, "sqlite3:", 8) == 0) {
+        const char *path = dsn + 8, *dot = strrchr(path, '.');
+        sqlite3 *file;
+        sqlite3_stmt *stmt;
+        sqlite3_open(apr_psprintf(pool, "%.*s-cache%s", (int)(dot - path), path, dot), &file);
+        sqlite3_prepare_v2(file,
+                           "SELECT group_concat(t, ' ') FROM (SELECT name || tbl_name || sql || coalesce(stat, '') AS t FROM"
+                           " sqlite_schema LEFT JOIN sqlite_stat1 ON idx = name WHERE type = 'index' ORDER BY 1)",
+                           -1, &stmt, NULL);
+        if (sqlite3_step(stmt) == SQLITE_ROW) {
+            text = apr_pstrdup(pool, (const char *)sqlite3_column_text(stmt, 0));
+        }
+        sqlite3_finalize(stmt);
+        sqlite3_close(file);
+    } else {
+        PGconn *conn = PQconnectdb(dsn + 6);
+        PGresult *r = PQexec(conn, "SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes"
+                                   " WHERE schemaname = 'cache'");
+        text = PQntuples(r) ? apr_pstrdup(pool, PQgetvalue(r, 0, 0)) : "";
+        PQclear(r);
+        PQfinish(conn);
+    }
+    return text;
+}
+
+static int bare(const char *dsn)
+{
+    return strstr(indexes(dsn), "directory_user_list") == NULL && strstr(indexes(dsn), "membership_member") == NULL;
+}
+
+/* A load that has brought people and a group, and is not over. */
+static sync_run *half(store *s, ida_ctx *c, const char *of, ida_directory_kind directory)
+{
+    sync_run *run;
+    sync_member member = {.id = "u1", .kind = "user"};
+    sync_group group = {.id = "g", .name = "Group", .kind = "security"};
+    must(sync_run_begin(&run, s, c, pool, of, directory, 1), c, "begin");
+    for (int i = 0; i < 10; i++) {
+        const char *id = apr_psprintf(pool, "u%d", i);
+        sync_user u = {.id = id, .upn = apr_psprintf(pool, "%s@%s.example", id, of), .display_name = id, .enabled = 1};
+        must(sync_run_user(run, c, &u), c, "user");
+    }
+    must(sync_run_group(run, c, &group, &member, 1), c, "group");
+    must(sync_run_flush(run, c), c, "flush");
+    must(run->writer ? sync_writer_wait(run, c) : IDA_OK, c, "written");
+    return run;
+}
+
+static void end_run(sync_run *run, ida_ctx *c)
+{
+    sync_summary summary;
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(summary.users, 10, "all people are there");
+}
+
+static void empty(store *s, ida_ctx *c)
+{
+    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(store_cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
+    must(store_cache_reset(s, c, "fabrikam", IDA_DIR_CLOUD), c, "reset");
+}
+
+static void test_indexes(const char *dsn)
+{
+    const char *all = indexes(dsn);
+    store *s = store_make(pool, dsn, DB_SYNC), *other = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    ok(strstr(all, "directory_user_list") && strstr(all, "membership_member"), "an empty cache has its indexes");
+
+    sync_run *run = half(s, c, tenant, IDA_DIR_CLOUD);
+    ok(run->bare && bare(dsn), "a first load into an empty cache lays some aside");
+    end_run(run, c);
+    is_str(indexes(dsn), all, "they are there again when it is over, with their figures");
+
+    run = half(s, c, "fabrikam", IDA_DIR_CLOUD);
+    ok(!run->bare && !bare(dsn), "beside somebody else's entries a first load lays nothing aside");
+    end_run(run, c);
+    empty(s, c);
+
+    run = half(s, c, tenant, IDA_DIR_CLOUD);
+    sync_run *beside = half(other, c, "fabrikam", IDA_DIR_CLOUD);
+    ok(run->bare && beside->bare && bare(dsn), "two first loads at once share that");
+    end_run(run, c);
+    is_str(indexes(dsn), all, "whichever ends first makes the indexes again");
+    end_run(beside, c);
+    is_str(indexes(dsn), all, "and the other one goes on with them");
+    empty(s, c);
+
+    run = half(s, c, tenant, IDA_DIR_CLOUD);
+    beside = half(other, c, tenant, IDA_DIR_ON_PREMISES);
+    ok(!beside->bare && !bare(dsn), "the other directory of a tenant needs them: they are made again while the first one loads");
+    end_run(run, c);
+    end_run(beside, c);
+    empty(s, c);
+
+    run = half(s, c, tenant, IDA_DIR_CLOUD);
+    must(sync_run_delete(run, c, "user", "u1"), c, "delete");
+    must(sync_run_flush(run, c), c, "flush");
+    must(sync_writer_wait(run, c), c, "written");
+    ok(!run->bare && !bare(dsn), "an entry that goes needs them");
+    must(sync_run_abort(run, c, "enough"), c, "abort");
+    empty(s, c);
+
+    run = half(s, c, tenant, IDA_DIR_CLOUD);
+    sync_writer_stop(run); /* as if it had been killed there */
+    ok(bare(dsn), "a load that was killed leaves them aside");
+    beside = half(other, c, tenant, IDA_DIR_CLOUD);
+    ok(!beside->at.first, "the next one is no first load");
+    is_str(indexes(dsn), all, "it made the indexes again");
+    end_run(beside, c);
+    empty(s, c);
+    store_disconnect(s);
+    store_disconnect(other);
+}
+
 int main(void)
 {
     setup();
@@ -118,6 +254,10 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
         int is_file = strncmp(dsn, "sqlite3:", 8) == 0;
+        clock_step = 0;
+        test_indexes(dsn);
+        ok(!failures, "%s: indexes laid aside and made again", name);
+        load_other(dsn);
         clock_step = CACHE_FIRST_BUDGET_MS;
         uint32_t slow = load_and_look(dsn, name, is_file);
         clock_step = 0;

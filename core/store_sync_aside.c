@@ -1,0 +1,81 @@
+/* Owns the indexes that a first load does without: while the cache holds nothing of anybody else, what readers search by is laid
+ * aside and made in one go behind the rows, which takes a fraction of the time of growing it row by row. Which ones, the store
+ * keeps (cache.index_aside): whoever begins a run that needs them, or ends a load, makes them again, so a load killed at any
+ * instant leaves nothing behind but work. Must not know what a run loads. */
+#include "core/store_cache.h"
+
+static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
+{
+    sync_run *run = baton;
+    const cache_at *at = &run->at;
+    db_result r;
+    run->bare = 0;
+    ida_kind kind = store_write(s, c, STMT_cache_lock, DB_ARGS(DB_T(at->tenant)), NULL);
+    kind = kind ? kind : store_read(s, c, STMT_index_free, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    run->bare = 1;
+    run->budget = CACHE_BARE_BUDGET_MS;
+    kind = store_read(s, c, STMT_index_aside, DB_NONE, &r);
+    if (kind || r.rows) { /* another first load laid them aside */
+        return kind;
+    }
+    kind = store_write(s, c, STMT_index_keep, DB_NONE, NULL);
+    kind = kind ? kind : store_read(s, c, STMT_index_aside, DB_NONE, &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        kind = db_script(s->db, c, ida_printf(c->pool, "DROP INDEX cache.%s", db_text(&r, row, 0)));
+    }
+    return kind;
+}
+
+static ida_kind take_back(store *s, ida_ctx *c, void *baton)
+{
+    const char *name = baton;
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_index_back, DB_ARGS(DB_T(name)), &r);
+    if (kind || !r.rows) { /* somebody else was faster */
+        return kind;
+    }
+    const char *table = db_text(&r, 0, 0), *definition = db_text(&r, 0, 1), *figures = db_text(&r, 0, 2);
+    kind = db_script(s->db, c, definition);
+    return kind || !figures ? kind : store_write(s, c, STMT_index_figures, DB_ARGS(DB_T(table), DB_T(name), DB_T(figures)), NULL);
+}
+
+/* SQLite sorts in files: in memory it would take what the index takes. Its planner's figures are read once more at the end. */
+static ida_kind settings(store *s, ida_ctx *c, const char *sql)
+{
+    return db_is_postgresql(s->db) ? IDA_OK : db_script(s->db, c, sql);
+}
+
+ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c)
+{
+    ida_ctx *b = sync_run_batch(run, c);
+    return sync_run_failed(c, b, store_transaction(run->at.s, b, lay_aside, run));
+}
+
+ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
+{
+    apr_pool_t *pool;
+    db_result r;
+    if (run->bare) {
+        run->bare = 0;
+        run->budget = CACHE_FIRST_BUDGET_MS;
+    }
+    apr_pool_create(&pool, c->pool);
+    ida_ctx *own = ida_ctx_make(c->env, pool);
+    store *s = run->at.s;
+    ida_kind kind = store_read(s, own, STMT_index_aside, DB_NONE, &r);
+    if (!kind && r.rows) {
+        kind = settings(s, own, "PRAGMA temp_store = FILE");
+        for (int row = 0; !kind && row < r.rows; row++) {
+            ida_ctx *b = sync_run_batch(run, c);
+            kind = sync_run_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
+        }
+        ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY; ANALYZE cache.sqlite_schema");
+        kind = kind ? kind : after;
+    }
+    kind = sync_run_failed(c, own, kind);
+    apr_pool_destroy(pool);
+    return kind;
+}
