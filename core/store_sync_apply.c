@@ -369,11 +369,9 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
 /* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */
 static ida_kind commit_first(sync_run *run, ida_ctx *c)
 {
-    ida_kind kind = sync_indexes_back(run, c);
+    ida_kind kind = sync_run_pages(run, c, &sign_ins_pages);
+    kind = kind ? kind : sync_indexes_back(run, c);
     kind = kind ? kind : sync_load_end(run, c);
-    if (!kind) {
-        kind = sync_run_pages(run, c, &sign_ins_pages);
-    }
     return kind ? kind : sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 

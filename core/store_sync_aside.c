@@ -39,10 +39,14 @@ static ida_kind take_back(store *s, ida_ctx *c, void *baton)
     }
     const char *table = db_text(&r, 0, 0), *definition = db_text(&r, 0, 1), *figures = db_text(&r, 0, 2);
     kind = db_script(s->db, c, definition);
-    return kind || !figures ? kind : store_write(s, c, STMT_index_figures, DB_ARGS(DB_T(table), DB_T(name), DB_T(figures)), NULL);
+    if (!kind && figures) {
+        kind = store_write(s, c, STMT_index_figures, DB_ARGS(DB_T(table), DB_T(name), DB_T(figures)), NULL);
+        kind = kind ? kind : db_script(s->db, c, "ANALYZE cache.sqlite_schema"); /* this connection too reads them */
+    }
+    return kind;
 }
 
-/* SQLite sorts in files: in memory it would take what the index takes. Its planner's figures are read once more at the end. */
+/* SQLite sorts in files, since in memory that takes what the index takes, and with a second thread. */
 static ida_kind settings(store *s, ida_ctx *c, const char *sql)
 {
     return db_is_postgresql(s->db) ? IDA_OK : db_script(s->db, c, sql);
@@ -67,12 +71,12 @@ ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
     store *s = run->at.s;
     ida_kind kind = store_read(s, own, STMT_index_aside, DB_NONE, &r);
     if (!kind && r.rows) {
-        kind = settings(s, own, "PRAGMA temp_store = FILE");
+        kind = settings(s, own, "PRAGMA temp_store = FILE; PRAGMA threads = 1");
         for (int row = 0; !kind && row < r.rows; row++) {
             ida_ctx *b = sync_run_batch(run, c);
             kind = sync_run_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
         }
-        ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY; ANALYZE cache.sqlite_schema");
+        ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY; PRAGMA threads = 0");
         kind = kind ? kind : after;
     }
     kind = sync_run_failed(c, own, kind);

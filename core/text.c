@@ -165,6 +165,11 @@ static int is_accent(UChar32 ch)
     return u_charType(ch) == U_NON_SPACING_MARK && uscript_getScript(ch, &status) == USCRIPT_INHERITED;
 }
 
+static int is_blank(UChar32 ch)
+{
+    return ch < 0x80 ? ch == ' ' || (ch >= '\t' && ch <= '\r') : u_isUWhiteSpace(ch);
+}
+
 static char *squeeze_blanks(char *text)
 {
     char *to = text;
@@ -174,7 +179,7 @@ static char *squeeze_blanks(char *text)
         int32_t start = i;
         UChar32 ch;
         U8_NEXT(text, i, len, ch);
-        if (ch >= 0 && u_isUWhiteSpace(ch)) {
+        if (is_blank(ch)) {
             blank = to != text;
             continue;
         }
@@ -182,8 +187,9 @@ static char *squeeze_blanks(char *text)
             *to++ = ' ';
             blank = 0;
         }
-        memmove(to, text + start, (size_t)(i - start));
-        to += i - start;
+        while (start < i) {
+            *to++ = text[start++];
+        }
     }
     *to = '\0';
     return text;
@@ -229,11 +235,6 @@ char *ida_fold_search(apr_pool_t *pool, const char *text)
     }
     wide = normalize(pool, together, bare, kept, &len);
     return squeeze_blanks(wide ? to_utf8(pool, wide, len) : to_utf8(pool, bare, kept));
-}
-
-static int is_blank(UChar32 ch)
-{
-    return ch < 0x80 ? ch == ' ' || (ch >= '\t' && ch <= '\r') : u_isUWhiteSpace(ch);
 }
 
 char *ida_present(apr_pool_t *pool, const char *text)

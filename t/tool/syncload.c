@@ -1,9 +1,10 @@
 /* What the store makes of a sync, without a directory: feeds runs with entries made here and tells for each how long it took, the
  * process's memory, and how long a write-through of somebody else had to wait for it.
  *
- *   syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first]
+ *   syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]
  *
- * cloud: members by ID in slices over the run instead of lists of DNs. first: the first load alone. */
+ * cloud: members by ID in slices over the run instead of lists of DNs. first: the first load alone. beside: another tenant is in the
+ * cache already, and the write-throughs that wait are its own: a first load then lays no index aside. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <pthread.h>
@@ -20,8 +21,9 @@
 static apr_pool_t *pool, *item_pool;
 static ida_env env;
 static const char *dsn;
-static const char *const tenant = "bench";
-static int users, groups, members, cloud;
+static const char *tenant = "bench";
+static const char *const neighbour = "neighbour";
+static int users, groups, members, cloud, first, beside;
 static _Atomic int probing = 1;
 static _Atomic long longest_us;
 
@@ -74,11 +76,13 @@ static void must(ida_kind kind, const ida_ctx *c, const char *what)
     }
 }
 
-/* A write-through of the other directory every few milliseconds: it waits for the same gate. */
+/* A write-through of the other directory, or of the neighbour's user, every few milliseconds: it waits for the same gate. */
 static void *probe(void *baton)
 {
     apr_pool_t *own, *round;
-    (void)baton;
+    const char *whose = beside ? neighbour : tenant, *id = baton;
+    ida_directory_kind directory = (beside ? cloud : !cloud) ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES;
+    int enabled = 0;
     apr_pool_create_unmanaged_ex(&own, NULL, NULL);
     apr_pool_create(&round, own);
     store *s = store_make(own, dsn, DB_SYNC);
@@ -87,7 +91,8 @@ static void *probe(void *baton)
         double start = now();
         apr_pool_clear(round);
         ida_ctx *c = ida_ctx_make(&env, round);
-        if (store_cache_user_enabled(s, c, tenant, cloud ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD, "nobody", 1, NULL)) {
+        enabled = !enabled;
+        if (store_cache_user_enabled(s, c, whose, directory, id, enabled, NULL)) {
             fprintf(stderr, "syncload: write-through: %s\n", c->message ? c->message : "");
         }
         long us = (long)((now() - start) * 1e6);
@@ -209,6 +214,21 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     apr_pool_destroy(run_pool);
 }
 
+/* A few people of another tenant. */
+static void settle_neighbour(store *s)
+{
+    int all[] = {users, groups, members};
+    const char *loaded = tenant;
+    tenant = neighbour;
+    users = 1000;
+    groups = members = 10;
+    run_once(s, "the neighbour", 1, 0, 0);
+    users = all[0];
+    groups = all[1];
+    members = all[2];
+    tenant = loaded;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t prober;
@@ -217,21 +237,27 @@ int main(int argc, char **argv)
     apr_pool_create(&pool, NULL);
     apr_pool_create(&item_pool, pool);
     ida_env_default(&env);
-    int first = argc > 5 && strcmp(argv[argc - 1], "first") == 0;
     if (argc < 5) {
-        fprintf(stderr, "usage: syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first]\n");
+        fprintf(stderr, "usage: syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]\n");
         return 2;
     }
     dsn = argv[1];
     users = atoi(argv[2]);
     groups = atoi(argv[3]);
     members = atoi(argv[4]);
-    cloud = argc > 5 && strcmp(argv[5], "cloud") == 0;
+    for (int i = 5; i < argc; i++) {
+        cloud |= strcmp(argv[i], "cloud") == 0;
+        first |= strcmp(argv[i], "first") == 0;
+        beside |= strcmp(argv[i], "beside") == 0;
+    }
     ida_ctx *c = ida_ctx_make(&env, pool);
     must(store_schema_upgrade(dsn, c, NULL), c, "schema upgrade");
     store *s = store_make(pool, dsn, DB_SYNC);
     must(store_connect(s, c), c, "connect");
-    pthread_create(&prober, NULL, probe, NULL);
+    if (beside) {
+        settle_neighbour(s);
+    }
+    pthread_create(&prober, NULL, probe, apr_pstrdup(pool, beside ? uuid("user", 0) : "nobody"));
     run_once(s, "first load", 1, 0, 0);
     if (!first) {
         run_once(s, "all again, nothing new", 1, 0, 0);
