@@ -96,6 +96,7 @@ subtest 'webhook' => sub {
     is_end(call_hook("/status/$_"), 'refused', qr/status $_/, "status $_") for 304, 400, 401, 404, 410;
     is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_") for 408, 425, 429, 500, 503;
     is_end(call_hook("/short/$_->[0]"), $_->[1], qr/\(status $_->[0]\)$/, "an answer that breaks off after its status $_->[0]") for [200, 'done'], [404, 'refused'], [503, 'later'];
+    is_end(call_hook('/late'), 'done', qr/status 200/, 'an answer that takes its time');
     is_end(call_hook('https://nobody.invalid/'), 'later', qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'a name that nobody has');
     my $slow = call_hook('/busy/1/429');
     is("$slow->{outcome} $slow->{retryAfter}", 'later 1000', 'Retry-After is heard');

@@ -147,6 +147,7 @@ my @cloud = (
     ['an answer lost on the way in', add('Finance'), 'done', qr/^added to Finance$/],
     ['and on the way out',           leave('Finance'), 'done', qr/^removed from Finance$/],
     ['a server that failed once',    add('Sales division'), 'done', qr/^added to Sales division$/],
+    ['a server that asked to wait',  add('Waiting room'), 'done', qr/^added to Waiting room$/],
     ['into a group deleted since',   add('Deleted'), 'failed', qr/^The group Deleted is not in the directory any more: /],
     ['out of a group deleted since', leave('Deleted'), 'already', qr/^no member of Deleted$/],
     ['a template by a lost answer',  assign('Lost once'), 'done', qr/^Lost once: added Devices$/],
@@ -168,15 +169,16 @@ my @cloud = (
 sub cloud {
     my ($sky) = @_;
     my $cloud = $stack->cloud;
-    my %group = map { ($_ => $cloud->group($_)->{id}) } 'CRM admins', 'Finance', 'Sales division', 'Deleted', 'Devices';
+    my %group = map { ($_ => $cloud->group($_)->{id}) } 'CRM admins', 'Finance', 'Sales division', 'Deleted', 'Devices', 'Waiting room';
     my $members = sub { my ($group, $method, %what) = @_; return { method => "^$method\$", path => "^/groups/$group{$group}/members", count => 1, %what } };
     $cloud->control(change => { key => $group{Deleted}, properties => { _deleted => 1 } }, faults => [
         $members->('CRM admins', 'POST', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied', message => 'Insufficient privileges to complete the operation.' }),
         (map { $members->('Finance', $_, when => 'after', do => 'reset') } 'POST', 'DELETE'), $members->('Devices', 'POST', when => 'after', do => 'reset'),
-        $members->('Sales division', 'POST', do => 'status', status => 503),
+        $members->('Sales division', 'POST', do => 'status', status => 503), $members->('Waiting room', 'POST', do => 'status', status => 429, retryAfter => 1),
         { method => '^POST$', path => '/assignLicense$', count => 1, do => 'status', status => 400, error => { code => 'Request_BadRequest', message => 'License assignment failed because service plans of SPE_E5 and SPE_E3 are mutually exclusive.' } },
         { method => '^PATCH$', path => '^/users/[^/]+$', skip => 1, count => 1, do => 'status', status => 400, error => { code => 'Request_BadRequest', message => "Invalid value specified for property 'officeLocation' of resource 'User'." } }]);
-    rows($sky, change($sky, 'karin.hedlund'), @cloud);
+    my $task = rows($sky, change($sky, 'karin.hedlund'), @cloud);
+    is($task->{attempts}, 0, 'to be asked to wait is no failed try');
     my $karin = $cloud->user(upn('karin.hedlund'));
     is_deeply([grep {/^(?:CRM admins|Devices|Empty|Finance|Sales division)$/} @{ $karin->{groups} }], ['Sales division'], 'in the groups that were given and not taken: what a lost answer gave is taken away too');
     is_deeply([map { $_->{skuId} } @{ $karin->{assignedLicenses} }], ['efccb6f7-5641-4e0e-bd10-b4976e1bf68e'], 'with the licence of a group alone');
@@ -199,6 +201,51 @@ sub bare {
     my ($high) = @_;
     rows($high, change($high, 'bare.admin'), @bare);
     is(scalar(my @mail = $smtp->mail('someone@x.example')), 0, 'no mail tells of a password that was not set');
+}
+
+# -- accounts that went, reports that are guarded --------------------------------------------------------------------
+
+# A leaver whose account somebody has deleted since: what was to be taken is gone, what was to be given cannot be.
+sub gone_rows {
+    my ($place, $licences) = @_;
+    my $gone = qr/^The directory does not show the account any more/;
+    return (
+        ['into a group',     add('Finance'), 'failed', $gone],
+        ['out of a group',   leave('Finance'), 'already', qr/^no member of Finance$/],
+        ['templates',        act('unassignRoleTemplates'), 'already', qr/no role template is assigned/],
+        ['licences',         act('removeLicenses'), @$licences],
+        ['an attribute',     set('office', 'House 2'), 'failed', $gone],
+        ['no manager',       set('manager', ''), 'failed', $gone],
+        ['a place',          act(moveTo => container => "ou=taken,$people"), @$place],
+        ['reports',          report_to('eva.berg'), 'failed', $gone],
+        ['a password',       act(sendInitialPassword => to => 'someone@x.example'), 'failed', $gone],
+        ['mail about them',  act(sendEmail => to => 'office@x.example', subject => '{displayName} left', body => 'b'), 'done', qr/^to office\@x\.example: accepted/],
+        ['a call about them', call_hook('/ok?gone'), 'done', qr/status 200/],
+    );
+}
+my @gone_on_premises = gone_rows(['failed', qr/^The directory does not show the account any more/], ['skipped', qr/no licences/]);
+my @gone_in_the_cloud = gone_rows(['skipped', qr/no containers/], ['failed', qr/^The directory does not show the account any more/]);
+
+sub gone {
+    my ($ground, $sky) = @_;
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('only.gone'));
+    $stack->cloud->control(change => { key => upn('cloud.gone'), properties => { _deleted => 1 } });
+    for my $case ([$ground, 'only.gone', @gone_on_premises], [$sky, 'cloud.gone', @gone_in_the_cloud]) {
+        my ($on, $uid, @rows) = @$case;
+        my $left = $on->delete('/v1/api/user', { userPrincipalName => upn($uid), time => '00:00' });
+        is($left->{status}, 200, "an offboarding of $uid") or diag $left->{body};
+        my $task = rows($on, $left->{json}{data}{taskId}, @rows);
+        is(outcomes($task)->{disableAccount}, 'already', 'nobody is there to be disabled');
+    }
+}
+
+my @guarded = (['reports of whom one is guarded', report_to(), 'failed', qr/^4 of 5 reports now report to eva\.berg\S+; 1 refused, the last because: .*nils\.palm.*protectedAccounts/]);
+
+sub guarded {
+    my ($guard) = @_;
+    rows($guard, change($guard, 'johan.asberg'), @guarded);
+    is($stack->slapd->user('nils.palm')->{manager}[0], Idadmin::Test::Slapd::user_dn('johan.asberg'), 'who is guarded is left alone');
+    is($stack->slapd->user('olga.ivanova')->{manager}[0], Idadmin::Test::Slapd::user_dn('eva.berg'), 'and keeps nobody else');
 }
 
 # -- both ------------------------------------------------------------------------------------------------------------
@@ -304,15 +351,15 @@ my $anna = Idadmin::Test::Slapd::user_dn('anna.lind');
 my $ldif = join '', (map { group_entry($_) } 'Canteen', 'Workshop', 'Deleted', 'Locked out'), group_entry('Locked in', $anna),
     (map {"dn: cn=$_->[0],$groups\nobjectClass: groupOfURLs\ncn: $_->[0]\nmemberURL: ldap:///$people??sub?(departmentNumber=$_->[1])\n\n"} ['Selling people', 'Sales'], ['Finance people', 'Finance']),
     (map {"dn: ou=$_,$people\nobjectClass: organizationalUnit\nou: $_\n\n"} 'closed', 'taken'),
-    map { my ($uid, $place) = @$_; "dn: uid=$uid,$place$people\nobjectClass: inetOrgPerson\nuid: $uid\ncn: $uid\nsn: $uid\nmail: " . ($place ? 'elsewhere' : $uid) . "\@$d\n\n" } ['anna.lind', 'ou=taken,'], ['only.ground', ''];
+    map { my ($uid, $place) = @$_; "dn: uid=$uid,$place$people\nobjectClass: inetOrgPerson\nuid: $uid\ncn: $uid\nsn: $uid\nmail: " . ($place ? 'elsewhere' : $uid) . "\@$d\n\n" } ['anna.lind', 'ou=taken,'], ['only.ground', ''], ['only.gone', ''];
 
 $stack = Idadmin::Test::Stack->new(engine => $ENV{IDADMIN_ENGINE} // 'sqlite', cloud => { home => $d, directory => { syncInterval => '600s' } }, slapd => { ldif => $ldif }, tenant => 0,
     worker => { options => ['--threads', 8, $smtp->options(from => 'identity@nordic.example')] });
 lock_entries($stack->slapd);
 my $cloud = $stack->cloud;
 my $create = sub { my ($uid, %more) = @_; return { type => 'user', properties => { userPrincipalName => upn($uid), displayName => $uid, mailNickname => $uid, accountEnabled => $true, userType => 'Member', %more } } };
-$cloud->control(create => [{ type => 'group', properties => { displayName => 'Deleted', groupTypes => [], securityEnabled => $true, mailEnabled => $false } },
-    $create->('bare.admin', _privileged => 1), (map { $create->($_, accountEnabled => $false, usageLocation => 'SE') } 'seat.one', 'seat.two', 'seat.three')]);
+$cloud->control(create => [(map { { type => 'group', properties => { displayName => $_, groupTypes => [], securityEnabled => $true, mailEnabled => $false } } } 'Deleted', 'Waiting room'),
+    $create->('bare.admin', _privileged => 1), $create->('cloud.gone'), (map { $create->($_, accountEnabled => $false, usageLocation => 'SE') } 'seat.one', 'seat.two', 'seat.three')]);
 $cloud->control(change => { key => upn('elin.strand'), properties => { _manager => $cloud->user(upn('bare.admin'))->{id} } });
 
 # The directories are read once: what changes in them later is known to the tasks, not to the cache.
@@ -323,16 +370,22 @@ my %on = (
     ground => company($stack, ground => workflows(userUpdate => @on_premises), %$ground, roleTemplates => \@templates),
     chain  => company($stack, chain => [map { workflow($_->{name}, 'userUpdate', @{ $_->{actions} }) } @order], %$ground),
     sky    => company($stack, sky => [@{ workflows(userUpdate => @cloud) }, workflow('a joiner and a group deleted since', 'userCreate', add('Deleted'))], %$sky, roleTemplates => \@cloud_templates),
+    left   => company($stack, left => workflows(userDelete => @gone_on_premises), %$ground),
+    purged => company($stack, purged => workflows(userDelete => @gone_in_the_cloud), %$sky),
+    guard  => company($stack, guard => workflows(userUpdate => @guarded), directories => { onPremises => $stack->directory_document(syncInterval => '600s',
+        protectedAccounts => [$Idadmin::Test::Slapd::service, Idadmin::Test::Slapd::user_dn('nils.palm')]) }),
     high   => company($stack, high => workflows(userUpdate => @bare), %$sky, roleTemplates => [{ name => 'Mobile', groups => [], licenses => ['EMS'] }]),
     mute   => company($stack, mute => workflows(userUpdate => @mute), %$ground),
     tight  => company($stack, tight => [], %$sky, seatLimit => 100),
 );
 $on{$_}->wait_synced for sort keys %on;
-$stack->worker->expect_log(qr/IDA0316.*(?:Insufficient access|Authorization_RequestDenied)/, qr/IDA0317.*(?:accountEnabled|Invalid value)/, qr/IDA0318.*unknown 2 off/, qr/IDA0321|IDA0314/);
+$stack->worker->expect_log(qr/IDA0316.*(?:Insufficient access|Authorization_RequestDenied)/, qr/IDA0317.*(?:accountEnabled|Invalid value)/, qr/IDA0318.*unknown 2 off/, qr/IDA0315.*asks to slow down|IDA0321/);
 
 subtest 'on-premises' => sub { on_premises($on{ground}) };
 subtest 'the cloud' => sub { cloud($on{sky}) };
 subtest 'an account that lacks much' => sub { bare($on{high}) };
+subtest 'accounts that went' => sub { gone($on{left}, $on{purged}) };
+subtest 'a guarded report' => sub { guarded($on{guard}) };
 subtest 'both' => sub { $stack = $on{nordic}; both() };
 subtest 'what follows' => sub { order($on{chain}) };
 subtest 'seats' => sub { seats($on{tight}) };

@@ -1,7 +1,7 @@
 package Idadmin::Test::Webhook;
 # A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call: /ok, /status/N, /busy/K/N (status N the
 # first K times, with Retry-After 1), /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time),
-# /cut (never one), /big (an endless answer), /hang, /hang-once (the first time).
+# /cut (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -103,6 +103,7 @@ sub _answer {
         1 while syswrite $socket, 'x' x 65536;
         return;
     }
+    select undef, undef, undef, 0.3 if $path eq '/late';
     my $length = $path =~ m{^/short} ? 200 : 2;
     syswrite $socket, "HTTP/1.1 $status Status\r\n${more}Content-Length: $length\r\nConnection: close\r\n\r\nok";
 }
