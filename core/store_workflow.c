@@ -72,6 +72,28 @@ ida_kind store_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
     return store_transaction(s, c, cancelled, (void *)(uintptr_t)task_id);
 }
 
+typedef struct leaving {
+    const char *task_id, *why;
+} leaving;
+
+static ida_kind left(store *s, ida_ctx *c, void *baton)
+{
+    static const db_statement marks[] = {STMT_workflow_steps_left, STMT_workflow_actions_left};
+    const leaving *l = baton;
+    int64_t now = ida_now(c->env);
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof marks / sizeof *marks; i++) {
+        kind = store_write(s, c, marks[i], DB_ARGS(DB_T(l->task_id), DB_I(now), DB_T(l->why)), NULL);
+    }
+    return kind ? kind : store_write(s, c, STMT_workflow_runs_left, DB_ARGS(DB_T(l->task_id), DB_I(now)), NULL);
+}
+
+ida_kind store_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why)
+{
+    leaving l = {task_id, why};
+    return store_transaction(s, c, left, &l);
+}
+
 ida_kind store_workflow_retry(store *s, ida_ctx *c, const char *task_id)
 {
     return store_write(s, c, STMT_workflow_steps_again, DB_ARGS(DB_T(task_id)), NULL);

@@ -206,6 +206,24 @@ sub given_up {
     is_deeply([$run->{status}, map { $_->{status} } @{ $run->{actions} }], [('cancelled') x 4], 'cancelled, its run is too');
 }
 
+# Who was offboarded while a joiner's mail waited: the joiner goes no further, and its run says so.
+sub left_meanwhile {
+    my $domain = $stack->domain;
+    my $stack = on(hasty => workflow('Slow', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'), call_hook('/ok?hasty')));
+    $stack->wait_synced;
+    my $queued = join_now($stack, firstname => 'Hasty', surname => 'Leaver');
+    ok(wait_until(20, sub { my $t = $stack->task($queued->{taskId}); $t->{state} eq 'queued' && $t->{attempts} }), 'a joiner waits');
+    $stack->wait_task(leave_now($stack, $queued->{userPrincipalName}));
+    $stack->sql("UPDATE task SET next_at = 0 WHERE id = '$queued->{taskId}' AND state = 'queued'");
+    my $task = $stack->wait_task($queued->{taskId}, states => ['failed']);
+    like($task->{error}, qr/was offboarded by task/, 'who left stays out');
+    is_deeply([map { outcomes($task)->{"Slow/$_"} } '1 addToGroup', '2 sendEmail', '3 callWebhook'], [qw(done skipped skipped)], 'what was left to do is not done');
+    like(step($task, 'Slow/2 sendEmail')->{detail}, qr/^not carried out: .*was offboarded by task/, 'and says why');
+    run_of($stack, 'Slow', $task, 'failed');
+    told_alike($stack, $task);
+    is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'nobody was called');
+}
+
 # Refusals of the cloud directory.
 sub cloud_failures {
     my $on = bless { %$other, keys => {}, client => {} }, ref $other;
@@ -362,6 +380,7 @@ for_each_engine {
     subtest(changed_in_the_cloud => sub { changed_person($other, 'rut.sandell') });
     subtest(leaver_on_premises => sub { leaver_on_premises($upns[0]) });
     subtest(leaver_in_the_cloud => sub { leaver_in_the_cloud($upns[1]) });
+    subtest(left_meanwhile => \&left_meanwhile);
     if ($full) {
         subtest(transient => \&transient);
         subtest(failures => \&failures);

@@ -272,9 +272,12 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
     static const char *const actions[] = {
         [IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
     const ending *end = baton;
-    return store_queue_finish(
+    ida_kind kind = store_queue_finish(
         r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
         run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
+    return kind || end->state == IDA_DONE
+               ? kind
+               : store_workflow_left(r->r->main, c, r->task->id, ida_printf(c->pool, "not carried out: %s", end->error));
 }
 
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
