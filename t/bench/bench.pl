@@ -3,18 +3,22 @@
 # "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size;
 # of the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (3), its pages BENCH_CLOUD_PAGE (500; 2000 members), and
 # BENCH_ENGINE (sqlite); of the part slapd: BENCH_USERS, BENCH_ENGINE, and
-# BENCH_OVERLAYS (all that the harness has; names with blanks between: dynlist makes slapd look at every entry in each poll).
+# BENCH_OVERLAYS (all that the harness has; names with blanks between: dynlist makes slapd look at every entry in each poll); of the part
+# tasks: BENCH_TASKS (1000), BENCH_TASK_ROUNDS (3), BENCH_TASK_SPREAD (60 s; 0: not), BENCH_TASK_THREADS (8), BENCH_ENGINE.
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command json_data);
 use Idadmin::Test::Stack ();
+use FindBin ();
 use POSIX ();
 use Time::HiRes ();
+
+require "$FindBin::Bin/tasks.pl";
 
 my $users   = $ENV{BENCH_USERS}   // 100_000;
 my $rounds  = $ENV{BENCH_ROUNDS}  // 5;
 my $seconds = $ENV{BENCH_SECONDS} // 3;
-my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud slapd);
+my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud slapd tasks);
 my $bad     = 0;
 $| = 1;
 
@@ -152,6 +156,7 @@ sub posting {
 }
 
 slapd() if delete $wanted{slapd};
+tasks(\&report) if delete $wanted{tasks};
 if (exists $wanted{cloud} || !%wanted) {
     cloud() if delete $wanted{cloud};
     exit($bad ? 1 : 0) if !%wanted;
