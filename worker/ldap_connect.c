@@ -48,7 +48,8 @@ void ld_drop(directory *d)
     d->subschema = d->vendor = d->own_key = d->root = d->service = NULL;
     d->own_sid = (struct berval){0};
     d->offers_sync = -1;
-    d->offers_password = 0;
+    d->offers_password = d->offers_post_read = 0;
+    ld_made_forget(d);
     apr_pool_clear(d->connection);
 }
 
@@ -348,6 +349,7 @@ static directory_class read_root(ld_call *k)
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
     d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
     d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
+    d->offers_post_read = offers(root, "supportedControl", LDAP_CONTROL_POST_READ);
     d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
     d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
     d->root = root ? ld_text(d->connection, root, "defaultNamingContext") : NULL;

@@ -180,6 +180,12 @@ static directory_class look(ld_call *k, const directory_create *create, director
                : DIRECTORY_OK;
 }
 
+/* The entry that the answer to the add shows, when it is what a look would find. */
+static int is_shown(const ld_call *k, const directory_create *create, const ld_entry *entry, directory_user *user)
+{
+    return entry && ld_holds(entry, k->d->marker_attribute, create->marker) && ld_user_read(k->d, k->pool, entry, user);
+}
+
 /* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew, any other value cannot. */
 static directory_class name_conflict(ld_call *k)
 {
@@ -219,7 +225,7 @@ static directory_class add_once(adding *a, const char *password, ld_answer *answ
     } else if (!a->bare) {
         add_value(a, t->password, password);
     }
-    class = ld_add(k, names.dn, ld_mods_end(&a->mods), "create the account", answer);
+    class = ld_add(k, names.dn, ld_mods_end(&a->mods), k->d->user_attributes, "create the account", answer);
     a->mods.list->nelts = before;
     OPENSSL_cleanse(secret.bv_val, secret.bv_len);
     return class;
@@ -271,6 +277,9 @@ static directory_class add_until_known(adding *a, directory_user *user)
         }
         sent = 1;
         confirmed = class == DIRECTORY_OK;
+        if (confirmed && is_shown(k, a->create, answer.shown, user)) {
+            break;
+        }
     }
     OPENSSL_cleanse(fresh, sizeof fresh);
     return class;
@@ -294,6 +303,9 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
         directory_class set = ld_password_set(&k, create, a.bare, user);
         class = set ? set : class;
+    }
+    if (class == DIRECTORY_OK) {
+        ld_made_keep(&k, user);
     }
     if ((class == DIRECTORY_OK || class == DIRECTORY_ALREADY) && a.warnings->nelts) {
         APR_ARRAY_PUSH(a.warnings, const char *) = NULL;

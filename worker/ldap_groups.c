@@ -188,9 +188,8 @@ static int is_primary(ld_call *k, const ld_entry *group, const directory_user *u
     return sid && strcmp(ld_filter_bytes(k->pool, sid->values[0].bv_val, sid->values[0].bv_len), user->primary) == 0;
 }
 
-/* The group by ID with `shows` = it holds the user now. NOT_FOUND when there is no such group. */
-static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user, const ld_entry **group,
-                                     int *shows)
+/* NOT_FOUND when there is no such group. */
+static directory_class group_by_id(ld_call *k, const char *group_id, const ld_entry **group)
 {
     const ld_dialect *t = k->d->dialect;
     const char *uuid = ld_uuid_canonical(k->pool, group_id);
@@ -214,6 +213,17 @@ static directory_class group_holding(ld_call *k, const char *group_id, const dir
                                k->d->group_base);
     }
     *group = rows[0];
+    return DIRECTORY_OK;
+}
+
+/* The group by ID with `shows` = it holds the user now. */
+static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user, const ld_entry **group,
+                                     int *shows)
+{
+    directory_class class = group_by_id(k, group_id, group);
+    if (class) {
+        return class;
+    }
     *shows = is_primary(k, *group, user);
     return *shows ? DIRECTORY_OK : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user->dn, shows);
 }
@@ -349,13 +359,25 @@ static directory_class put_in(ld_call *k, const ld_entry *group, const char *con
     return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
 }
 
-/* One user by itself: looks, acts, looks again. */
+/* 0: the answer leaves open whether the group has the member now. */
+static int settles(directory_class class)
+{
+    return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
+}
+
+/* One user by itself: looks, acts, and looks again where the answer leaves something open. An account that this session has just made is
+ * in no group: it is put in without a look first. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
     const ld_entry *group = NULL;
-    for (int attempt = 0, sent = 0;; attempt++) {
-        const char *dns[2] = {NULL, NULL};
+    const char *dns[2] = {ld_made_dn(k, user_id), NULL};
+    int sent = 0;
+    if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group)) {
+        last = put_in(k, group, dns);
+        sent = 1;
+    }
+    for (int attempt = 0; !sent || !settles(last); attempt++) {
         directory_class class = look_at(k, group_id, user_id, &group, &dns[0]);
         if (class == DIRECTORY_ALREADY && sent && last != DIRECTORY_ALREADY) {
             return DIRECTORY_OK;
@@ -363,18 +385,15 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
         if (class) {
             return class;
         }
-        if (attempt == LD_ATTEMPTS || (sent && last == DIRECTORY_OK)) {
-            break;
+        if (attempt == LD_ATTEMPTS) {
+            return last == DIRECTORY_UNSURE ? last
+                                            : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s", ld_server_url(k->d),
+                                                      group->dn, dns[0]);
         }
         last = put_in(k, group, dns);
         sent = 1;
-        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
-            return last;
-        }
     }
-    return last == DIRECTORY_UNSURE ? last
-                                    : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the member was added, but %s does not show it",
-                                              ld_server_url(k->d), group->dn);
+    return last;
 }
 
 directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
@@ -384,9 +403,9 @@ directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group
     directory_error first = {0};
     for (int from = 0; from < count; from += AT_ONCE) {
         const char *dns[AT_ONCE + 1] = {NULL};
-        int many = 0, upto = from + AT_ONCE < count ? from + AT_ONCE : count, put = 0;
+        int many = 0, upto = from + AT_ONCE < count ? from + AT_ONCE : count;
         const ld_entry *group = NULL;
-        for (int i = from; i < upto; i++) {
+        for (int i = from; upto - from > 1 && i < upto; i++) {
             const char *dn;
             each[i] = look_at(&k, group_id, user_ids[i], &group, &dn);
             if (dn) {
@@ -396,15 +415,12 @@ directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group
             }
         }
         /* All of them or none: when one of them is refused, each is tried by itself. */
-        if (many > 1) {
-            put = put_in(&k, group, dns) == DIRECTORY_OK;
-        }
+        int put = many > 1 && put_in(&k, group, dns) == DIRECTORY_OK;
         for (int i = from; i < upto; i++) {
-            if (each[i] != DIRECTORY_OK) {
+            if (upto - from > 1 && each[i] != DIRECTORY_OK) {
                 continue;
             }
-            each[i] = join(&k, group_id, user_ids[i]);
-            each[i] = put && each[i] == DIRECTORY_ALREADY ? DIRECTORY_OK : each[i];
+            each[i] = put ? DIRECTORY_OK : join(&k, group_id, user_ids[i]);
             if (each[i] != DIRECTORY_OK && each[i] != DIRECTORY_ALREADY && !first.class) {
                 first = *e;
             }

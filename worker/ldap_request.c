@@ -67,6 +67,36 @@ LDAPControl **ld_identities(const directory *d)
     return d->dialect->active_directory ? list : NULL;
 }
 
+static void take_attribute(apr_array_header_t *attributes, const struct berval *name, const struct berval *values)
+{
+    apr_pool_t *pool = attributes->pool;
+    ld_attribute *a = apr_array_push(attributes);
+    const char *option = memchr(name->bv_val, ';', name->bv_len);
+    size_t len = option ? (size_t)(option - name->bv_val) : name->bv_len;
+    a->name = apr_pstrmemdup(pool, name->bv_val, len);
+    a->option = option ? apr_pstrmemdup(pool, option + 1, name->bv_len - len - 1) : NULL;
+    a->count = 0;
+    while (values && values[a->count].bv_val) {
+        a->count++;
+    }
+    a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
+    for (int i = 0; i < a->count; i++) {
+        a->values[i].bv_len = values[i].bv_len;
+        a->values[i].bv_val = apr_pstrmemdup(pool, values[i].bv_val, values[i].bv_len);
+    }
+}
+
+static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_t *attributes)
+{
+    apr_pool_t *pool = attributes->pool;
+    ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
+    const char *id;
+    entry->dn = ld_extended_dn(pool, apr_pstrmemdup(pool, dn->bv_val ? dn->bv_val : "", dn->bv_len), &id);
+    entry->attributes = (const ld_attribute *)attributes->elts;
+    entry->count = attributes->nelts;
+    return entry;
+}
+
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
 {
     BerElement *ber = NULL;
@@ -75,30 +105,12 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
         return NULL;
     }
     apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
-    ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
-    const char *id;
-    entry->dn = ld_extended_dn(pool, apr_pstrmemdup(pool, dn.bv_val ? dn.bv_val : "", dn.bv_len), &id);
     while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
-        ld_attribute *a = apr_array_push(attributes);
-        const char *option = memchr(name.bv_val, ';', name.bv_len);
-        size_t len = option ? (size_t)(option - name.bv_val) : name.bv_len;
-        a->name = apr_pstrmemdup(pool, name.bv_val, len);
-        a->option = option ? apr_pstrmemdup(pool, option + 1, name.bv_len - len - 1) : NULL;
-        a->count = 0;
-        while (values && values[a->count].bv_val) {
-            a->count++;
-        }
-        a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
-        for (int i = 0; i < a->count; i++) {
-            a->values[i].bv_len = values[i].bv_len;
-            a->values[i].bv_val = apr_pstrmemdup(pool, values[i].bv_val, values[i].bv_len);
-        }
+        take_attribute(attributes, &name, values);
         ldap_memfree(values);
     }
     ber_free(ber, 0);
-    entry->attributes = (const ld_attribute *)attributes->elts;
-    entry->count = attributes->nelts;
-    return entry;
+    return entry_of(&dn, attributes);
 }
 
 const ld_attribute *ld_get(const ld_entry *entry, const char *name)
@@ -479,6 +491,47 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
     return class;
 }
 
+/* --- the entry as a write left it --- */
+
+static LDAPControl *post_read(ld_call *k, const char *const *attributes)
+{
+    BerElement *ber = k->d->offers_post_read ? ber_alloc_t(LBER_USE_DER) : NULL;
+    struct berval value = {0};
+    LDAPControl *control = NULL;
+    if (ber && ber_printf(ber, "{v}", attributes) >= 0 && ber_flatten2(ber, &value, 0) == 0) {
+        ldap_control_create(LDAP_CONTROL_POST_READ, 0, &value, 1, &control);
+    }
+    ber_free(ber, 1);
+    return control; /* NULL: without it whoever needs the entry reads it */
+}
+
+/* NULL: the answer does not hold it, or not whole. */
+static const ld_entry *shown_by(LDAPControl **controls, apr_pool_t *pool)
+{
+    LDAPControl *control = ldap_control_find(LDAP_CONTROL_POST_READ, controls, NULL);
+    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
+    struct berval dn, name;
+    ber_len_t len;
+    char *end;
+    if (!ber) {
+        return NULL;
+    }
+    apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
+    int whole = ber_scanf(ber, "{m", &dn) != LBER_ERROR;
+    ber_tag_t tag = whole ? ber_first_element(ber, &len, &end) : LBER_ERROR;
+    for (; whole && tag != LBER_DEFAULT; tag = ber_next_element(ber, &len, end)) {
+        BerVarray values = NULL;
+        whole = ber_scanf(ber, "{m[W]}", &name, &values) != LBER_ERROR;
+        if (whole) {
+            take_attribute(attributes, &name, values);
+        }
+        ber_bvarray_free(values);
+    }
+    const ld_entry *entry = whole ? entry_of(&dn, attributes) : NULL;
+    ber_free(ber, 1);
+    return entry;
+}
+
 /* --- writes --- */
 
 /* The answer to a write that was sent. */
@@ -506,15 +559,21 @@ directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase p
     return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
 }
 
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *doing, ld_answer *answer)
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing, ld_answer *answer)
 {
     int id;
     directory_class class = ld_ready(k);
     if (class) {
         return class;
     }
-    int code = ldap_add_ext(k->d->ld, dn, mods, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    LDAPControl *show = post_read(k, attributes), *controls[] = {show, NULL};
+    int code = ldap_add_ext(k->d->ld, dn, mods, show ? controls : NULL, NULL, &id);
+    if (show) {
+        ldap_control_free(show);
+    }
+    class = code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    answer->shown = class == DIRECTORY_OK ? shown_by(answer->controls, k->pool) : NULL;
+    return class;
 }
 
 directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior, const char *doing)

@@ -21,6 +21,13 @@ typedef struct ld_server {
     int64_t failed_until;   /* monotonic ms; not tried before, unless every server is in that state */
 } ld_server;
 
+/* The account that this session itself made last (ldap_made.c). */
+typedef struct ld_made {
+    apr_pool_t *pool;
+    const char *id, *dn;
+    int64_t until;           /* monotonic ms */
+} ld_made;
+
 struct directory {
     const ida_env *env;
     const ida_tenant *tenant;
@@ -46,10 +53,12 @@ struct directory {
     apr_pool_t *connection;  /* facts about the server: cleared with the connection */
     int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
     int offers_password;     /* Password Modify (RFC 3062) */
+    int offers_post_read;    /* the entry as a write left it, in the write's answer (RFC 4527) */
     const char *subschema, *vendor, *root, *service; /* of Active Directory: naming context, entry of this server */
     struct berval own_sid;   /* of our account; bv_val NULL: not told */
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
+    ld_made made;
 };
 
 /* One call of the function table: its pool, its error and the one deadline of all its waits. */
@@ -100,6 +109,7 @@ typedef struct ld_answer {
     int code;
     const char *text;
     LDAPControl **controls; /* of the result; freed by the pool given */
+    const struct ld_entry *shown; /* by ld_add: the new entry; NULL: the server did not show it */
 } ld_answer;
 
 /* One message of an answer into the pool. */
@@ -156,7 +166,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
 
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
 directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing);
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *doing, ld_answer *answer);
+/* Asks for the new entry with these attributes in the same answer, where the server offers that. */
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing, ld_answer *answer);
 /* The extended operation of RFC 3062: the server hashes the password by its own setting. */
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer);
 
@@ -193,6 +204,15 @@ struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_ent
 
 /* OK unless the entry is our own account or one of protectedAccounts. */
 directory_class ld_guard(ld_call *k, const directory_user *user);
+
+/* --- an account that this session has just made (ldap_made.c) --- */
+
+/* `user` as the directory showed it after the add: without a manager, without a photo, in no group. */
+void ld_made_keep(ld_call *k, const directory_user *user);
+/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a value away looks in any case: this
+ * session may have set it since. */
+const char *ld_made_dn(const ld_call *k, const char *id);
+void ld_made_forget(directory *d);
 
 /* The server's schema; NULL with the error set when it cannot be read. */
 const ld_schema *ld_schema_of(ld_call *k);

@@ -21,16 +21,28 @@ directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const ch
     return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
 }
 
+/* The account as it is now, and that it may be changed. One that this session has just made, at `made`, gets a first value without a
+ * look at it: `user` has its DN alone then. */
+static directory_class seen(ld_call *k, const char *id, const char *made, directory_user *user)
+{
+    if (made) {
+        *user = (directory_user){.dn = made};
+        return DIRECTORY_OK;
+    }
+    directory_class class = ld_user_by_id(k, id, user);
+    return class ? class : ld_guard(k, user);
+}
+
 directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id,
                                directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user, manager = {0};
     directory_class class;
+    const char *made = manager_upn ? ld_made_dn(&k, id) : NULL;
     int sent = 0;
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
-        class = ld_user_by_id(&k, id, &user);
-        class = class ? class : ld_guard(&k, &user);
+        class = seen(&k, id, attempt ? NULL : made, &user);
         if (class) {
             return class;
         }
@@ -60,6 +72,10 @@ static directory_class photo_shown(ld_call *k, const directory_user *user, const
 {
     const char *const attributes[] = {k->d->dialect->photo, NULL};
     const ld_entry *entry;
+    *same = 0;
+    if (!user->id) {
+        return DIRECTORY_OK; /* just made: it has none */
+    }
     directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
     const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
     *same = !photo ? !a || !a->count
@@ -74,6 +90,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     directory_user user;
     directory_class class;
     int sent = 0, same;
+    const char *made = photo ? ld_made_dn(&k, id) : NULL;
     const char *only = d->dialect->photo_type;
     if (photo && d->dialect->photo_max && len > d->dialect->photo_max) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos of at most %zu bytes",
@@ -83,8 +100,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
     }
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
-        class = ld_user_by_id(&k, id, &user);
-        class = class ? class : ld_guard(&k, &user);
+        class = seen(&k, id, attempt ? NULL : made, &user);
         class = class ? class : photo_shown(&k, &user, photo, len, &same);
         if (class) {
             return class;
