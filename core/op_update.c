@@ -147,8 +147,8 @@ static void drop_steps(ida_task *task, const ida_update *update)
     if (!in_cloud) {
         ida_op_drop_step(task, "restoreMemberships@cloud");
     }
-    if (!in_cloud && (!update->memberships || update->enabled != 1)) {
-        ida_op_drop_step(task, "awaitSynchronisation"); /* nothing there that the cloud would have to follow first */
+    if (!in_cloud && update->enabled < 0) {
+        ida_op_drop_step(task, "awaitSynchronisation"); /* nothing there in which the cloud account would have to follow */
     }
 }
 

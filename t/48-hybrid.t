@@ -58,6 +58,31 @@ sub apart {
     like("@{ $task->{warnings} }", qr/Everyone in sales/, 'which is told');
 }
 
+# Enabled and disabled by itself, not as a leaver: no account of the person stays behind, and nobody waits for a synchronisation.
+sub switched {
+    my ($uid) = 'elin.strand';
+    my $switch = sub {
+        my ($to) = @_;
+        my $answer = $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => upn($uid), accountEnabled => $to ? JSON::PP::true() : JSON::PP::false() });
+        is($answer->{status}, 200, $to ? 'enabling is queued' : 'disabling is queued') or diag $answer->{body};
+        return $stack->wait_task($answer->{json}{data}{taskId});
+    };
+    my $detail = sub { step($_[0], 'awaitSynchronisation')->{detail} };
+    like($detail->($switch->(0)), qr/does not follow this one: disabled there too/, 'what nothing synchronises is disabled by us');
+    ok(is_off($uid) && !$stack->cloud->user(upn($uid))->{accountEnabled}, 'disabled in both');
+    like($detail->($switch->(1)), qr/does not follow this one: enabled there too/, 'and enabled');
+    ok($stack->cloud->user(upn($uid))->{accountEnabled}, 'in both');
+    $stack->cloud->control(change => { key => upn($uid), properties => { onPremisesSyncEnabled => JSON::PP::true() } });
+    my $task = $switch->(0);
+    is(outcomes($task)->{awaitSynchronisation}, 'skipped', 'an account that is synchronised is left to the synchronisation');
+    like($detail->($task), qr/follows this one with its next synchronisation/, 'which is told');
+    is($task->{state}, 'done', 'without waiting for it');
+    ok($stack->cloud->user(upn($uid))->{accountEnabled}, 'which will do it');
+    $switch->(1);
+    $task = $stack->wait_task($stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => upn($uid), jobTitle => 'Clerk' })->{json}{data}{taskId});
+    ok(!exists outcomes($task)->{awaitSynchronisation}, 'another change does not concern the other account');
+}
+
 # Synchronised: the cloud follows when the directories' own synchronisation has run.
 sub synchronised {
     $had{'karin.hedlund'} = [employed('karin.hedlund', 'K-1')];
@@ -174,6 +199,7 @@ for_each_stack {
     $stack->worker->expect_log(qr/IDA03(?:1[457]|2[12])|IDA0[45]\d\d/);
     subtest joined => \&joined;
     subtest apart => \&apart;
+    subtest switched => \&switched;
     subtest returned => \&returned;
     subtest synchronised => \&synchronised;
     subtest returned_later => \&returned_later;

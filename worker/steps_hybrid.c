@@ -127,47 +127,62 @@ static directory_class call_enable(run *r, const directory_ops *ops, directory *
     return ops->update(dir, r->pool, r->task->object_id, NULL, 0, 1, baton, e);
 }
 
-static step_end await_enabled(run *r)
+/* As run_call; the cache is told. */
+static step_end switch_there(run *r, int enabled, directory_error *e)
 {
     directory_user user = {0};
-    directory_error e;
+    if (!enabled) {
+        return run_disable(r, e);
+    }
     step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
-    end = end == STEP_ON ? run_call(r, call_enable, &user, &e) : end;
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return await_appearance(r);
-    }
-    if (e.class == DIRECTORY_ELSEWHERE) {
-        return wait_for_it(r, "the other directory does not show the account as enabled");
-    }
-    if (verdict_of(e.class) != VERDICT_GOOD) {
-        return run_fails(r, &e);
-    }
-    end = run_cache_user(r, &user);
-    if (end != STEP_ON) {
-        return end;
-    }
-    return e.class == DIRECTORY_ALREADY
-               ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as enabled")
-               : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: enabled there too");
+    end = end == STEP_ON ? run_call(r, call_enable, &user, e) : end;
+    return end == STEP_ON && verdict_of(e->class) == VERDICT_GOOD ? run_cache_user(r, &user) : end;
 }
 
-static step_end await_return(run *r, int found)
+static step_end switched(run *r, int enabled, const directory_error *e)
 {
-    ida_update update;
-    if (!found) {
-        return await_appearance(r);
+    const char *how = enabled ? "enabled" : "disabled";
+    return verdict_of(e->class) != VERDICT_GOOD ? run_fails(r, e)
+           : e->class == DIRECTORY_ALREADY      ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as %s", how)
+                                                : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: %s there too", how);
+}
+
+static step_end await_enabled(run *r)
+{
+    directory_error e;
+    step_end end = switch_there(r, 1, &e);
+    if (end != STEP_ON) {
+        return end;
     }
-    step_end end = run_read_update(r, &update);
-    return end != STEP_ON ? end : update.enabled == 1 ? await_enabled(r) : await_account(r, found);
+    return e.class == DIRECTORY_NOT_FOUND ? await_appearance(r)
+           : e.class == DIRECTORY_ELSEWHERE ? wait_for_it(r, "the other directory does not show the account as enabled")
+                                            : switched(r, 1, &e);
+}
+
+static step_end await_return(run *r, int found, const ida_update *update)
+{
+    return !found ? await_appearance(r) : update->enabled == 1 ? await_enabled(r) : await_account(r, found);
+}
+
+/* --- enabled or disabled by itself: nothing waits for the other directory, but where nobody sees to it, we do --- */
+
+static step_end follow(run *r, int found, int enabled)
+{
+    directory_error e = {.class = DIRECTORY_NOT_FOUND};
+    step_end end = found ? switch_there(r, enabled, &e) : STEP_ON;
+    if (end != STEP_ON) {
+        return end;
+    }
+    return e.class == DIRECTORY_NOT_FOUND ? step_says(r, IDA_STEP_ALREADY, "the other directory has no account of this person")
+           : e.class == DIRECTORY_ELSEWHERE ? step_says(r, IDA_STEP_SKIPPED, "the other directory follows this one with its next synchronisation")
+                                            : switched(r, enabled, &e);
 }
 
 /* For each type of task what has to be so before the steps that follow. */
 step_end step_await_synchronisation(run *r)
 {
     int found;
+    ida_update update = {0};
     int leaves = r->task->type == IDA_USER_DELETE, returns = r->task->type == IDA_USER_UPDATE;
     if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] || !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
         return step_says(r, IDA_STEP_SKIPPED, "the tenant has one directory");
@@ -175,11 +190,12 @@ step_end step_await_synchronisation(run *r)
     if (!leaves && !returns && !is_needed(r)) {
         return step_says(r, IDA_STEP_SKIPPED, "no action of the workflows gives anything in the cloud directory");
     }
-    step_end end = run_twin_enter(r, &found);
+    step_end end = returns ? run_read_update(r, &update) : STEP_ON;
+    end = end == STEP_ON ? run_twin_enter(r, &found) : end;
     if (end == STEP_ON && leaves) {
         end = found ? await_disabled(r) : step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
     } else if (end == STEP_ON) {
-        end = returns ? await_return(r, found) : await_account(r, found);
+        end = !returns ? await_account(r, found) : update.memberships ? await_return(r, found, &update) : follow(r, found, update.enabled);
     }
     run_twin_leave(r);
     return end;
