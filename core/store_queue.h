@@ -90,8 +90,9 @@ ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, con
 /* A rehire has given back what the offboardings of its account took away in task->directory, that which the run acts on now. */
 ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
 
-/* After the account is in the cache: step done, seat and reservations given back, in one transaction. */
-ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id,
+/* After the account is in the cache: step done, seat and reservations given back, in one transaction. later = 1: they are given back by
+ * store_queue_finish of the task that is done, which follows in the same store_transaction. */
+ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
                                   const struct ida_audit *audit);
 
 /* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock freed; for `failed` of a

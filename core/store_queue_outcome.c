@@ -1,6 +1,9 @@
 /* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is under the fencing number;
- * nothing of a run whose lease is lost gets through. On PostgreSQL the tenant's row is locked before the task's wherever a seat
- * may change. */
+ * nothing of a run whose lease is lost gets through.
+ *
+ * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back, so the tenant's row is locked as late
+ * as can be: after the task's own, and just before the end. Whoever locks the tenant first leaves the rows of running tasks alone
+ * (store_task.c); should two meet all the same, the server undoes one of them, which is repeated. */
 #include <string.h>
 
 #include "core/store_audit.h"
@@ -17,7 +20,7 @@ typedef struct outcome {
     const char *progress, *object_id, *error, *warnings;
     ida_task_state state;
     int64_t next_at;
-    int counts;
+    int counts, later;
     const ida_audit *audit;
 } outcome;
 
@@ -115,18 +118,21 @@ static ida_kind give_back(store *s, ida_ctx *c, const ida_task *task)
 static ida_kind account_made(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
-    ida_kind kind = store_tenant_lock(s, c, o->task->tenant);
-    kind = kind ? kind
-                : fenced(s, c, o->task, STMT_queue_made, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
+    ida_kind kind =
+        fenced(s, c, o->task, STMT_queue_made, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
     kind = kind ? kind : store_task_put_step(s, c, o->task->id, o->step);
-    kind = kind ? kind : give_back(s, c, o->task);
-    return kind ? kind : audited(s, c, o);
+    kind = kind ? kind : audited(s, c, o);
+    if (kind || o->later) {
+        return kind;
+    }
+    kind = store_tenant_lock(s, c, o->task->tenant);
+    return kind ? kind : give_back(s, c, o->task);
 }
 
-ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id,
+ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
                                   const struct ida_audit *audit)
 {
-    outcome o = {.task = task, .step = step, .object_id = object_id, .audit = audit};
+    outcome o = {.task = task, .step = step, .object_id = object_id, .later = later, .audit = audit};
     return store_transaction(s, c, account_made, &o);
 }
 
@@ -197,8 +203,8 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
     return kind;
 }
 
-/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. All creations of a tenant would wait
- * for each other's commits here, so its row is locked only while the task still holds a seat. */
+/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. The person is let go last: who waits
+ * to claim the next task of the person holds that one's row, which may be the heir of the seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
@@ -211,23 +217,23 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = store_task_seat_of_over(s, c, t->tenant, now->person, &over);
     }
-    if (!kind && (over || (holds && now->seat))) {
-        kind = store_tenant_lock(s, c, t->tenant);
-    }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
                                  DB_T(o->warnings), DB_I(finished_at)));
-    kind = kind ? kind : free_person(s, c, now);
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = store_grant_leave(s, c, t);
+    }
+    kind = kind ? kind : audited(s, c, o);
+    if (!kind && (over || (holds && now->seat))) {
+        kind = store_tenant_lock(s, c, t->tenant);
     }
     kind = kind ? kind : settle_seats(s, c, now, over);
     int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && store_task_account_possible(c, now));
     if (!kind && holds && !keeps) {
         kind = give_back(s, c, now);
     }
-    return kind ? kind : audited(s, c, o);
+    return kind ? kind : free_person(s, c, now);
 }
 
 ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,

@@ -39,9 +39,12 @@ static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_pa
 {
     db_result r;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
-    if (!kind) {
-        kind = store_read(s, c, STMT_task_lock, DB_ARGS(DB_T(t->tenant), DB_T(t->id)), &r);
+    kind = kind ? kind : store_task_get(s, c, t->tenant, t->id, with_payload, task);
+    /* The end of a run locks its task first and then the tenant. */
+    if (kind || (*task)->state == IDA_RUNNING) {
+        return kind;
     }
+    kind = store_read(s, c, STMT_task_lock, DB_ARGS(DB_T(t->tenant), DB_T(t->id)), &r);
     if (kind) {
         return kind;
     }

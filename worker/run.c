@@ -293,6 +293,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     actions_sum_up(r);
     ending end = {.state = state, .error = error};
     r->step.name = NULL; /* the record is the task's */
+    r->is_done = state == IDA_DONE;
     lease_closes(r->r->w, r->lease);
     if (record_end(r, write_finish, &end) != STEP_ON) {
         return;

@@ -63,6 +63,7 @@ typedef struct run {
     int64_t held_until;          /* of a step that ends with STEP_HELD: when the other directory may be asked again (ms UTC); 0: the
                                     task's own, which the claim of the next try looks at */
     const char *failure;         /* set by a step that failed without ending the run: the task ends `failed` with this text */
+    int is_done;                 /* what is written now ends the task as done */
     int failure_unknown;         /* nobody knows whether that step took effect: the task ends `attention` */
     run_note notes[RUN_NOTES_MAX];
     int note_count;

@@ -114,7 +114,6 @@ static step_end take_seat(run *r)
     if (end == STEP_ON && !is_guest(r)) {
         say_sent(r, 1);
         end = run_store(r, write_seat, &full);
-        r->task->seat |= end == STEP_ON && !full; /* perhaps: what the tenant's row is locked for */
     }
     if (full) {
         say_sent(r, sent);

@@ -140,7 +140,7 @@ static void make(life *l)
 {
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
     if (l->type == IDA_USER_CREATE && l->sent) {
-        expect(store_queue_account_made(s, fresh(), l->run, &step, l->id, NULL), IDA_OK, "made", l);
+        expect(store_queue_account_made(s, fresh(), l->run, &step, l->id, 0, NULL), IDA_OK, "made", l);
         l->made = 1;
         freed(l);
     }
@@ -185,7 +185,7 @@ static void take_over(life *l)
     expect(store_queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT, "late heartbeat", l);
     expect(store_queue_step(s, fresh(), old, &step, "{}", NULL), IDA_CONFLICT, "late step", l);
     expect(store_queue_change(s, fresh(), old, &change), IDA_CONFLICT, "late change", l);
-    expect(store_queue_account_made(s, fresh(), old, &step, "x", NULL), IDA_CONFLICT, "late account", l);
+    expect(store_queue_account_made(s, fresh(), old, &step, "x", 0, NULL), IDA_CONFLICT, "late account", l);
     expect(store_queue_finish(s, fresh(), old, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "late end", l);
     expect(store_queue_again(s, fresh(), old, test_now_ms, "late", 1, NULL), IDA_CONFLICT, "late try", l);
 }

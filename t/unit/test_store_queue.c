@@ -106,7 +106,7 @@ static void test_fence(void)
     is_int(store_queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT, "old fence: no heartbeat");
     is_int(store_queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
     is_int(store_queue_change(s, fresh(), old, &change), IDA_CONFLICT, "no change");
-    is_int(store_queue_account_made(s, fresh(), old, &step, "late", NULL), IDA_CONFLICT, "no account");
+    is_int(store_queue_account_made(s, fresh(), old, &step, "late", 0, NULL), IDA_CONFLICT, "no account");
     is_int(store_queue_finish(s, fresh(), old, IDA_FAILED, "late", NULL, NULL), IDA_CONFLICT, "no end");
     is_int(store_queue_again(s, fresh(), old, due, "late", 1, NULL), IDA_CONFLICT, "no other try");
     ida_task *now = get_task(s, made);
@@ -595,7 +595,10 @@ static void test_plans(void)
                         !strcmp(line, "SCAN t") || strstr(line, "SCAN a ") || strstr(line, "SCAN r ") ||
                         strstr(line, "SCAN u ") || strstr(line, "SCAN reservation") || !strcmp(line, "SCAN e"));
             int sorts = strstr(line, "TEMP B-TREE FOR ORDER BY") && !strncmp(text->name, "task_list", 9);
-            if ((scan && !small && !strstr(line, "VIRTUAL TABLE")) || sorts) {
+            /* Bounds that leave all tasks of a tenant, years of them. */
+            int wide = strstr(line, "INDEX task_") && strstr(line, "(tenant_id=?)") && strcmp(text->name, "task_count") &&
+                       strcmp(text->name, "seats_used");
+            if (wide || (scan && !small && !strstr(line, "VIRTUAL TABLE")) || sorts) {
                 printf("# %s: %s\n", text->name, line);
                 bad++;
             }

@@ -33,13 +33,41 @@ static void test_seats(void)
     is_int(store_queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
     is_int(seats_used("contoso"), 2, "from then on the account in the cache is its own: counted once");
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", due};
-    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", NULL), IDA_OK, "account made");
+    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "account made");
     is_int(seats_used("contoso"), 2, "still once");
     is_int(held(), 0, "the seat is given back");
-    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", NULL), IDA_OK, "said twice");
+    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "said twice");
     is_int(held(), 0, "given back once");
     is_int(store_queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), IDA_OK, "done");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "no reservation is left");
+}
+
+typedef struct end_of_run {
+    const ida_task *run;
+    ida_step step;
+} end_of_run;
+
+static ida_kind made_and_done(store *main, ida_ctx *c, void *baton)
+{
+    const end_of_run *e = baton;
+    ida_kind kind = store_queue_account_made(main, c, e->run, &e->step, "u3", 1, NULL);
+    return kind ? kind : store_queue_finish(main, c, e->run, IDA_DONE, NULL, NULL, NULL);
+}
+
+/* Account and end in one transaction: the end gives back what the account would. */
+static void test_seat_at_the_end(void)
+{
+    add_task(s, "contoso", IDA_USER_CREATE, "seat.two@corp.example", due);
+    ida_task *run = claim_at(s, "w", due, NULL);
+    store_task_change change = {.marker = "m2", .progress = "{\"createSent\":true}"};
+    is_int(store_queue_change(s, fresh(), run, &change), IDA_OK, "another one, marker on disk");
+    is_int(store_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK, "a name");
+    is_int(held(), 1, "a seat is held");
+    end_of_run e = {run, {1, "createAccount", IDA_STEP_DONE, "made", due}};
+    is_int(store_transaction(s, fresh(), made_and_done, &e), IDA_OK, "account and end");
+    is_int(held(), 0, "the seat is given back");
+    is_int(ask("SELECT count(*) FROM reservation"), 0, "and the name");
+    is_int(ask("SELECT count(*) FROM user_lock"), 0, "and the person");
 }
 
 static const char *choose(const char *local, const char *task)
@@ -341,7 +369,7 @@ static int run_one(crew *m, store *cache)
     m->failures += store_transaction(cache, m->c, put_account, &account) != IDA_OK;
     store_seats_used(m->main, m->c, "race", &used);
     __atomic_add_fetch(&race->overshoot, used > race->limit, __ATOMIC_SEQ_CST);
-    m->failures += store_queue_account_made(m->main, m->c, t, &step, "id", NULL) != IDA_OK;
+    m->failures += store_queue_account_made(m->main, m->c, t, &step, "id", 0, NULL) != IDA_OK;
     m->failures += store_queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
     return 1;
 }
@@ -390,6 +418,7 @@ int main(void)
         add_tenant("tight", "\"seatLimit\":1,");
         add_tenant("race", "\"seatLimit\":15,");
         test_seats();
+    test_seat_at_the_end();
         test_names();
         test_reading();
         test_moving();
