@@ -52,10 +52,22 @@ static ida_kind settings(store *s, ida_ctx *c, const char *sql)
     return db_is_postgresql(s->db) ? IDA_OK : db_script(s->db, c, sql);
 }
 
+/* Whoever reads for long may keep the store from it: then they stay. */
 ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c)
 {
     ida_ctx *b = sync_run_batch(run, c);
-    return sync_run_failed(c, b, store_transaction(run->at.s, b, lay_aside, run));
+    store *s = run->at.s;
+    ida_kind kind = store_transaction(s, b, lay_aside, run);
+    if (kind && run->bare) {
+        run->bare = 0;
+        run->budget = CACHE_FIRST_BUDGET_MS;
+    }
+    if (kind == IDA_SERVICE_UNAVAILABLE && s->db && !db_is_broken(s->db)) {
+        ida_log(c->env, IDA_LOG_INFO, NULL, "the first load of tenant %s keeps the cache's indexes and takes longer: %s",
+                run->at.tenant, b->message ? b->message : "");
+        return IDA_OK;
+    }
+    return sync_run_failed(c, b, kind);
 }
 
 ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)

@@ -19,6 +19,7 @@
 #define SLICE_MEMBERS 250
 #define NAMED_AT_ONCE 2000
 #define EMPTY_SLICE 5000
+#define FIRST_PATIENCE 12 /* times that the engine's patience may end: another first load may be making a large index */
 
 /* --- state --- */
 
@@ -91,11 +92,16 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
+static int is_usable(const store *s)
+{
+    return s->db && !db_is_broken(s->db);
+}
+
 /* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done
  * later. */
 static void relieve(sync_run *run, ida_ctx *c)
 {
-    if (run->at.s->db && !db_is_broken(run->at.s->db)) {
+    if (is_usable(run->at.s)) {
         db_checkpoint(run->at.s->db, sync_run_batch(run, c));
     }
 }
@@ -104,12 +110,19 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
 {
     phase p = {.run = run, .step = step, .from = cursor};
     ida_kind kind;
+    int waited = 0;
     do {
         ida_ctx *batch = sync_run_batch(run, c);
         kind = sync_run_failed(c, batch, store_transaction(run->at.s, batch, phase_work, &p));
         if (!kind) {
             *cursor = p.to;
             p.tried = 0;
+        }
+        if (kind == IDA_SERVICE_UNAVAILABLE && run->at.first && is_usable(run->at.s) && waited++ < FIRST_PATIENCE) {
+            ida_ctx_clear(c);
+            kind = IDA_OK;
+            p.more = 1;
+            continue;
         }
         if (!kind && run->at.first && ++run->transactions % RELIEF_EVERY == 0) {
             relieve(run, c);

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "core/db_driver.h"
 #include "core/store_cache.h"
 #include "core/store_user.h"
 #include "t/unit/setup.h"
@@ -194,6 +195,44 @@ static void empty(store *s, ida_ctx *c)
     must(store_cache_reset(s, c, "fabrikam", IDA_DIR_CLOUD), c, "reset");
 }
 
+static _Atomic int busy_lines;
+
+static void note_busy(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton;
+    (void)level;
+    if (id && strcmp(id, "IDA0101") == 0) {
+        atomic_fetch_add(&busy_lines, 1);
+    } else if (id) {
+        printf("# %s: %s\n", id, message);
+    }
+}
+
+/* Whoever makes a large index holds the gate for longer than the store is patient: the load waits for it. Of SQLite alone. */
+static void test_patience(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_SYNC), *holder = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    sync_run *run = half(s, c, tenant, IDA_DIR_CLOUD);
+    sync_user late = {.id = "u10", .upn = "u10@contoso.example", .display_name = "Late", .enabled = 1};
+    sync_summary summary;
+    env.log = note_busy;
+    must(store_connect(holder, c), c, "connect");
+    must(db_begin(holder->db, c), c, "the gate is taken");
+    must(sync_run_user(run, c, &late), c, "user");
+    must(sync_run_flush(run, c), c, "flush");
+    for (int ms = 0; !atomic_load(&busy_lines) && ms < 4 * DB_PATIENCE_MS; ms += 20) {
+        apr_sleep(20000);
+    }
+    ok(atomic_load(&busy_lines) > 0, "the gate was held for longer than the store's patience");
+    db_rollback(holder->db);
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(summary.users, 11, "the load waited and brought everybody");
+    empty(s, c);
+    store_disconnect(s);
+    store_disconnect(holder);
+}
+
 static void test_indexes(const char *dsn)
 {
     const char *all = indexes(dsn);
@@ -256,6 +295,9 @@ int main(void)
         int is_file = strncmp(dsn, "sqlite3:", 8) == 0;
         clock_step = 0;
         test_indexes(dsn);
+        if (is_file) {
+            test_patience(dsn);
+        }
         ok(!failures, "%s: indexes laid aside and made again", name);
         load_other(dsn);
         clock_step = CACHE_FIRST_BUDGET_MS;
