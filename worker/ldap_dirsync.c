@@ -316,6 +316,38 @@ static int answer_control(apr_pool_t *pool, const ld_answer *answer, int *more, 
     return good;
 }
 
+/* The bytes of a token that is kept as text; 0 when it is none. */
+static int cookie_of(apr_pool_t *pool, const char *token, struct berval *cookie)
+{
+    size_t len = 0;
+    cookie->bv_val = token ? (char *)ida_base64_decode(pool, token, strlen(token), &len) : NULL;
+    cookie->bv_len = len;
+    return cookie->bv_val && len;
+}
+
+/* One part of an answer, from `cookie` on. *root: the naming context, in the call's pool. */
+static directory_class ask(ld_call *k, const struct berval *cookie, const char *which, const char *const *attributes,
+                           ld_take each, void *baton, ld_answer *answer, const char **root)
+{
+    LDAPControl *control = request_control(cookie), *controls[] = {control, *ld_identities(k->d), NULL};
+    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+    if (!class && !k->d->root) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
+    }
+    if (!class) {
+        const ld_query query = {.base = *root = apr_pstrdup(k->pool, k->d->root),
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = which,
+                                .attributes = attributes,
+                                .controls = controls,
+                                .phase = LD_BASE,
+                                .doing = "DirSync"};
+        class = ld_stream(k, &query, each, baton, answer);
+    }
+    ldap_control_free(control);
+    return class;
+}
+
 static const char **all_attributes(const dirsync *f)
 {
     static const char *const more[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
@@ -399,35 +431,14 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     f.added = apr_hash_make(f.pool);
     f.order = apr_array_make(f.pool, 64, sizeof(changed *));
     const char *const *attributes = all_attributes(&f);
-    if (token) {
-        size_t len = 0;
-        cookie.bv_val = (char *)ida_base64_decode(f.pool, token, strlen(token), &len);
-        cookie.bv_len = len;
-        if (!cookie.bv_val || !len) {
-            return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
-        }
+    if (token && !cookie_of(f.pool, token, &cookie)) {
+        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
     }
     class = ld_ready(k);
-    if (!class && !k->d->root) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
-    }
-    f.root = class ? NULL : apr_pstrdup(f.pool, k->d->root);
     LDAP *connection = k->d->ld;
     for (int more = 1; !class && more;) {
         ld_answer answer = {0};
-        LDAPControl *control = request_control(&cookie), *controls[] = {control, *ld_identities(k->d), NULL};
-        if (!control) {
-            return ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
-        }
-        const ld_query query = {.base = f.root,
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = filter,
-                                .attributes = attributes,
-                                .controls = controls,
-                                .phase = LD_BASE,
-                                .doing = "DirSync"};
-        class = ld_stream(k, &query, take, &f, &answer);
-        ldap_control_free(control);
+        class = ask(k, &cookie, filter, attributes, take, &f, &answer, &f.root);
         more = 0;
         if (!class && answer.code != LDAP_SUCCESS) {
             class = refused(k, &answer, token != NULL, unavailable);
@@ -475,25 +486,12 @@ directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
 {
     static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
     ld_call *k = r->k;
-    const char *token = ida_json_string(tokens, "dirsync");
+    const char *root;
     struct berval cookie = {0};
     ld_answer answer = {0};
-    size_t len = 0;
-    cookie.bv_val = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &len) : NULL;
-    cookie.bv_len = len;
-    LDAPControl *control = cookie.bv_val ? request_control(&cookie) : NULL, *controls[] = {control, NULL};
-    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
-    if (!class) {
-        const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root ? k->d->root : ""),
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = filter,
-                                .attributes = attributes,
-                                .controls = controls,
-                                .phase = LD_BASE,
-                                .doing = "DirSync"};
-        class = ld_stream(k, &query, take_move, r, &answer);
-    }
-    ldap_control_free(control);
+    directory_class class = cookie_of(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
+                                ? ask(k, &cookie, filter, attributes, take_move, r, &answer, &root)
+                                : ld_fail(k, DIRECTORY_LOCAL, NULL, "the new sync token is damaged");
     int more = 0;
     if (!class && answer.code == LDAP_SUCCESS && answer_control(k->pool, &answer, &more, &cookie)) {
         r->raced = r->raced || more; /* so much has changed that moves are among it */
@@ -511,24 +509,10 @@ directory_class ld_dirsync_right(ld_call *k, int *deletions)
 {
     static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const struct berval none = {0};
-    LDAPControl *control = request_control(&none), *controls[] = {control, NULL};
+    const char *root = NULL;
     ld_answer answer = {0};
-    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
-    const char *root = class || !k->d->root ? NULL : apr_pstrdup(k->pool, k->d->root);
-    if (!class && !root) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
-    }
-    if (!class) {
-        const ld_query query = {.base = root,
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = "(objectClass=builtinDomain)", /* one entry: the right is asked, not the content */
-                                .attributes = nothing,
-                                .controls = controls,
-                                .phase = LD_BASE,
-                                .doing = "DirSync"};
-        class = ld_stream(k, &query, pass_over, NULL, &answer);
-    }
-    ldap_control_free(control);
+    /* One entry: the right is asked, not the content. */
+    directory_class class = ask(k, &none, "(objectClass=builtinDomain)", nothing, pass_over, NULL, &answer, &root);
     if (!class && answer.code != LDAP_SUCCESS) {
         class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
     }
