@@ -40,8 +40,8 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *ent
             born[i] = !apr_hash_get(known, ids[i], APR_HASH_KEY_STRING);
         }
     }
-    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    kind = cache_bulk(at, c, STMT_group_put, fixed, 2, rows, ROW, count, NULL);
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->first)};
+    kind = cache_bulk(at, c, STMT_group_put, fixed, 3, rows, ROW, count, NULL);
     return kind ? kind : cache_count(at, c, "groups", count - r.rows);
 }
 

@@ -112,8 +112,8 @@ ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
 /* --- what no directory tells ---
  * A server may follow a rename or a deletion with changes of its own that it reports to nobody (OpenLDAP's refint), and later
  * than it reports the rename: a link then leads nowhere in the cache, or to somebody else. IDs of those whose links were cut by a
- * deletion, lead to somebody whose DN changed in run `since` or later, or led nowhere when they were last told, in run
- * `nowhere_since` or later; at most `limit` of each. */
+ * deletion, lead to somebody who is new or whose DN changed in run `since` or later, or led nowhere when they were last told, in
+ * run `nowhere_since` or later; at most `limit` of each. */
 
 typedef struct sync_again_ids { const char *const *users, *const *groups; int user_count, group_count; } sync_again_ids;
 

@@ -37,7 +37,7 @@ CREATE TABLE cache.directory_user (
     licenses                 TEXT COLLATE "C"     NOT NULL DEFAULT '[]', -- names, a sorted JSON array
     dn                       TEXT COLLATE "C",
     dn_key                   TEXT COLLATE "C",              -- normalised DN: resolver of DN-valued links, never an identity
-    dn_run                   BIGINT   NOT NULL DEFAULT 0, -- run that brought another DN; 0: it has the first one
+    dn_run                   BIGINT   NOT NULL DEFAULT 0, -- run that brought the DN; 0: the first load did
     anchor                   TEXT COLLATE "C",              -- onPremisesImmutableId or consistency GUID: joins the two directories
     shadow                   SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and the cloud has the person too: lists show that row
     run                      BIGINT   NOT NULL DEFAULT 0, -- newest run when it was changed or written through

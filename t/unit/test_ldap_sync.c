@@ -122,6 +122,18 @@ static void when_streams_are_asked(directory *d)
     until_quiet(d);
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "with the groups");
 
+    /* As if bo.ek had been read with the DN of a manager that somebody new has now, before refint came to it. */
+    const char *manager = user_of("bo.ek")->manager_upn;
+    is_str(perl("$s->add_user('late.arrival'); 'ok'"), "ok", "somebody new");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "is seen");
+    meddle("UPDATE directory_user SET manager_id=(SELECT id FROM directory_user WHERE upn='late.arrival@nordic.example') WHERE "
+           "upn='bo.ek@nordic.example'");
+    ok(strcmp(user_of("bo.ek")->manager_upn, "late.arrival@nordic.example") == 0, "and taken for a manager");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
+    is_str(user_of("bo.ek")->manager_upn, manager, "looks who has links to somebody new, too");
+    is_str(perl("$s->delete_entry('uid=late.arrival,%s'); 'ok'", people), "ok", "as before");
+    until_quiet(d);
+
     meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.asked',json_extract(tokens,'$.asked')-600000)");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "ten minutes later");
     is_str(phases, "users:delete groups:delete ", "the streams are asked all the same");
