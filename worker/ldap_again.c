@@ -13,7 +13,7 @@
 
 #define AGAIN_MAX 500 /* more than that are no leftovers of renames but the shape of the directory */
 #define AT_ONCE 50
-/* So often, and so long, is looked after a move: the server may still be at it in the first runs, and behind by minutes after many. */
+/* So often, and so long, is looked after a move: the server may still be at it in the first runs, and far behind after many. */
 #define LOOK_RUNS 3
 #define LOOK_MS (60 * 1000)
 
@@ -70,8 +70,8 @@ static int64_t number(const json_t *object, const char *member)
     return json_integer_value(json_object_get(object, member));
 }
 
-/* "from" is a run that ended LOOK_MS ago or before, and is looked from; "next" takes its place when it is as old, "at" is when that
- * ended. */
+/* "from" is a run that ended LOOK_MS ago or before, and is looked from; "next" takes its place when it is as old, "at" is when
+ * that ended. */
 void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens)
 {
     const json_t *old = json_object_get(before, "look");
@@ -82,7 +82,9 @@ void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens)
         next = run;
         at = now;
     }
-    json_object_set_new(tokens, "look", json_pack("{sI sI sI}", "from", (json_int_t)from, "next", (json_int_t)next, "at", (json_int_t)at));
+    json_object_set_new(
+        tokens, "look",
+        json_pack("{sI sI sI}", "from", (json_int_t)from, "next", (json_int_t)next, "at", (json_int_t)at));
 }
 
 directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids)

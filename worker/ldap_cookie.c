@@ -1,5 +1,5 @@
-/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group), and the question whether anything
- * has changed since they were given. Must not know how content is read. */
+/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group), and the question whether
+ * anything has changed since they were given. Must not know how content is read. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -68,8 +68,8 @@ static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
     return class == DIRECTORY_TRANSIENT || class == DIRECTORY_LOCAL ? NULL : csns;
 }
 
-/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one is that of the base. `seen`: DN
- * key -> CSNs of what was looked at. */
+/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one is that of the base. `seen`:
+ * DN key -> CSNs of what was looked at. */
 static const apr_array_header_t *context_of(ld_call *k, const char *base, apr_hash_t *seen)
 {
     const apr_array_header_t *csns = NULL;

@@ -372,7 +372,7 @@ typedef struct wanted {
     const ld_kind *kinds;
     int accept, kept_sign_ins;
     const json_t *before; /* the tokens of the last run, also when everything is read; NULL: none, or another server's */
-    int unchanged; /* nothing is to be read: the run notes that it was */
+    int unchanged;        /* nothing is to be read: the run notes that it was */
     const char *binding;
 } wanted;
 

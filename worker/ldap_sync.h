@@ -78,8 +78,9 @@ directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync
 /* Notes in the tokens of a run how far back the next one looks; `before`: the tokens there were, NULL for none. */
 void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens);
 
-/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved, or came to the cache and were
- * on the server before, whoever was told of them then; and the groups that hold the entry `dn`, as memberships of that user or group. */
+/* Active Directory, after the streams of an increment: memberships and reports of accounts that moved, or came to the cache and
+ * were on the server before, whoever was told of them then; and the groups that hold the entry `dn`, as memberships of that user
+ * or group. */
 directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *tokens);
 directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, const char *id, const char *dn, apr_pool_t *pool);
 

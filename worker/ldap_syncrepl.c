@@ -204,8 +204,8 @@ static int done_of(const ld_answer *answer, refresh *f, int *has_cookie, int *de
     return good;
 }
 
-/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"): whoever
- * is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As changes they
+/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"):
+ * whoever is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As changes they
  * come the next time, but where silence means "gone" they must be asked for now. Servers with cookies of another shape are not
  * known to leave anything out. */
 static directory_class newer_than_content(refresh *f)
