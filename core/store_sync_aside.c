@@ -24,7 +24,7 @@ static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
     kind = store_write(s, c, STMT_index_keep, DB_NONE, NULL);
     kind = kind ? kind : store_read(s, c, STMT_index_aside, DB_NONE, &r);
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = db_script(s->db, c, ida_printf(c->pool, "DROP INDEX cache.%s", db_text(&r, row, 0)));
+        kind = db_script(s->db, c, ida_printf(c->pool, "DROP INDEX IF EXISTS cache.%s", db_text(&r, row, 0)));
     }
     return kind;
 }
