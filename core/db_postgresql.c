@@ -528,8 +528,8 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* A pooler hands the session to others: there the settings hold for a transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
     /* Compiling a plan takes longer than any of our statements; a server takes to it when statistics are missing. */
-    /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the locks of its counters: the log is one,
-     * so whatever is committed later on what the cache was told takes it to the disk along. */
+    /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the lock of its tenant: the log is
+     * one, so whatever is committed later on what the cache was told takes it to the disk along. */
     const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL) : "";
     p->settings = apr_psprintf(pool, "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
                                      "60000%sclient_min_messages = warning%sjit = off%s",

@@ -1,9 +1,9 @@
 /* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is under the fencing number;
  * nothing of a run whose lease is lost gets through.
  *
- * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back, so the tenant's row is locked as late
- * as can be: after the task's own, and just before the end. Whoever locks the tenant first leaves the rows of running tasks alone
- * (store_task.c); should two meet all the same, the server undoes one of them, which is repeated. */
+ * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back, so the tenant's row is
+ * locked as late as can be: after the task's own, and just before the end. Whoever locks the tenant first leaves the rows of
+ * running tasks alone (store_task.c); should two meet all the same, the server undoes one of them, which is repeated. */
 #include <string.h>
 
 #include "core/store_audit.h"
@@ -203,8 +203,8 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
     return kind;
 }
 
-/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. The person is let go last: who waits
- * to claim the next task of the person holds that one's row, which may be the heir of the seat. */
+/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. The person is let go last: who
+ * waits to claim the next task of the person holds that one's row, which may be the heir of the seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;

@@ -365,8 +365,8 @@ static int settles(directory_class class)
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
 }
 
-/* One user by itself: looks, acts, and looks again where the answer leaves something open. An account that this session has just made is
- * in no group: it is put in without a look first. */
+/* One user by itself: looks, acts, and looks again where the answer leaves something open. An account that this session has
+ * just made is in no group: it is put in without a look first. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
@@ -387,8 +387,8 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
         }
         if (attempt == LD_ATTEMPTS) {
             return last == DIRECTORY_UNSURE ? last
-                                            : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s", ld_server_url(k->d),
-                                                      group->dn, dns[0]);
+                                            : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s",
+                                                      ld_server_url(k->d), group->dn, dns[0]);
         }
         last = put_in(k, group, dns);
         sent = 1;

@@ -559,7 +559,8 @@ directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase p
     return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
 }
 
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing, ld_answer *answer)
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing,
+                       ld_answer *answer)
 {
     int id;
     directory_class class = ld_ready(k);

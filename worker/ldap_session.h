@@ -167,7 +167,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
 directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing);
 /* Asks for the new entry with these attributes in the same answer, where the server offers that. */
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing, ld_answer *answer);
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing,
+                       ld_answer *answer);
 /* The extended operation of RFC 3062: the server hashes the password by its own setting. */
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer);
 
@@ -209,8 +210,8 @@ directory_class ld_guard(ld_call *k, const directory_user *user);
 
 /* `user` as the directory showed it after the add: without a manager, without a photo, in no group. */
 void ld_made_keep(ld_call *k, const directory_user *user);
-/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a value away looks in any case: this
- * session may have set it since. */
+/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a value away looks in any
+ * case: this session may have set it since. */
 const char *ld_made_dn(const ld_call *k, const char *id);
 void ld_made_forget(directory *d);
 

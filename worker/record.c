@@ -68,7 +68,7 @@ static ida_kind write_together(store *s, ida_ctx *c, void *baton)
     const ending *e = baton;
     run *r = e->r;
     ida_kind kind = IDA_OK;
-    (void)s; /* r->r->main: in this transaction */
+    (void)s; /* the writes use r->r->main, which is in this transaction */
     for (int i = 0; !kind && i < r->note_count; i++) {
         kind = r->notes[i].write(r, c, r->notes[i].baton);
     }

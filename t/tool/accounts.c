@@ -1,10 +1,11 @@
-/* What the directory alone needs for so many new accounts: a bare LDAP client that sends the writes of a creation (add, Password Modify,
- * manager, membership) and nothing else, over as many connections as the worker has threads. No look before or after, no queue, no store.
+/* What the directory alone needs for so many new accounts: a bare LDAP client that sends the writes of a creation (add,
+ * Password Modify, manager, membership) and nothing else, over as many connections as the worker has threads. No look before or
+ * after, no queue, no store.
  *
  *   accounts URL CA_FILE BIND_DN PASSWORD_FILE PARENT_DN DOMAIN PREFIX COUNT CONNECTIONS MANAGER_DN|- GROUP_DN|-
  *
- * Connections are bound before the clock starts. Prints one JSON line: seconds until all were answered, ms after the start by which half
- * and 99 of 100 were. Ends with 1 at the first answer that is no success. */
+ * Connections are bound before the clock starts. Prints one JSON line: seconds until all were answered, ms after the start by
+ * which half and 99 of 100 were. Ends with 1 at the first answer that is no success. */
 #include <ldap.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -138,7 +139,8 @@ int main(int argc, char **argv)
     pthread_t threads[CONNECTIONS_MAX];
     if (argc != 12 || (count = atoi(argv[8])) < 1 || (connections = atoi(argv[9])) < 1 || connections > CONNECTIONS_MAX
         || !read_password(argv[4])) {
-        fprintf(stderr, "accounts URL CA_FILE BIND_DN PASSWORD_FILE PARENT_DN DOMAIN PREFIX COUNT CONNECTIONS MANAGER_DN|- GROUP_DN|-\n");
+        fprintf(stderr, "accounts URL CA_FILE BIND_DN PASSWORD_FILE PARENT_DN DOMAIN PREFIX COUNT CONNECTIONS MANAGER_DN|- "
+                        "GROUP_DN|-\n");
         return 2;
     }
     url = argv[1], ca_file = argv[2], bind_dn = argv[3], parent = argv[5], domain = argv[6], prefix = argv[7];
@@ -160,7 +162,8 @@ int main(int argc, char **argv)
     }
     if (!atomic_load(&failed)) {
         qsort(ends, (size_t)count, sizeof *ends, by_size);
-        printf("{\"seconds\":%.4f,\"p50\":%.1f,\"p99\":%.1f}\n", ends[count - 1], ends[count / 2] * 1000, ends[(count * 99 + 99) / 100 - 1] * 1000);
+        printf("{\"seconds\":%.4f,\"p50\":%.1f,\"p99\":%.1f}\n", ends[count - 1], ends[count / 2] * 1000,
+               ends[(count * 99 + 99) / 100 - 1] * 1000);
     }
     free(ends);
     return atomic_load(&failed);
