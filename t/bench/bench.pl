@@ -3,7 +3,7 @@
 # "make bench" runs all parts, "make bench BENCH='get sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size;
 # of the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (3), its pages BENCH_CLOUD_PAGE (500; 2000 members), and
 # BENCH_ENGINE (sqlite); of the part slapd: BENCH_USERS, BENCH_ENGINE, and
-# BENCH_OVERLAYS (all that the harness has; names with blanks between: dynlist makes slapd look at every entry in each poll); of the part
+# BENCH_OVERLAYS (all that the harness has; names with blanks between: dynlist makes slapd look at every entry when streams are asked); of the part
 # tasks: BENCH_TASKS (1000), BENCH_TASK_ROUNDS (3), BENCH_TASK_SPREAD (60 s; 0: not), BENCH_TASK_THREADS (8), BENCH_ENGINE.
 use strict;
 use warnings;
