@@ -199,8 +199,8 @@ for_each_stack {
     $stack->worker->expect_log(qr/IDA03(?:1[457]|2[12])|IDA0[45]\d\d/);
     subtest joined => \&joined;
     subtest apart => \&apart;
-    subtest switched => \&switched;
     subtest returned => \&returned;
+    subtest switched => \&switched; # enabling needs the seats that the one before has waited for
     subtest synchronised => \&synchronised;
     subtest returned_later => \&returned_later;
     subtest created => \&created;

@@ -227,6 +227,7 @@ sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', o
 # Polls the task over REST until it is in one of the states (done unless named); returns it, or dies showing what it is.
 sub wait_task {
     my ($self, $id, %how) = @_;
+    die "no task to wait for: nothing was queued\n" if !defined $id;
     my %states = map { $_ => 1 } @{ $how{states} // ['done'] };
     my $task;
     Idadmin::Test::wait_until($how{seconds} // 30, sub { $task = $self->task($id); $task && $states{ $task->{state} } })
