@@ -210,6 +210,7 @@ sub given_up {
 sub left_meanwhile {
     my $domain = $stack->domain;
     my $stack = on(hasty => workflow('Slow', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'), call_hook('/ok?hasty')));
+    $stack->worker->expect_log(qr/IDA0317 task \S+ \(userCreate hasty\.leaver/);
     $stack->wait_synced;
     my $queued = join_now($stack, firstname => 'Hasty', surname => 'Leaver');
     ok(wait_until(20, sub { my $t = $stack->task($queued->{taskId}); $t->{state} eq 'queued' && $t->{attempts} }), 'a joiner waits');
