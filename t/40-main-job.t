@@ -6,55 +6,28 @@ use utf8;
 use Test::More;
 use Encode ();
 use Idadmin::Test qw(for_each_engine json_text wait_until);
-use Idadmin::Test::Photo ();
+use Idadmin::Test::Minute qw(post_ahead wait_on_time);
 use Idadmin::Test::Stack ();
-use Idadmin::Test::Times qw(wall epoch outcomes step);
+use Idadmin::Test::Times qw(wall outcomes step);
 use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
 my $stack;
 
-sub bytes    { return map { Encode::encode_utf8($_) } @_ }
-
-# Joiners and leavers of the same future minute: nothing before it, everything at once after it.
+# What the directory holds before and after the minute.
 sub at_the_minute {
-    my $due = (int(time / 60) + 1) * 60;
-    $due += 60 if $due - time < 8;    # time enough to queue all of them first
-    my ($date, $time) = wall($due);
-    my $photo = Idadmin::Test::Photo::jpeg(20_000);
-    my (@joiners, @leavers);
-    for my $n (1 .. 15) {
-        my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Nordic AB',
-            office => 'Malmö 3', city => 'Malmö', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain", employeeId => "E$n",
-            profilePhoto => Idadmin::Test::Photo::base64($photo), date => $date, time => $time });
-        is($answer->{status}, 200, "joiner $n is queued") or diag($answer->{body});
-        push @joiners, $answer->{json}{data};
-    }
-    for my $upn (map {"$_\@$domain"} qw(bo.ek carin.sjoberg karin.hedlund lars.moberg)) {
-        my $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => $date, time => $time });
-        is($answer->{status}, 200, "leaver $upn is queued") or diag($answer->{body});
-        push @leavers, $answer->{json}{data};
-    }
-    cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time');
-    is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers], [], 'before its minute nothing runs');
+    my $posted = post_ahead($stack, $domain, company => 'Nordic AB');
     is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0, 'and the directory has nobody new');
     is($stack->slapd->bind_code('bo.ek'), 0, 'a leaver can still sign in');
 
-    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @joiners, @leavers;
-    my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
-    my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;
-    cmp_ok($late[0], '>=', 0, 'none began before the minute');
-    note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1], @ends[0, -1]);
-    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill both processors it would measure them.
-    my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 4) * Idadmin::Test::slowness();
-    cmp_ok($ends[-1], '<=', $limit, "each is done within $limit s after the instant");
+    my @done = wait_on_time($stack, $posted);
 
     is_deeply(outcomes($done[0]), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'true outcomes of a joiner');
     my $entry = $stack->slapd->user('asa.oberg');
     my %want = (givenname => 'Åsa', sn => 'Öberg', displayname => 'Åsa Öberg', cn => 'Åsa Öberg', mail => "asa.oberg\@$domain", title => 'Säljare', o => 'Nordic AB', l => 'Malmö',
         physicaldeliveryofficename => 'Malmö 3', street => 'Storgatan 1', postalcode => '211 34', preferredlanguage => 'sv-SE', manager => 'uid=anna.lind,ou=people,dc=nordic,dc=example');
     is_deeply({ map { $_ => $entry->{$_}[0] } keys %want }, { map { $_ => Encode::encode_utf8($want{$_}) } keys %want }, 'the entry has every attribute');
-    ok($entry->{jpegphoto}[0] eq $photo, 'and the photo, byte for byte');
+    ok($entry->{jpegphoto}[0] eq $posted->{photo}, 'and the photo, byte for byte');
     is($entry->{pwdaccountlockedtime}, undef, 'and is enabled');
     like($entry->{userpassword}[0], qr/^\{/, 'with a hashed password');
     my %uids = map { $_->{uid}[0] => 1 } $stack->slapd->search('(sn=Öberg)', base => $Idadmin::Test::Slapd::people);

@@ -7,9 +7,10 @@ use Test::More;
 use Digest::SHA ();
 use Idadmin::Test qw(for_each_engine json_data json_text wait_until);
 use Idadmin::Test::Cloud ();
+use Idadmin::Test::Minute qw(post_ahead wait_on_time);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
-use Idadmin::Test::Times qw(wall epoch outcomes step);
+use Idadmin::Test::Times qw(wall outcomes step);
 use Time::HiRes ();
 
 my $skip = Idadmin::Test::Cloud->skip_reason;
@@ -32,38 +33,13 @@ sub leave_now {
     return $answer->{json}{data}{taskId};
 }
 
-# Joiners and leavers of the same future minute: nothing before it, everything at once after it.
+# What the directory holds before and after the minute.
 sub at_the_minute {
-    my $due = (int(time / 60) + 1) * 60;
-    $due += 60 if $due - time < 8;    # time enough to queue all of them first
-    my ($date, $time) = wall($due);
-    my $photo = Idadmin::Test::Photo::jpeg(20_000);
-    my (@joiners, @leavers);
-    for my $n (1 .. 15) {
-        my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Acme AB',
-            office => 'Malmö 3', city => 'Malmö', country => 'se', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain",
-            employeeId => "E$n", profilePhoto => Idadmin::Test::Photo::base64($photo), date => $date, time => $time });
-        is($answer->{status}, 200, "joiner $n is queued") or diag($answer->{body});
-        push @joiners, $answer->{json}{data};
-    }
-    for my $upn (map {"$_\@$domain"} qw(bo.ek carin.sjoberg karin.hedlund lars.moberg)) {
-        my $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => $date, time => $time });
-        is($answer->{status}, 200, "leaver $upn is queued") or diag($answer->{body});
-        push @leavers, $answer->{json}{data};
-    }
-    cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time');
-    is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers], [], 'before its minute nothing runs');
+    my $posted = post_ahead($stack, $domain, company => 'Acme AB', country => 'se');
     is($cloud->counters->{created}, 0, 'and the directory has nobody new');
     ok($cloud->user("bo.ek\@$domain")->{accountEnabled}, 'a leaver can still sign in');
 
-    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @joiners, @leavers;
-    my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
-    my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;
-    cmp_ok($late[0], '>=', 0, 'none began before the minute');
-    note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1], @ends[0, -1]);
-    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill both processors it would measure them.
-    my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 4) * Idadmin::Test::slowness();
-    cmp_ok($ends[-1], '<=', $limit, "each is done within $limit s after the instant");
+    my @done = wait_on_time($stack, $posted);
 
     is_deeply(outcomes($done[0]), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'true outcomes of a joiner');
     my $user = $cloud->user("asa.oberg\@$domain");
@@ -73,10 +49,10 @@ sub at_the_minute {
     is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'the account has every property and its manager');
     like($user->{employeeId}, qr/^E\d+$/, 'and the employee ID');
     ok($user->{accountEnabled}, 'and is enabled');
-    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, (grep { $_->{userPrincipalName} eq "asa.oberg\@$domain" } @joiners)[0]{taskId}, 'and carries the marker of its task');
+    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, (grep { $_->{userPrincipalName} eq "asa.oberg\@$domain" } @{ $posted->{joiners} })[0]{taskId}, 'and carries the marker of its task');
     my @upns = sort map { $_->{userPrincipalName} } @done[0 .. 14];
     is_deeply(\@upns, [sort "asa.oberg\@$domain", map {"asa.oberg$_\@$domain"} 2 .. 15], 'fifteen of the name, numbered from 2');
-    is_deeply([grep { ($cloud->user($_)->{photo}{sha256} // '') ne Digest::SHA::sha256_hex($photo) } @upns], [], 'with their photos, byte for byte');
+    is_deeply([grep { ($cloud->user($_)->{photo}{sha256} // '') ne Digest::SHA::sha256_hex($posted->{photo}) } @upns], [], 'with their photos, byte for byte');
     is($cloud->counters->{created}, 15, 'and no more');
     is($stack->get_user("asa.oberg\@$domain")->{json}{data}{user}{jobTitle}, 'Säljare', 'the look-up finds the new user at once');
     like(json_text($done[0]{warnings}), qr/middleName/, 'what the directory cannot keep is told');

@@ -296,6 +296,13 @@ step_end action_fails(run *r, const char *format, ...)
     return STEP_FAILED;
 }
 
+step_end action_answered(run *r, const directory_error *e)
+{
+    return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
+           : e->class == DIRECTORY_NOT_FOUND ? action_fails(r, "The directory does not show the account any more.")
+                                             : run_fails(r, e);
+}
+
 step_end action_account(run *r, int *ends)
 {
     *ends = !r->task->object_id;

@@ -47,6 +47,8 @@ typedef step_end (*action_function)(run *r, const workflow_action *a);
 step_end action_fails(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The account is known and exists; else how the action ends (*ends 1). */
 step_end action_account(run *r, int *ends);
+/* What an answer about the account means: STEP_ON when the directory did it or found it so; else how the action ends. */
+step_end action_answered(run *r, const directory_error *e);
 /* Notes that the person is in this group by an action's doing. */
 void action_grants(run *r, const ida_group *group);
 /* A text of the settings; "" when absent. */

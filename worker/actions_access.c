@@ -123,14 +123,9 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
         }
     }
     end = run_call(r, call_all_licenses, NULL, &e);
+    end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {
         return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return action_fails(r, "The directory does not show the account any more.");
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s%s%s",
                      e.class == DIRECTORY_OK ? "taken away" : "none is assigned directly", e.message ? "; " : "", e.message ? e.message : "");

@@ -8,14 +8,11 @@
 /* After an answer to a change of the account: the cache first, then what is said of it. */
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
 {
-    if (e->class == DIRECTORY_NOT_FOUND && !e->field) {
-        return action_fails(r, "The directory does not show the account any more.");
+    if (e->class == DIRECTORY_NOT_FOUND && e->field) {
+        return action_fails(r, "%s", e->message ? e->message : directory_class_text(e->class));
     }
-    if (e->class != DIRECTORY_OK && e->class != DIRECTORY_ALREADY) {
-        return e->class == DIRECTORY_NOT_FOUND ? action_fails(r, "%s", e->message ? e->message : directory_class_text(e->class))
-                                               : run_fails(r, e);
-    }
-    step_end end = after->cache.id ? run_cache_user(r, after) : STEP_ON;
+    step_end end = action_answered(r, e);
+    end = end == STEP_ON && after->cache.id ? run_cache_user(r, after) : end;
     if (end != STEP_ON) {
         return end;
     }
@@ -54,7 +51,7 @@ static step_end set_manager(run *r, manager_call *call, directory_error *e)
 static step_end manager_missing(run *r, const directory_error *e, const char *upn)
 {
     return e->field && strcmp(e->field, "manager") == 0 ? action_fails(r, "The manager %s was not found in the directory.", upn)
-                                                        : action_fails(r, "The directory does not show the account any more.");
+                                                        : action_answered(r, e);
 }
 
 /* --- setAttribute --- */
@@ -199,14 +196,9 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     }
     end = person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
+    end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {
         return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return action_fails(r, "The directory does not show the account any more.");
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     if (!reports.count) {
         return step_says(r, IDA_STEP_ALREADY, "nobody reports to %s", p.upn);

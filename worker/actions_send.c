@@ -143,9 +143,8 @@ step_end action_password(run *r, const workflow_action *a)
     const char *names[] = {p.firstname, p.surname, local, p.middle_name, NULL};
     password_make(&r->r->w->env, names, password);
     end = run_call(r, call_password, password, &e);
-    if (end == STEP_ON && e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        end = e.class == DIRECTORY_NOT_FOUND ? action_fails(r, "The directory does not show the account any more.") : run_fails(r, &e);
-    } else if (end == STEP_ON) {
+    end = end == STEP_ON ? action_answered(r, &e) : end;
+    if (end == STEP_ON) {
         mail_message m = {.to = to,
                           .subject = person_fill(r->pool, &p, *subject ? subject : "Account of {displayName}"),
                           .body = person_fill(r->pool, &p, *body ? body : "The account of {displayName} is ready. Its password is for the first "

@@ -93,10 +93,25 @@ static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entr
     return digits == 14 && len <= 20 ? apr_psprintf(pool, "%.14s#%0*d%s", at, (int)(20 - len) + 1, 0, stamp) : NULL;
 }
 
-/* Milliseconds of a sign-in time in the dialect's form. */
-static int64_t sign_in_of(const ld_dialect *t, const char *text)
+/* When the account last signed in, by the best attribute that tells it; ms, 0: none does. */
+static int64_t sign_in_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
-    return t->filetime ? ld_filetime(text) : ld_time(text);
+    int64_t at = 0;
+    for (const char *const *name = t->sign_ins; *name && !at; name++) {
+        const char *text = ld_text(pool, entry, *name);
+        at = t->filetime ? ld_filetime(text) : ld_time(text);
+    }
+    return at;
+}
+
+int64_t ld_own_sign_in(ld_call *k)
+{
+    const directory *d = k->d;
+    const ld_entry *entry = NULL;
+    if (d->bind != LD_BIND_SIMPLE || ld_read(k, d->bind_dn, d->dialect->sign_ins, "read our own account", &entry)) {
+        return 0;
+    }
+    return entry ? sign_in_of(d->dialect, k->pool, entry) : 0;
 }
 
 /* The value that stands in the RDN when there are several, for that one the administrator chose. */
@@ -218,9 +233,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     }
     c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit) : !ld_holds(entry, t->lock, t->locked);
     c->created_at = ld_time(ld_text(pool, entry, t->created));
-    for (const char *const *name = t->sign_ins; *name && !c->last_success_at; name++) {
-        c->last_success_at = sign_in_of(t, ld_text(pool, entry, *name));
-    }
+    c->last_success_at = sign_in_of(t, pool, entry);
     c->last_sign_in_at = c->last_success_at;
     const char *manager = ld_text(pool, entry, t->manager);
     c->manager_dn = manager ? ld_extended_dn(pool, manager, &c->manager_id) : NULL;

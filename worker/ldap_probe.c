@@ -144,22 +144,7 @@ static void check_placeholder(probe *p)
 static void check_clock(probe *p, int64_t bound_at)
 {
     ld_call *k = p->k;
-    const directory *d = k->d;
-    const ld_entry **rows;
-    int count;
-    const ld_query query = {.base = d->bind_dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = d->dialect->sign_ins,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "read our own account"};
-    int64_t at = 0;
-    if (d->bind == LD_BIND_SIMPLE && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count) {
-        for (const char *const *name = d->dialect->sign_ins; *name && !at; name++) {
-            at = ld_time(ld_text(k->pool, rows[0], *name));
-        }
-    }
+    int64_t at = ld_own_sign_in(k);
     report_line(
         &p->report, "sign-ins", 1,
         at ? "recorded by the server"

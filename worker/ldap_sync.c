@@ -310,26 +310,6 @@ static directory_class read_dynamic(ld_run *r, const ld_kind *groups)
     return ld_paged(r->k, &query, dynamic_group, r);
 }
 
-/* Our own bind was a sign-in: when its time is recorded, sign-ins are. */
-static int own_sign_in(ld_call *k)
-{
-    const directory *d = k->d;
-    const ld_entry **rows;
-    int count;
-    /* In Active Directory nothing is missing: an account without a time has never signed in. */
-    if (d->dialect->filetime || d->bind != LD_BIND_SIMPLE) {
-        return d->dialect->filetime;
-    }
-    const ld_query query = {.base = d->bind_dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = d->dialect->sign_ins,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "read our own account"};
-    return ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count && rows[0]->count > 0;
-}
-
 /* How a directory is read, and how instead when that way is closed. */
 typedef enum way { BY_READING, BY_SYNCREPL, BY_DIRSYNC, BY_USN } way;
 
@@ -481,7 +461,9 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         sync_run_abort(r->run, r->c, NULL);
         return DIRECTORY_OK;
     }
-    int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || own_sign_in(k);
+    /* In Active Directory nothing is missing: an account without a time has never signed in. Elsewhere our own bind was a sign-in:
+     * when its time is recorded, sign-ins are. */
+    int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || d->dialect->active_directory || ld_own_sign_in(k) > 0;
     ida_kind kind = sync_run_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);
 }

@@ -117,6 +117,19 @@ static int away(directory_error *e)
     return 0;
 }
 
+/* The account that a call is about; NULL with the error set when the directory is away or does not have it. */
+static account *reached(const char *id, directory_error *e)
+{
+    if (away(e)) {
+        return NULL;
+    }
+    account *a = by_id(id);
+    if (!a) {
+        fail(e, DIRECTORY_NOT_FOUND, NULL);
+    }
+    return a;
+}
+
 /* Ends a write that took effect: 1 when its answer is lost. */
 static int lost(directory_error *e)
 {
@@ -205,12 +218,9 @@ static directory_class m_photo(directory *d, apr_pool_t *p, const char *id, cons
 static directory_class m_disable(directory *d, apr_pool_t *p, const char *id, directory_user *after, directory_error *e)
 {
     (void)d, (void)p;
-    if (away(e)) {
-        return e->class;
-    }
-    account *a = by_id(id);
+    account *a = reached(id, e);
     if (!a) {
-        return fail(e, DIRECTORY_NOT_FOUND, NULL);
+        return e->class;
     }
     int was = a->enabled;
     a->enabled = 0;
@@ -225,15 +235,12 @@ static directory_class m_memberships(directory *d, apr_pool_t *p, const char *id
                                      const directory_membership **rows, int *count, directory_error *e)
 {
     (void)d, (void)candidates, (void)candidate_count;
-    if (away(e)) {
-        return e->class;
-    }
-    account *a = by_id(id);
+    account *a = reached(id, e);
     directory_membership *list = apr_pcalloc(p, sizeof *list * GROUPS);
     *count = 0;
     *rows = list;
     if (!a) {
-        return fail(e, DIRECTORY_NOT_FOUND, NULL);
+        return e->class;
     }
     for (int g = 0; g < GROUPS; g++) {
         if (a->groups & (1u << g)) {
@@ -245,13 +252,10 @@ static directory_class m_memberships(directory *d, apr_pool_t *p, const char *id
 
 static directory_class change_member(const char *group, const char *id, int add, directory_error *e)
 {
-    if (away(e)) {
-        return e->class;
-    }
-    account *a = by_id(id);
+    account *a = reached(id, e);
     unsigned bit = 1u << atoi(group + strlen("group-"));
     if (!a) {
-        return fail(e, DIRECTORY_NOT_FOUND, NULL);
+        return e->class;
     }
     int had = (a->groups & bit) != 0;
     a->groups = add ? a->groups | bit : a->groups & ~bit;
@@ -285,12 +289,9 @@ static directory_class m_update(directory *d, apr_pool_t *p, const char *id, con
                                 directory_user *after, directory_error *e)
 {
     (void)d, (void)p;
-    if (away(e)) {
-        return e->class;
-    }
-    account *a = by_id(id);
+    account *a = reached(id, e);
     if (!a) {
-        return fail(e, DIRECTORY_NOT_FOUND, NULL);
+        return e->class;
     }
     account before = *a;
     a->enabled = enabled < 0 ? a->enabled : enabled;

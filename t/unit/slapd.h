@@ -144,6 +144,17 @@ __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const c
     return tenant_of("nordic", "nordic.example", text);
 }
 
+/* The one in the group of that name; NULL: none. */
+__attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(rows[i].group_name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
 /* Somebody with every field, letters and signs that want care. */
 __attribute__((unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
                                                              .surname = "Öberg",

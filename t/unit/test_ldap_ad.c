@@ -259,16 +259,6 @@ static void signing_in(directory *d)
     is_class(ops->disable(d, pool, nobody, &after, &e), DIRECTORY_NOT_FOUND, &e, "nobody: not found");
 }
 
-static const directory_membership *membership(const directory_membership *rows, int count, const char *name)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(rows[i].group_name, name) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 static void memberships(directory *d)
 {
     directory_error e;

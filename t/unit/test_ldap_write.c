@@ -270,16 +270,6 @@ static void changes(directory *d)
     is_str(attribute("bo.ek", "pwdAccountLockedTime"), "", "is left alone");
 }
 
-static const directory_membership *membership(const directory_membership *rows, int count, const char *name)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(rows[i].group_name, name) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 static void groups(directory *d)
 {
     directory_error e;
