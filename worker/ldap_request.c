@@ -1,20 +1,16 @@
-/* Owns requests over a connection: bounded waits, streams, pages, writes, entries as values. Must not know what entries mean. */
+/* Owns requests over a connection: bounded waits, streams, pages, writes. Must not know what entries hold. */
 #include <apr_strings.h>
 #include <apr_tables.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/text.h"
-#include "worker/ldap_ad.h"
 #include "worker/ldap_session.h"
 
 BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
 
-#define SLICE_MS 1000   /* between two looks at `alive` */
+#define SLICE_MS 1000      /* between two looks at `alive` */
 #define PAGE 500
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
 
@@ -51,8 +47,6 @@ directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *t
     return ld_fail(k, class, field, "%s: %s: %s", ld_server_url(k->d), doing, ld_code_text(k->pool, code, text));
 }
 
-/* --- entries --- */
-
 static apr_status_t controls_free(void *baton)
 {
     ldap_controls_free(baton);
@@ -65,115 +59,6 @@ LDAPControl **ld_identities(const directory *d)
     static LDAPControl control = {(char *)(uintptr_t)"1.2.840.113556.1.4.529", {sizeof text_form, text_form}, 1};
     static LDAPControl *list[] = {&control, NULL};
     return d->dialect->active_directory ? list : NULL;
-}
-
-static void take_attribute(apr_array_header_t *attributes, const struct berval *name, const struct berval *values)
-{
-    apr_pool_t *pool = attributes->pool;
-    ld_attribute *a = apr_array_push(attributes);
-    const char *option = memchr(name->bv_val, ';', name->bv_len);
-    size_t len = option ? (size_t)(option - name->bv_val) : name->bv_len;
-    a->name = apr_pstrmemdup(pool, name->bv_val, len);
-    a->option = option ? apr_pstrmemdup(pool, option + 1, name->bv_len - len - 1) : NULL;
-    a->count = 0;
-    while (values && values[a->count].bv_val) {
-        a->count++;
-    }
-    a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
-    for (int i = 0; i < a->count; i++) {
-        a->values[i].bv_len = values[i].bv_len;
-        a->values[i].bv_val = apr_pstrmemdup(pool, values[i].bv_val, values[i].bv_len);
-    }
-}
-
-static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_t *attributes)
-{
-    apr_pool_t *pool = attributes->pool;
-    ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
-    const char *id;
-    entry->dn = ld_extended_dn(pool, apr_pstrmemdup(pool, dn->bv_val ? dn->bv_val : "", dn->bv_len), &id);
-    entry->attributes = (const ld_attribute *)attributes->elts;
-    entry->count = attributes->nelts;
-    return entry;
-}
-
-const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
-{
-    BerElement *ber = NULL;
-    struct berval dn = {0}, name, *values;
-    if (ldap_get_dn_ber(ld, message, &ber, &dn) != LDAP_SUCCESS) {
-        return NULL;
-    }
-    apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
-    while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
-        take_attribute(attributes, &name, values);
-        ldap_memfree(values);
-    }
-    ber_free(ber, 0);
-    return entry_of(&dn, attributes);
-}
-
-const ld_attribute *ld_get(const ld_entry *entry, const char *name)
-{
-    for (int i = 0; i < entry->count; i++) {
-        if (entry->attributes[i].count && strcasecmp(entry->attributes[i].name, name) == 0) {
-            return &entry->attributes[i];
-        }
-    }
-    return NULL;
-}
-
-int ld_told(const ld_entry *entry, const char *name)
-{
-    for (int i = 0; i < entry->count; i++) {
-        if (strcasecmp(entry->attributes[i].name, name) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-long ld_number(apr_pool_t *pool, const ld_entry *entry, const char *name)
-{
-    const char *text = ld_text(pool, entry, name);
-    char *end = NULL;
-    errno = 0;
-    long value = text ? strtol(text, &end, 10) : 0;
-    return text && end != text && !*end && !errno ? value : 0;
-}
-
-const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name)
-{
-    const ld_attribute *a = ld_get(entry, name);
-    const struct berval *best = NULL;
-    for (int i = 0; a && i < a->count; i++) {
-        if (a->values[i].bv_len && (!best || strcmp(a->values[i].bv_val, best->bv_val) < 0)) {
-            best = &a->values[i];
-        }
-    }
-    if (!best) {
-        return NULL;
-    }
-    const char *text = ida_utf8_valid(best->bv_val, best->bv_len) ? apr_pstrmemdup(pool, best->bv_val, best->bv_len)
-                                                                   : ida_clean(pool, best->bv_val, best->bv_len, 0);
-    return text && *text ? text : NULL;
-}
-
-int ld_holds(const ld_entry *entry, const char *name, const char *value)
-{
-    const ld_attribute *a = ld_get(entry, name);
-    for (int i = 0; a && i < a->count; i++) {
-        if (strcasecmp(a->values[i].bv_val, value) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int ld_is(const ld_entry *entry, const char *name, const char *value)
-{
-    const ld_attribute *a = ld_get(entry, name);
-    return !value ? !a : a && a->count == 1 && a->values[0].bv_len == strlen(value) && strcmp(a->values[0].bv_val, value) == 0;
 }
 
 /* --- waiting --- */
@@ -491,8 +376,6 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
     return class;
 }
 
-/* --- the entry as a write left it --- */
-
 static LDAPControl *post_read(ld_call *k, const char *const *attributes)
 {
     BerElement *ber = k->d->offers_post_read ? ber_alloc_t(LBER_USE_DER) : NULL;
@@ -503,33 +386,6 @@ static LDAPControl *post_read(ld_call *k, const char *const *attributes)
     }
     ber_free(ber, 1);
     return control; /* NULL: without it whoever needs the entry reads it */
-}
-
-/* NULL: the answer does not hold it, or not whole. */
-static const ld_entry *shown_by(LDAPControl **controls, apr_pool_t *pool)
-{
-    LDAPControl *control = ldap_control_find(LDAP_CONTROL_POST_READ, controls, NULL);
-    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
-    struct berval dn, name;
-    ber_len_t len;
-    char *end;
-    if (!ber) {
-        return NULL;
-    }
-    apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
-    int whole = ber_scanf(ber, "{m", &dn) != LBER_ERROR;
-    ber_tag_t tag = whole ? ber_first_element(ber, &len, &end) : LBER_ERROR;
-    for (; whole && tag != LBER_DEFAULT; tag = ber_next_element(ber, &len, end)) {
-        BerVarray values = NULL;
-        whole = ber_scanf(ber, "{m[W]}", &name, &values) != LBER_ERROR;
-        if (whole) {
-            take_attribute(attributes, &name, values);
-        }
-        ber_bvarray_free(values);
-    }
-    const ld_entry *entry = whole ? entry_of(&dn, attributes) : NULL;
-    ber_free(ber, 1);
-    return entry;
 }
 
 /* --- writes --- */
@@ -573,7 +429,7 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *c
         ldap_control_free(show);
     }
     class = code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
-    answer->shown = class == DIRECTORY_OK ? shown_by(answer->controls, k->pool) : NULL;
+    answer->shown = class == DIRECTORY_OK ? ld_entry_shown(answer->controls, k->pool) : NULL;
     return class;
 }
 

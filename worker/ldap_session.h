@@ -90,7 +90,7 @@ void ld_drop_failed(directory *d);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
 
-/* --- entries and requests (ldap_request.c) --- */
+/* --- entries as values (ldap_value.c) --- */
 
 typedef struct ld_attribute {
     const char *name;      /* without options */
@@ -105,20 +105,10 @@ typedef struct ld_entry {
     int count;
 } ld_entry;
 
-typedef struct ld_answer {
-    int code;
-    const char *text;
-    LDAPControl **controls; /* of the result; freed by the pool given */
-    const struct ld_entry *shown; /* by ld_add: the new entry; NULL: the server did not show it */
-} ld_answer;
-
 /* One message of an answer into the pool. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
-
-/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with
- * a query; NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare
- * all the same. */
-LDAPControl **ld_identities(const directory *d);
+/* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do not hold it, or not whole. */
+const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool);
 
 /* The first one of the name that has values. */
 const ld_attribute *ld_get(const ld_entry *entry, const char *name);
@@ -130,6 +120,20 @@ const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name);
 int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASCII case-insensitive */
 /* 1 when the attribute has exactly this value and no other; `value` NULL: has none. */
 int ld_is(const ld_entry *entry, const char *name, const char *value);
+
+/* --- requests (ldap_request.c) --- */
+
+typedef struct ld_answer {
+    int code;
+    const char *text;
+    LDAPControl **controls; /* of the result; freed by the pool given */
+    const ld_entry *shown; /* by ld_add: the new entry; NULL: the server did not show it */
+} ld_answer;
+
+/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with
+ * a query; NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare
+ * all the same. */
+LDAPControl **ld_identities(const directory *d);
 
 /* Waits for the next message: its type, 0 when time is over, -1 when the connection is dead. */
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message);

@@ -1,16 +1,13 @@
-/* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, dynamic groups, the fall-back without tokens. Must
- * not know how the cache is kept. */
+/* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, the fall-back without tokens. Must not know how
+ * groups are read, nor how the cache is kept. */
 #include "worker/ldap_sync.h"
 
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/json.h"
 #include "core/text.h"
 #include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 
 #define RUN_MS (60 * 60 * 1000) /* longest run */
@@ -38,169 +35,7 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     return class ? class : ld_primary_user(r, entry);
 }
 
-directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group)
-{
-    return ld_group_read(r->k->d, r->item_pool, entry, group)
-               ? DIRECTORY_OK
-               : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s or no %s: our account may not read them",
-                         ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id, r->k->d->dialect->group_name);
-}
-
-void ld_group_later(ld_run *r, const char *dn)
-{
-    APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, dn);
-}
-
-/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*"); *last: number of the last
- * one. */
-static int begins_list(const ld_attribute *a, long *last)
-{
-    const char *dash = a && a->option && strncasecmp(a->option, "range=", 6) == 0 ? strchr(a->option, '-') : NULL;
-    char *end = NULL;
-    *last = dash ? strtol(dash + 1, &end, 10) : 0;
-    return dash && end != dash + 1 && !*end && *last >= 0 && *last < 1000000000;
-}
-
-/* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
-static void push_members(const directory *d, apr_pool_t *pool, const sync_group *group, const ld_attribute *a,
-                         apr_array_header_t *members)
-{
-    for (int i = 0; a && i < a->count; i++) {
-        const char *key = ld_dn_key(pool, a->values[i].bv_val);
-        if (key && !ld_is_placeholder(d, key, group->dn_key)) {
-            *(sync_member *)apr_array_push(members) = (sync_member){.dn_key = key};
-        }
-    }
-}
-
-static directory_class store_members(ld_run *r, const sync_group *group, const apr_array_header_t *members)
-{
-    const sync_member *list = (const sync_member *)members->elts;
-    if (!r->primary || !r->whole) {
-        return ld_stored(r, sync_run_group(r->run, r->c, group, list, members->nelts));
-    }
-    directory_class class = ld_stored(r, sync_run_group(r->run, r->c, group, NULL, 0));
-    return class || !members->nelts ? class : ld_stored(r, sync_run_slice(r->run, r->c, group->id, list, members->nelts));
-}
-
-static directory_class store_group(ld_run *r, const sync_group *group, const ld_entry *entry)
-{
-    const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
-    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(sync_member));
-    long last;
-    if (begins_list(a, &last) || (r->primary && !r->whole)) {
-        ld_group_later(r, entry->dn);
-        return DIRECTORY_OK;
-    }
-    push_members(r->k->d, r->item_pool, group, a, members);
-    return store_members(r, group, members);
-}
-
-static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *members)
-{
-    apr_array_header_t *ids = apr_array_make(pool, 8, sizeof(const char *));
-    directory_class class = ld_primary_holders(r, group, pool, ids);
-    for (int i = 0; i < ids->nelts; i++) {
-        *(sync_member *)apr_array_push(members) = (sync_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
-    }
-    return class;
-}
-
-/* One group with all its members, part by part. */
-static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const char *dn, apr_pool_t *pool)
-{
-    ld_call *k = r->k;
-    const directory *d = k->d;
-    const char *const *base = d->group_attributes;
-    const char *names[16], *member = d->dialect->member;
-    apr_array_header_t *members = apr_array_make(pool, 2000, sizeof(sync_member));
-    sync_group group = {0};
-    long from = 0, last = 0;
-    for (int more = 1; more;) {
-        const ld_entry *entry = NULL;
-        int count = 0;
-        for (; base[count] && count < 14; count++) {
-            names[count] = base[count];
-        }
-        names[count++] = from ? apr_psprintf(pool, "%s;range=%ld-*", member, from) : member;
-        names[count] = NULL;
-        directory_class class = ld_read(k, dn, names, "read the members of a group", &entry);
-        if (class == DIRECTORY_NOT_FOUND || (!class && !entry)) {
-            *k->e = (directory_error){0};
-            return DIRECTORY_OK; /* gone since: the next run tells */
-        }
-        class = class ? class : ld_group_entry(r, entry, &group);
-        if (class) {
-            return class;
-        }
-        const ld_attribute *a = ld_get(entry, member);
-        push_members(d, pool, &group, a, members);
-        more = begins_list(a, &last) && last >= from;
-        from = last + 1;
-        class = more ? DIRECTORY_OK : push_holders(r, entry, pool, members);
-        if (class) {
-            return class;
-        }
-    }
-    directory_class class = store_members(r, &group, members);
-    return class || !r->primary || r->whole ? class : ld_joined(r, groups, "group", group.id, dn, pool);
-}
-
-static directory_class late_groups(ld_run *r, const ld_kind *groups)
-{
-    ld_call *k = r->k;
-    apr_pool_t *whole = k->pool, *pool;
-    directory_class class = DIRECTORY_OK;
-    apr_pool_create(&pool, whole);
-    for (int i = 0; !class && i < r->later->nelts; i++) {
-        k->pool = pool;
-        r->changes++;
-        class = group_in_parts(r, groups, APR_ARRAY_IDX(r->later, i, const char *), pool);
-        k->pool = whole;
-        k->e->message = k->e->message ? apr_pstrdup(whole, k->e->message) : NULL;
-        apr_pool_clear(pool);
-        apr_pool_clear(r->item_pool);
-    }
-    apr_pool_destroy(pool);
-    return class;
-}
-
-static directory_class group_item(ld_run *r, const ld_entry *entry)
-{
-    sync_group group;
-    directory_class class = ld_group_entry(r, entry, &group);
-    if (class) {
-        return class;
-    }
-    /* Members by rule change without the group's entry: all dynamic groups are read after the streams. */
-    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, sync_run_present(r->run, r->c, "group", group.id))
-                                              : store_group(r, &group, entry);
-}
-
-static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
-{
-    ld_run *r = baton;
-    sync_group group;
-    (void)k, (void)entry_pool;
-    directory_class class = ld_group_entry(r, entry, &group);
-    class = class ? class : store_group(r, &group, entry);
-    apr_pool_clear(r->item_pool);
-    return class;
-}
-
 /* --- what tokens hold for --- */
-
-static const char *const *with_member(directory *d, apr_pool_t *pool)
-{
-    int count = 0;
-    while (d->group_attributes[count]) {
-        count++;
-    }
-    const char **out = apr_pcalloc(pool, (apr_size_t)(count + 2) * sizeof *out);
-    memcpy(out, d->group_attributes, (size_t)count * sizeof *out);
-    out[count] = d->dialect->member;
-    return out;
-}
 
 /* The database behind the connection: one restored from a copy counts as another. */
 static directory_class database_of(ld_call *k, const char **id)
@@ -294,20 +129,6 @@ static directory_class read_all(ld_run *r, const ld_kind *kind)
         ld_read_items(r, kind, NULL, NULL, apr_pstrcat(r->k->pool, "read all ", kind->token, NULL), &told);
     r->changes += told;
     return class ? class : ld_stored(r, sync_run_complete(r->run, r->c, kind->name));
-}
-
-static directory_class read_dynamic(ld_run *r, const ld_kind *groups)
-{
-    if (!r->k->d->dialect->dynamic_filter) {
-        return DIRECTORY_OK;
-    }
-    const ld_query query = {.base = groups->base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = r->k->d->dialect->dynamic_filter,
-                            .attributes = groups->attributes,
-                            .phase = LD_BASE,
-                            .doing = "read dynamic groups"};
-    return ld_paged(r->k, &query, dynamic_group, r);
 }
 
 /* How a directory is read, and how instead when that way is closed. */
@@ -408,13 +229,13 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     json_object_set_new(fresh, "asked", json_integer(ida_now(r->k->d->env)));
     number_tokens(r, of, fresh);
     class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds, old);
-    class = class ? class : late_groups(r, &kinds[1]);
+    class = class ? class : ld_groups_late(r, &kinds[1]);
     class = class ? class : ld_primary_end(r);
     if (!class && old && w == BY_DIRSYNC && r->changes > 0) {
         class = ld_dirsync_moves(r, fresh);
     }
     if (!class && (r->changes > 0 || !old)) {
-        class = read_dynamic(r, &kinds[1]);
+        class = ld_groups_dynamic(r, &kinds[1]);
     }
     ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told", ld_server_url(r->k->d),
             (long long)r->changes);
@@ -479,7 +300,7 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     *summary = (sync_summary){0};
     const ld_kind kinds[] = {
         {"user", "users", d->user_base, d->dialect->user_filter, d->user_attributes, user_item},
-        {"group", "groups", d->group_base, d->dialect->group_filter, with_member(d, pool), group_item},
+        {"group", "groups", d->group_base, d->dialect->group_filter, ld_group_attributes_all(d, pool), ld_group_item},
     };
     ld_run r = {.k = &k, .c = c};
     wanted w = {.cache = cache, .kinds = kinds, .accept = accept};

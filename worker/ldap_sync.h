@@ -33,10 +33,21 @@ typedef struct ld_kind {
 /* Turns a store's failure into the call's error. */
 directory_class ld_stored(ld_run *r, ida_kind kind);
 
+/* --- groups (ldap_members.c) --- */
+
+/* What is asked of a group, with its members. */
+const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool);
+/* An entry of a stream (ld_kind.item). */
+directory_class ld_group_item(ld_run *r, const ld_entry *entry);
 /* The group of an entry; CONFIG when our account may not read its ID. */
 directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group);
 /* Its members are read, in as many parts as the server makes of them, when the stream has ended. */
 void ld_group_later(ld_run *r, const char *dn);
+/* Reads those; no stream may be open. And all groups with members by rule. */
+directory_class ld_groups_late(ld_run *r, const ld_kind *groups);
+directory_class ld_groups_dynamic(ld_run *r, const ld_kind *groups);
+
+/* --- Active Directory: changes (ldap_dirsync.c, ldap_usn.c) --- */
 
 /* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable:
  * the server or our account cannot; what was staged is worth nothing. */
