@@ -154,6 +154,7 @@ directory_class ld_group_item(ld_run *r, const ld_entry *entry)
     if (class) {
         return class;
     }
+    ld_unstamped(r, entry, group.stamp);
     /* Members by rule change without the group's entry: all dynamic groups are read after the streams. */
     return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, sync_run_present(r->run, r->c, "group", group.id))
                                               : store_group(r, &group, entry);

@@ -38,10 +38,11 @@ static directory_class read_base(ld_call *k, const char *dn, const char *name)
     return class;
 }
 
-/* Whether the streams can be read: one entry of each kind. */
-static directory_class read_one(ld_call *k, const char *base, const char *filter, const char *what, const char **detail)
+/* One entry of a kind with this attribute; NULL: none is shown. */
+static directory_class read_one(ld_call *k, const char *base, const char *filter, const char *attribute, const char *what,
+                                const ld_entry **entry)
 {
-    const char *const attributes[] = {k->d->dialect->id, NULL};
+    const char *const attributes[] = {attribute, NULL};
     const ld_query query = {.base = base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = filter,
@@ -52,9 +53,18 @@ static directory_class read_one(ld_call *k, const char *base, const char *filter
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
-    *detail =
-        class ? NULL : apr_pstrcat(k->pool, base, count ? ": readable" : ": readable, but holds none yet or shows none", NULL);
+    *entry = !class && count ? rows[0] : NULL;
     return class;
+}
+
+/* Whether a stream can be read. */
+static void check_kind(probe *p, const char *base, const char *filter, const char *what)
+{
+    ld_call *k = p->k;
+    const ld_entry *one;
+    directory_class class = read_one(k, base, filter, k->d->dialect->id, what, &one);
+    report_judge(&p->report, what, class,
+                 apr_pstrcat(k->pool, base, one ? ": readable" : ": readable, but holds none yet or shows none", NULL));
 }
 
 static void check_servers(probe *p)
@@ -163,6 +173,34 @@ static void check_clock(probe *p, int64_t bound_at)
     report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
+/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in ldap_syncrepl.c), and of two states of an
+ * entry the newer one counts: our account must be able to search by the stamp and to read it. */
+static directory_class stamp_shown(ld_call *k, const char *base, const char *filter, const char *what)
+{
+    const char *stamp = k->d->dialect->stamp;
+    const char *any = apr_pstrcat(k->pool, "(&", filter, "(", stamp, ">=19700101000000.000000Z#000000#000#000000))", NULL);
+    const ld_entry *one, *stamped = NULL;
+    directory_class class = read_one(k, base, filter, stamp, what, &one);
+    class = class || !one ? class : read_one(k, base, any, stamp, what, &stamped);
+    if (!class && one && !(stamped && ld_get(stamped, stamp))) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL,
+                        "our account may not search and read %s of %s below %s: whoever changes while everything is read counts "
+                        "as gone until the next sync",
+                        stamp, what, base);
+    }
+    return class;
+}
+
+static void check_stamps(probe *p)
+{
+    ld_call *k = p->k;
+    const directory *d = k->d;
+    directory_class class = stamp_shown(k, d->user_base, d->dialect->user_filter, "users");
+    class = class ? class : stamp_shown(k, d->group_base, d->dialect->group_filter, "groups");
+    report_judge(&p->report, d->dialect->stamp, class,
+                 "our account may search and read it, looked at with one user and one group where there are any");
+}
+
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
@@ -170,6 +208,9 @@ static void check_openldap(probe *p, int64_t bound_at)
          d->offers_sync > 0    ? "offered (syncprov)"
          : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
                                : "unknown: the rootDSE is not readable by our account");
+    if (d->offers_sync != 0) {
+        check_stamps(p);
+    }
     report_line(&p->report, "initial passwords", 1,
          d->offers_password ? "set by the Password Modify operation: the server hashes them"
                             : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
@@ -183,7 +224,6 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
     ld_call k = ld_call_begin(d, pool, e);
     k.deadline = ida_monotonic(d->env) + 3 * DIRECTORY_CALL_MS;
     probe p = {.k = &k, .report = {.lines = lines, .last = e}};
-    const char *detail;
     check_servers(&p);
     int64_t bound_at = ida_now(d->env);
     ld_drop(d);
@@ -199,10 +239,8 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
         apr_pstrcat(pool, d->create_in,
                     d->dialect->active_directory ? ": exists" : ": exists; LDAP tells write permission only at the first write",
                     NULL));
-    class = read_one(&k, d->user_base, d->dialect->user_filter, "users", &detail);
-    report_judge(&p.report, "users", class, detail);
-    class = read_one(&k, d->group_base, d->dialect->group_filter, "groups", &detail);
-    report_judge(&p.report, "groups", class, detail);
+    check_kind(&p, d->user_base, d->dialect->user_filter, "users");
+    check_kind(&p, d->group_base, d->dialect->group_filter, "groups");
     check_schema(&p);
     if (d->dialect->active_directory) {
         ld_probe_active_directory(&k, &p.report);

@@ -204,8 +204,8 @@ int ld_is_placeholder(const directory *d, const char *member_key, const char *gr
 directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
 directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
 
-/* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not recorded, not shown, or we do not
- * bind by a DN. */
+/* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not recorded, not shown, or we do
+ * not bind by a DN. */
 int64_t ld_own_sign_in(ld_call *k);
 
 /* SID of the primary group of an account's entry, in `pool`; bv_val NULL: none. */

@@ -23,6 +23,13 @@ directory_class ld_stored(ld_run *r, ida_kind kind)
                                     r->c->message ? r->c->message : ida_kind_text(kind));
 }
 
+void ld_unstamped(ld_run *r, const ld_entry *entry, const char *stamp)
+{
+    if (!stamp && !r->unstamped) {
+        r->unstamped = apr_pstrdup(r->k->pool, entry->dn);
+    }
+}
+
 static directory_class user_item(ld_run *r, const ld_entry *entry)
 {
     directory_user user;
@@ -30,6 +37,7 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
         return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d),
                        entry->dn, r->k->d->dialect->id);
     }
+    ld_unstamped(r, entry, user.cache.stamp);
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
     directory_class class = ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
     return class ? class : ld_primary_user(r, entry);
@@ -282,8 +290,8 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         sync_run_abort(r->run, r->c, NULL);
         return DIRECTORY_OK;
     }
-    /* In Active Directory nothing is missing: an account without a time has never signed in. Elsewhere our own bind was a sign-in:
-     * when its time is recorded, sign-ins are. */
+    /* In Active Directory nothing is missing: an account without a time has never signed in. Elsewhere our own bind was a
+     * sign-in: when its time is recorded, sign-ins are. */
     int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || d->dialect->active_directory || ld_own_sign_in(k) > 0;
     ida_kind kind = sync_run_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);

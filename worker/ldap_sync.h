@@ -18,6 +18,7 @@ typedef struct ld_run {
     apr_array_header_t *moved; /* IDs of accounts that others may link to without having been told again */
     int raced, last_try;       /* entries were moved while the run read: see ld_dirsync_moves */
     ld_primary *primary;       /* NULL: the dialect knows no primary groups */
+    const char *unstamped;     /* DN of an entry of the stream in hand that shows no stamp; NULL: none */
     int restarted;             /* the server has been started since the token was given: what it knew of deletions may be lost */
     int whole;                 /* everything is read: lists of members are told as slices, which primary groups add to */
 } ld_run;
@@ -32,6 +33,9 @@ typedef struct ld_kind {
 
 /* Turns a store's failure into the call's error. */
 directory_class ld_stored(ld_run *r, ida_kind kind);
+
+/* Notes an entry of a stream that shows no stamp (NULL). */
+void ld_unstamped(ld_run *r, const ld_entry *entry, const char *stamp);
 
 /* --- groups (ldap_members.c) --- */
 

@@ -216,6 +216,13 @@ static directory_class newer_than_content(refresh *f)
     if (!first) {
         return DIRECTORY_OK;
     }
+    if (f->r->whole && f->r->unstamped) {
+        const directory *d = f->r->k->d;
+        ida_log(d->env, IDA_LOG_WARN, "IDA0403",
+                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s are read counts as gone until the "
+                "next sync; let the account search and read entryCSN",
+                d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
+    }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
     directory_class class =
         ld_read_items(f->r, f->kind, filter, NULL, apr_pstrcat(pool, "read newest ", f->kind->token, NULL), &told);
@@ -261,6 +268,7 @@ directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, 
     ld_answer answer = {0};
     *next = NULL;
     *unavailable = 0;
+    r->unstamped = NULL;
     apr_pool_create(&f.pool, k->pool);
     apr_pool_create(&f.cookie_pool, f.pool);
     if (cookie) {

@@ -1,5 +1,5 @@
-/* Owns entries as values: how the bytes of an answer become one, and how its attributes are read. Must not know what they mean, nor
- * how requests travel. */
+/* Owns entries as values: how the bytes of an answer become one, and how its attributes are read. Must not know what they mean,
+ * nor how requests travel. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <errno.h>

@@ -144,6 +144,22 @@ __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const c
     return tenant_of("nordic", "nordic.example", text);
 }
 
+/* The server lets nobody do more than `access` with an attribute of the entries below `base`; and as it was. */
+__attribute__((unused)) static void slapd_hides(const char *attribute, const char *base, const char *access)
+{
+    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\nadd: olcAccess\\nolcAccess: "
+                "{0}to dn.subtree=%s attrs=%s by * %s\\n\", bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'",
+                base, attribute, access),
+           "ok", "the server hides it");
+}
+
+__attribute__((unused)) static void slapd_shows(void)
+{
+    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\ndelete: olcAccess\\nolcAccess: {0}\\n\", "
+                "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'"),
+           "ok", "and shows it again");
+}
+
 /* The one in the group of that name; NULL: none. */
 __attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count, const char *name)
 {

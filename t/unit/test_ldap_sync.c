@@ -6,6 +6,7 @@ static const directory_ops *ops;
 static const char *ldaps, *people, *groups;
 static ida_tenant *tenant;
 static char phases[512]; /* of the last run: "users:delete groups:present " */
+static char warned[512]; /* the last warning */
 
 static void log_phases(void *baton, ida_level level, const char *id, const char *message)
 {
@@ -17,6 +18,7 @@ static void log_phases(void *baton, ida_level level, const char *id, const char 
         snprintf(phases + used, sizeof phases - used, "%s:%.*s ", kind, (int)strcspn(rest, " "), rest);
     } else if (level <= IDA_LOG_WARN) {
         printf("# log %s: %s\n", id, message);
+        snprintf(warned, sizeof warned, "%s: %s", id, message);
     }
 }
 
@@ -55,6 +57,23 @@ static void whole(directory *d)
     ok(after.run == state.run + 2 && after.completed_at >= state.completed_at && after.full_at == state.full_at && after.sign_ins,
        "and a sync is noted");
     printf("# %s\n# %s\n", before, after.tokens);
+}
+
+/* slapd leaves out of its answer who changes meanwhile, and by the stamp they are asked for. */
+static void stamps_hidden(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    *warned = '\0';
+    is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "everything is read");
+    is_str(warned, "", "without a warning");
+    slapd_hides("entryCSN", people, "none");
+    is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and again, with entryCSN hidden");
+    ok(strstr(warned, "IDA0403") && strstr(warned, "uid=") && strstr(warned, people), "which is told: %s", warned);
+    slapd_shows();
+    *warned = '\0';
+    is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and shown again");
+    is_str(warned, "", "no warning any more");
 }
 
 static int64_t minutes; /* that the clock is ahead */
@@ -377,6 +396,7 @@ int main(void)
     cached_begin();
     directory *d = open_with(tenant);
     whole(d);
+    stamps_hidden(d);
     when_streams_are_asked(d);
     changes(d, "users:delete groups:delete ", "first", 0);
     changes(d, "users:present groups:present ", "second", 1);
