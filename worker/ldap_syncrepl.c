@@ -205,9 +205,9 @@ static int done_of(const ld_answer *answer, refresh *f, int *has_cookie, int *de
 }
 
 /* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"):
- * whoever is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As changes they
- * come the next time, but where silence means "gone" they must be asked for now. Servers with cookies of another shape are not
- * known to leave anything out. */
+ * whoever is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As
+ * changes they come the next time, but where silence means "gone" they must be asked for now. Servers with cookies of another
+ * shape are not known to leave anything out. */
 static directory_class newer_than_content(refresh *f)
 {
     apr_pool_t *pool = f->r->k->pool;
@@ -219,8 +219,8 @@ static directory_class newer_than_content(refresh *f)
     if (f->r->whole && f->r->unstamped) {
         const directory *d = f->r->k->d;
         ida_log(d->env, IDA_LOG_WARN, "IDA0403",
-                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s are read counts as gone until the "
-                "next sync; let the account search and read entryCSN",
+                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s are read counts as gone until "
+                "the next sync; let the account search and read entryCSN",
                 d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
     }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);

@@ -161,7 +161,8 @@ __attribute__((unused)) static void slapd_shows(void)
 }
 
 /* The one in the group of that name; NULL: none. */
-__attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count, const char *name)
+__attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count,
+                                                                      const char *name)
 {
     for (int i = 0; i < count; i++) {
         if (strcmp(rows[i].group_name, name) == 0) {
