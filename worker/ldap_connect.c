@@ -385,6 +385,7 @@ static directory_class connect_to(ld_call *k, int index)
         return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: no LDAP handle could be made", server->url);
     }
     d->ld = ld;
+    d->connections++;
     d->fd = fd;
     d->wire = (ld_wire){.env = d->env, .until = part.deadline};
     if (ld_wire_install(ld, &d->wire) != 0) {

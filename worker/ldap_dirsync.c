@@ -435,14 +435,14 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
         return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
     }
     class = ld_ready(k);
-    LDAP *connection = k->d->ld;
+    const int64_t connection = k->d->connections;
     for (int more = 1; !class && more;) {
         ld_answer answer = {0};
         class = ask(k, &cookie, filter, attributes, take, &f, &answer, &f.root);
         more = 0;
         if (!class && answer.code != LDAP_SUCCESS) {
             class = refused(k, &answer, token != NULL, unavailable);
-        } else if (!class && k->d->ld != connection) {
+        } else if (!class && k->d->connections != connection) {
             /* Parts of an answer belong to one server. */
             class = ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the connection was lost during DirSync", ld_server_url(k->d));
         } else if (!class && !answer_control(f.pool, &answer, &more, &cookie)) {

@@ -49,7 +49,7 @@ struct directory {
     const char *tls_files;   /* what it was made of */
     ld_wire wire;
     int fd, server;
-    int64_t used_at;
+    int64_t used_at, connections; /* how many there were: the address of `ld` may be that of an earlier one */
     apr_pool_t *connection;  /* facts about the server: cleared with the connection */
     int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
     int offers_password;     /* Password Modify (RFC 3062) */

@@ -363,7 +363,7 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         class = run_once(&r, &w, NULL, by, summary, &unavailable);
     }
     /* Said when it is news, not at each of the syncs that follow. */
-    if (!class && !bound && by == BY_READING) {
+    if (!class && by == BY_READING && (!bound || has_tokens(w.before, BY_SYNCREPL))) {
         ida_log(d->env, IDA_LOG_WARN, "IDA0401",
                 "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole directory is read at each sync",
                 d->tenant->id, ld_server_url(d));

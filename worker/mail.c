@@ -154,8 +154,11 @@ char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, si
         put_text(&w, "\r\n");
     }
     put_text(&w, "From: ");
-    put_words(&w, pool, name, "\"");
-    put_text(&w, *name ? " <" : "<");
+    if (*name) {
+        put_words(&w, pool, name, "\"");
+        put_text(&w, " ");
+    }
+    put_text(&w, "<");
     put_text(&w, address);
     put_text(&w, ">\r\nSubject: ");
     put_words(&w, pool, m->subject, "");
@@ -214,7 +217,8 @@ static size_t hear(char *bytes, size_t size, size_t count, void *baton)
     sending *s = baton;
     size_t len = size * count;
     int code = len >= 3 && bytes[0] >= '2' && bytes[0] <= '5' ? atoi(apr_pstrmemdup(s->pool, bytes, 3)) : 0;
-    if (code && code != 221 && s->code < 400) {
+    /* A refusal is the last word, unless libcurl found a way around it (HELO for EHLO) and the server asks for the message. */
+    if (code && code != 221 && (s->code < 400 || code == 354)) {
         s->code = code;
         s->data |= code == 354;
         s->reply = ida_present(s->pool, ida_clean(s->pool, bytes, len, 300));

@@ -6,7 +6,7 @@
 
 typedef struct mail_message {
     const char *to;            /* one address, mail_address_fault */
-    const char *subject, *body; /* UTF-8; control characters are blanks in the subject, all but line ends in the body */
+    const char *subject, *body; /* UTF-8; control characters are blanks in the subject, and encoded in the body */
     const char *secret;        /* appended as a paragraph of its own; NULL: none. Nothing keeps it */
     const char *id;            /* left part of the Message-ID: the same for every try, so that a mail sent twice can be told */
     int64_t at_ms;             /* Date */

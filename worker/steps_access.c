@@ -492,6 +492,7 @@ step_end access_unassign_templates(run *r)
     if (!o.count && !u.count) {
         return step_says(r, IDA_STEP_ALREADY, "no role template is assigned");
     }
-    const char *subject = ida_printf(r->pool, "%d role template%s unassigned", u.count, u.count == 1 ? "" : "s");
+    const char *subject = u.count ? ida_printf(r->pool, "%d role template%s unassigned", u.count, u.count == 1 ? "" : "s")
+                                  : "role templates unassigned before"; /* by an earlier try, or by people */
     return tell(r, subject, "removed", "gone already", &t);
 }

@@ -5,7 +5,7 @@
 # On `port` LDAP with StartTLS, on `tlsPort` LDAPS; sites show the same content, each with a script of its own. Written to the directory: "log" (a line per
 # connection and request), read from it: "script.SITE.json", before every connection and every request, so that what is open changes its ways too:
 #
-#   { certificate: "good"|...,  range: 1500 (own value ranges),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
+#   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of them),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
 #     rules: [ RULE, ... ] }      the first rule that matches is carried out
 #   RULE: { on: connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter: REGEX of the filter, dn: REGEX, after: N entries,
 #           skip: N matches, count: N matches, do: ... }
@@ -272,7 +272,7 @@ sub search {
             return if carry_out($rule, $request);
             undef $rule;
         }
-        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, $content->shown($entry, $request->{attributes}, script()->{range} // 0), @with) : $raw;
+        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}), @with) : $raw;
         $sent++;
         if (length $bytes > 60_000) { put($bytes); $bytes = '' }
     }

@@ -67,6 +67,22 @@ static void members(const char *sync)
     perl("$main::p->stop; 'ok'");
 }
 
+/* Half a list must not pass for the whole one. */
+static void stuck(void)
+{
+    sync_summary summary;
+    directory_error e;
+    is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => 0); $main::p->script(range => 1500, stuck => 1); 'ok'",
+                MEMBERS, MEMBERS),
+           "ok", "a server that tells the first members again and again");
+    directory *d = open_with(tenant_on_peer());
+    is_int(store_cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_CONFIG, &e, "no sync");
+    ok(e.message && strstr(e.message, "up to number 1499"), "with the reason: %s", e.message);
+    ops->close(d);
+    perl("$main::p->stop; 'ok'");
+}
+
 int main(void)
 {
     slapd_start("start => 0");
@@ -78,6 +94,7 @@ int main(void)
     reader = store_make(pool, dsn, DB_REQUEST);
     members("1");
     members("0");
+    stuck();
     store_disconnect(cache);
     store_disconnect(reader);
     return done();

@@ -353,6 +353,23 @@ static void broken_streams(void)
     wire_end(w);
 }
 
+static void overlay_removed(directory *d)
+{
+    sync_summary summary;
+    directory_error e;
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "with syncprov");
+    is_str(perl("$s->stop; $s->{overlays} = [grep { $_ ne 'syncprov' } @{ $s->{overlays} }]; $s->_write_conf; $s->start; 'ok'"), "ok",
+           "the server is configured anew without syncprov");
+    int64_t before = users_cached();
+    *warned = '\0';
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "it is read all the same");
+    is_int(users_cached(), before, "as it is");
+    ok(strstr(warned, "IDA0401") != NULL, "that it is read as a whole is news");
+    *warned = '\0';
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and again");
+    is_str(warned, "", "and then no more");
+}
+
 static void limits_and_no_syncprov(void)
 {
     sync_summary summary;
@@ -405,6 +422,7 @@ int main(void)
     tokens(d);
     guard();
     broken_streams();
+    overlay_removed(d);
     ops->close(d);
     limits_and_no_syncprov();
     cached_end();

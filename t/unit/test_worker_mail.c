@@ -3,7 +3,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "worker/mail.h"
 #include "worker/secret.h"
@@ -56,6 +59,10 @@ static void mails(void)
     text = composed(&words);
     has(text, "?=\r\n =?UTF-8?B?", "a long subject goes over lines");
     has(text, "\r\n\r\n=F0=9F=98=80\r\n", "a body in UTF-8");
+    size_t len, room;
+    char *bare = mail_compose(pool, "identity@contoso.example", &words, &len, &room);
+    has(bare, "\r\nFrom: <identity@contoso.example>\r\n", "a sender without a name");
+    secret_unmap(bare, room);
     const mail_message fake = {.to = "a@b.example", .subject = "=?UTF-8?B?eA==?=", .body = "", .id = "a.4", .at_ms = 1000};
     ok(!strstr(composed(&fake), "Subject: =?UTF-8?B?eA==?="), "what looks like an encoded word is one only by our doing");
 }
@@ -74,6 +81,48 @@ static void addresses(void)
     ok(!mail_sender_fault(pool, "Identity <a@b.example>") && !mail_sender_fault(pool, "a@b.example") && mail_sender_fault(pool, "Identity <a>") &&
            mail_sender_fault(pool, "Identity a@b.example>") && mail_sender_fault(pool, "a@b.example <>"),
        "senders");
+}
+
+/* Knows no EHLO, and goes away when it has the message. */
+static void *old_server(void *data)
+{
+    static const char *const answers[][2] = {{"EHLO", "502 5.5.1 unknown\r\n"}, {"HELO", "250 old\r\n"}, {"MAIL", "250 ok\r\n"},
+                                             {"RCPT", "250 ok\r\n"}, {"DATA", "354 go on\r\n"}};
+    int client = accept(*(int *)data, NULL, NULL), message = 0;
+    FILE *in = fdopen(client, "r");
+    char line[1024];
+    dprintf(client, "220 old\r\n");
+    while (fgets(line, sizeof line, in) && strcmp(line, ".\r\n") != 0) {
+        for (size_t i = 0; !message && i < sizeof answers / sizeof *answers; i++) {
+            if (strncmp(line, answers[i][0], 4) == 0) {
+                dprintf(client, "%s", answers[i][1]);
+                message = answers[i][1][0] == '3';
+                break;
+            }
+        }
+    }
+    fclose(in);
+    return NULL;
+}
+
+static void lost_answer(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    pthread_t thread;
+    int silent, fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (!ok(bind(fd, (struct sockaddr *)&address, len) == 0 && listen(fd, 1) == 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0,
+            "a mail server of old")) {
+        return;
+    }
+    pthread_create(&thread, NULL, old_server, &fd);
+    worker_config config = {.smtp_url = apr_psprintf(pool, "smtp://127.0.0.1:%d", ntohs(address.sin_port)), .smtp_from = "identity@contoso.example"};
+    const mail_message m = {.to = "eva.berg@contoso.example", .subject = "Hello", .body = "Hello", .id = "a.5", .at_ms = 1000};
+    const char *detail;
+    is_int(mail_send(pool, &config, &m, &detail, &silent), MAIL_LOST, "it had the message when it went away, whatever it refused before");
+    printf("# %s\n", detail);
+    pthread_join(thread, NULL);
+    close(fd);
 }
 
 static int is_private(const char *text)
@@ -131,6 +180,7 @@ int main(void)
     setup();
     mails();
     addresses();
+    lost_answer();
     receivers();
     signatures();
     return done();

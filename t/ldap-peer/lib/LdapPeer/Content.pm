@@ -153,7 +153,7 @@ sub found {
 
 # Attributes as asked for: all without operational ones when nothing is named; "member;range=A-B" and the server's own cut at `range` values (0: none).
 sub shown {
-    my ($self, $entry, $wanted, $range) = @_;
+    my ($self, $entry, $wanted, $range, $stuck) = @_;
     my @wanted = map {lc} @$wanted;
     return [] if grep { $_ eq '1.1' } @wanted;
     my $all = !@wanted || grep { $_ eq '*' } @wanted;
@@ -165,7 +165,7 @@ sub shown {
         next if !$asked && !($all && $name !~ /^(?:entryuuid|entrycsn|createtimestamp|modifytimestamp)$/);
         my ($from, $to) = ($asked // '') =~ /;range=(\d+)-(\d+|\*)$/;
         if ($range && (defined $from || @$values > $range)) {
-            $from //= 0;
+            $from = 0 if $stuck || !defined $from;
             push @shown, [$spelled, []] if ($asked // '') !~ /;range=/;
             my $last = !defined $to || $to eq '*' || $to > $from + $range - 1 ? $from + $range - 1 : $to;
             my $ends = $last >= $#$values;
