@@ -52,6 +52,18 @@ sub load {
 
 # -- the cloud directory: a whole sync beside a client that only downloads the same pages -----------------------------
 
+# Processor seconds that a process has taken, with its children when it is a PostgreSQL server: of those that ended its own figures tell.
+sub processor {
+    my ($pid) = @_;
+    my $ticks = 0;
+    for my $of ($pid, split ' ', Idadmin::Test::slurp("/proc/$pid/task/$pid/children")) {
+        open my $stat, '<', "/proc/$of/stat" or next;
+        my @fields = split ' ', (<$stat> // '') =~ s/.*\) //r;
+        $ticks += $_ for @fields > 14 ? @fields[$of == $pid ? (11 .. 14) : (11, 12)] : ();
+    }
+    return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
 # Runs the worker once: (seconds, MB of memory at most, its processor seconds, ms of the sync as it logs them).
 sub sync_once {
     my ($cloud_stack) = @_;
@@ -133,10 +145,13 @@ sub slapd {
     my @overlays = $ENV{BENCH_OVERLAYS} ? (overlays => [split ' ', $ENV{BENCH_OVERLAYS}]) : ();
     for my $count (int($users / 4), $users) {
         my $nordic = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => $count, groups => int($count / 20), @overlays }, httpd => 0, worker => 0, sync => 0, tenant => {});
+        my @servers = ($nordic->slapd->{pid}, $engine eq 'postgresql' ? Idadmin::Test::PostgreSQL->shared->{pid} : ());
+        my @before  = map { processor($_) } @servers;
         my ($took, $memory, $busy, $ms) = sync_once($nordic);
+        my @served = map { sprintf '%.1f s', processor($servers[$_]) - $before[$_] } 0 .. $#servers;
         my ($idle_took, $idle_memory, $idle_busy, $nothing) = sync_once($nordic);
-        printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, %.0f MB; a worker begun for a poll that finds nothing %d ms, %.0f MB\n",
-            $engine, $count, int($count / 20), $ms / 1000, $busy, $memory, $nothing, $idle_memory;
+        printf "%s: %d users, %d groups of slapd: synced in %.1f s, the worker's processor %.1f s, its servers' (slapd, PostgreSQL) %s, %.0f MB; a worker begun for a poll that finds nothing %d ms, %.0f MB\n",
+            $engine, $count, int($count / 20), $ms / 1000, $busy, join(' and ', @served), $memory, $nothing, $idle_memory;
         my @polls = polls($nordic, 10);
         printf "# polls that find nothing by a worker that stays, ms: %s\n", join ' ', @polls;
         report('poll that finds nothing (ms)', [map { [$_, 1] } @polls], 50, 1);
