@@ -507,8 +507,7 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* What stands before dbname is a default that the DSN may override. */
     const char *conninfo = conninfo_of(pool, rest, &p->pooler);
     const char *const keywords[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "fallback_application_name",
-                                    "dbname",
-                                    "client_encoding", NULL};
+                                    "dbname", "client_encoding", NULL};
     const char *const values[] = {"3", "10000", "30", names[role], conninfo, "UTF8", NULL};
     p->conn = PQconnectdbParams(keywords, values, 1);
     apr_pool_cleanup_register(pool, p, close_cleanup, apr_pool_cleanup_null);
@@ -528,12 +527,13 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* A pooler hands the session to others: there the settings hold for a transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
     /* Compiling a plan takes longer than any of our statements; a server takes to it when statistics are missing. */
+    const char *plans = apr_pstrcat(pool, set, "jit = off", NULL);
     /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the lock of its tenant: the log is
      * one, so whatever is committed later on what the cache was told takes it to the disk along. */
     const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL) : "";
     p->settings = apr_psprintf(pool, "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
-                                     "60000%sclient_min_messages = warning%sjit = off%s",
-                               set, p->statement_ms, set, unchecked ? UPGRADE_MS : DB_PATIENCE_MS, set, set, set, wait);
+                                     "60000%sclient_min_messages = warning%s%s",
+                               set, p->statement_ms, set, unchecked ? UPGRADE_MS : DB_PATIENCE_MS, set, set, plans, wait);
     if (!p->pooler) {
         kind = command(p, c, "settings", p->settings + 2, NULL);
         p->settings = "";

@@ -188,6 +188,7 @@ struct sync_run {
     sync_buffer *buffer;
     struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
     int transactions, flushes, analyze_at; /* of a first load */
+    unsigned told;               /* of a first load: 1 users, 2 groups have come */
 };
 
 void sync_buffer_clear(sync_buffer *buffer);

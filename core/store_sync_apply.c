@@ -370,8 +370,8 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
 static ida_kind commit_first(sync_run *run, ida_ctx *c)
 {
     ida_kind kind = sync_run_pages(run, c, &sign_ins_pages);
-    kind = kind ? kind : sync_indexes_back(run, c);
     kind = kind ? kind : sync_load_end(run, c);
+    kind = kind ? kind : sync_indexes_back(run, c); /* behind managers found late: those rows are written twice */
     return kind ? kind : sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 

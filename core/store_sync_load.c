@@ -137,6 +137,11 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
     l->born = apr_pcalloc(pool, (apr_size_t)l->of[GROUPS].count + 1);
     sort_users(&l->of[USERS], pool, run->bare);
     run->apart |= l->of[REMOVED].count + l->of[ADDED].count + l->of[NAMED].count > 0;
+    unsigned told = (unsigned)(l->of[USERS].count > 0) | (unsigned)(l->of[GROUPS].count > 0) << 1;
+    if (told & ~run->told) { /* a table that was empty: figures of what it held once are worse than none */
+        run->told |= told;
+        run->analyze_at = 0;
+    }
     return l;
 }
 
