@@ -182,6 +182,7 @@ struct sync_run {
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
     int bare;                    /* first load: indexes for readers are laid aside */
+    int numbered;                /* first load: the users who came before the first group have numbers */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
     size_t first_bytes;          /* of a first load: a buffer that is full */
@@ -234,6 +235,8 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
 ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more); /* cursor->baton: sync_load */
 /* 1: not without the indexes that may be laid aside. */
 int sync_load_needs_indexes(const sync_buffer *b);
+/* What has to be before the first buffer with groups is loaded; outside of a transaction. */
+ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
 

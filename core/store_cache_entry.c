@@ -6,7 +6,8 @@
 #include "core/store_cache.h"
 
 #define LOOK_AT_ONCE 5000
-#define SETS (1 << 15)
+#define SETS_BITS 16
+#define SETS (1 << SETS_BITS)
 #define WAYS 8
 
 /* --- memory --- */
@@ -78,7 +79,8 @@ static place *set_of(cache_memory *m, const unsigned char key[16])
         abort(); /* as APR does */
     }
     memcpy(halves, key, sizeof halves);
-    return m->places + (((halves[0] ^ halves[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 49) * WAYS;
+    halves[1] += halves[0] * UINT64_C(0xbf58476d1ce4e5b9);
+    return m->places + ((halves[1] * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SETS_BITS)) * WAYS;
 }
 
 static int64_t recall(cache_memory *m, const unsigned char key[16])

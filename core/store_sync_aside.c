@@ -46,7 +46,7 @@ static ida_kind take_back(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-/* SQLite sorts in files, since in memory that takes what the index takes, and with a second thread. */
+/* SQLite sorts in files, since in memory that takes what the index takes; a second thread of it costs more than it brings. */
 static ida_kind settings(store *s, ida_ctx *c, const char *sql)
 {
     return db_is_postgresql(s->db) ? IDA_OK : db_script(s->db, c, sql);
@@ -83,12 +83,12 @@ ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
     store *s = run->at.s;
     ida_kind kind = store_read(s, own, STMT_index_aside, DB_NONE, &r);
     if (!kind && r.rows) {
-        kind = settings(s, own, "PRAGMA temp_store = FILE; PRAGMA threads = 1");
+        kind = settings(s, own, "PRAGMA temp_store = FILE");
         for (int row = 0; !kind && row < r.rows; row++) {
             ida_ctx *b = sync_run_batch(run, c);
             kind = sync_run_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
         }
-        ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY; PRAGMA threads = 0");
+        ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY");
         kind = kind ? kind : after;
     }
     kind = sync_run_failed(c, own, kind);

@@ -17,7 +17,7 @@
 /* --- what a buffer holds, picked once --- */
 
 /* In the order of loading. */
-enum { USERS_GONE, GROUPS_GONE, USERS, GROUPS, LISTS_ANEW, LISTS, REMOVED, ADDED, NAMED, SIGN_INS, DIGESTS, TOUCHED, STAGES };
+enum { USERS_GONE, GROUPS_GONE, USERS, NUMBERED, GROUPS, LISTS_ANEW, LISTS, REMOVED, ADDED, NAMED, SIGN_INS, DIGESTS, TOUCHED, STAGES };
 
 typedef struct picked {
     const void **items;
@@ -99,6 +99,16 @@ int sync_load_needs_indexes(const sync_buffer *b)
     return e != NULL;
 }
 
+/* 1: not of users alone. */
+static int names_members(const sync_buffer *b)
+{
+    const sync_entry *e = b->head;
+    while (e && strcmp(e->kind, "user") == 0) {
+        e = e->next;
+    }
+    return e != NULL || b->slices->nelts > 0;
+}
+
 sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
 {
     sync_load *l = apr_pcalloc(pool, sizeof *l);
@@ -134,6 +144,10 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
     for (apr_hash_index_t *at = apr_hash_first(pool, changed); at; at = apr_hash_next(at)) {
         add(&l->of[TOUCHED], apr_hash_this_key(at));
     }
+    if (names_members(b)) {
+        memcpy(l->of[NUMBERED].items, l->of[USERS].items, (apr_size_t)l->of[USERS].count * sizeof(void *));
+        l->of[NUMBERED].count = l->of[USERS].count;
+    }
     l->born = apr_pcalloc(pool, (apr_size_t)l->of[GROUPS].count + 1);
     sort_users(&l->of[USERS], pool, run->bare);
     run->apart |= l->of[REMOVED].count + l->of[ADDED].count + l->of[NAMED].count > 0;
@@ -143,6 +157,27 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
         run->analyze_at = 0;
     }
     return l;
+}
+
+/* --- numbers --- */
+
+static ida_kind number_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+{
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * sizeof *numbers);
+    (void)again;
+    return cache_numbers(&run->at, c, cache_column(c->pool, r, 0, from, to), to - from, numbers);
+}
+
+/* Members mostly are users who came before: all of them at once and in the order of their IDs, so that the table and its index
+ * grow at their ends, instead of at random places as memberships name them. Those of the same buffer follow in load_numbers. */
+ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b)
+{
+    static const sync_pages users = {STMT_load_users, 1, PAGE, PAGE, NULL, number_users};
+    if (run->numbered || !names_members(b)) {
+        return IDA_OK;
+    }
+    run->numbered = 1;
+    return sync_run_pages(run, c, &users);
 }
 
 /* --- stages --- */
@@ -187,6 +222,14 @@ static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_load *l, const 
     (void)l;
     *taken = count;
     return cache_users_load(&run->at, c, (const sync_entry *const *)items, count);
+}
+
+static ida_kind load_numbers(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+{
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
+    (void)l;
+    *taken = count;
+    return cache_numbers(&run->at, c, ids_of(c, items, count), count, numbers);
 }
 
 static ida_kind load_groups(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
@@ -316,9 +359,10 @@ static const struct {
     int chunk; /* items offered at once: some 30 ms of work; lists and slices are counted by their members */
 } stages[STAGES] = {
     [USERS_GONE] = {load_users_gone, FEW}, [GROUPS_GONE] = {load_groups_gone, FEW}, [USERS] = {load_users, CHUNK},
-    [GROUPS] = {load_groups, CHUNK},       [LISTS_ANEW] = {load_lists_anew, CHUNK}, [LISTS] = {load_lists, CHUNK},
-    [REMOVED] = {load_removed, CHUNK},     [ADDED] = {load_added, SOME_MEMBERS},    [NAMED] = {load_named, SOME_MEMBERS},
-    [SIGN_INS] = {load_sign_ins, CHUNK},   [DIGESTS] = {load_digests, FEW},         [TOUCHED] = {load_touched, CHUNK},
+    [NUMBERED] = {load_numbers, PAGE},     [GROUPS] = {load_groups, CHUNK},         [LISTS_ANEW] = {load_lists_anew, CHUNK},
+    [LISTS] = {load_lists, CHUNK},         [REMOVED] = {load_removed, CHUNK},       [ADDED] = {load_added, SOME_MEMBERS},
+    [NAMED] = {load_named, SOME_MEMBERS},  [SIGN_INS] = {load_sign_ins, CHUNK},     [DIGESTS] = {load_digests, FEW},
+    [TOUCHED] = {load_touched, CHUNK},
 };
 
 ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)

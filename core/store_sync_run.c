@@ -349,14 +349,13 @@ static ida_kind step_write(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
 {
     int first = run->at.first;
-    if (run->bare && sync_load_needs_indexes(buffer)) {
-        ida_kind kind = sync_indexes_back(run, c);
-        if (kind) {
-            return kind;
-        }
+    ida_kind kind = run->bare && sync_load_needs_indexes(buffer) ? sync_indexes_back(run, c) : IDA_OK;
+    kind = kind || !first ? kind : sync_load_numbers(run, c, buffer);
+    if (kind) {
+        return kind;
     }
     sync_cursor cursor = {.baton = first ? (const void *)sync_load_make(run, buffer->pool, buffer) : buffer};
-    ida_kind kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
+    kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
     if (!kind && !first) {
         relieve(run, c);
     }

@@ -70,9 +70,9 @@ CREATE TABLE cache.address (
     tenant_id TEXT COLLATE "C" NOT NULL,
     address   TEXT COLLATE "C" NOT NULL,
     directory TEXT COLLATE "C" NOT NULL,
-    owner_id  TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant_id, address, directory, owner_id)
+    owner_id  TEXT COLLATE "C" NOT NULL
 );
+CREATE UNIQUE INDEX address_key ON cache.address (tenant_id, address, directory, owner_id);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT COLLATE "C"   NOT NULL,

@@ -67,9 +67,9 @@ CREATE TABLE cache.address (
     tenant_id TEXT NOT NULL,
     address   TEXT NOT NULL,
     directory TEXT NOT NULL,
-    owner_id  TEXT NOT NULL,
-    PRIMARY KEY (tenant_id, address, directory, owner_id)
-) WITHOUT ROWID;
+    owner_id  TEXT NOT NULL
+);
+CREATE UNIQUE INDEX cache.address_key ON address (tenant_id, address, directory, owner_id);
 
 CREATE TABLE cache.directory_group (
     tenant_id    TEXT   NOT NULL,
@@ -201,7 +201,7 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'directory_user_late', '1000 1000 500 1'),
     ('directory_user', 'directory_user_again', '1000 1000 500 1'),
     ('directory_user', 'directory_user_moved', '1000 1000 500 10'),
-    ('address', 'address', '200000 200000 1 1 1'),
+    ('address', 'address_key', '200000 200000 1 1 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 1 1 1'),
     ('directory_group', 'directory_group_moved', '100 100 50 2'),
