@@ -1,4 +1,5 @@
-/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules are tenant_check.c's. */
+/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules are those of tenant_shape.c and
+ * tenant_check.c. */
 #include "core/tenant.h"
 
 #include <apr_strings.h>

@@ -1,4 +1,4 @@
-/* Inside of the tenant document's validation, shared by tenant.c and tenant_seal.c. */
+/* Inside of the tenant document's validation, for tenant.c. */
 #ifndef IDA_TENANT_CHECK_H
 #define IDA_TENANT_CHECK_H
 
@@ -12,9 +12,5 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int look_outside);
 
 /* Deep copy of the document with every default of design 3.5 filled in, also inside the directories. New reference. */
 json_t *ida_tenant_filled(const json_t *document);
-
-/* Calls `visit` for each member of the document that names a file, with the member's path; `secret` is 0 for CA files. */
-typedef void ida_file_visitor(ida_ctx *c, const char *member, const char *path, int secret);
-void ida_tenant_files(ida_ctx *c, const json_t *document, ida_file_visitor *visit);
 
 #endif

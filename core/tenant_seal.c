@@ -12,7 +12,7 @@
 #include "core/digest.h"
 #include "core/json.h"
 #include "core/tenant.h"
-#include "core/tenant_check.h"
+#include "core/tenant_shape.h"
 #include "core/text.h"
 
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
