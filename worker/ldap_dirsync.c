@@ -1,5 +1,5 @@
-/* Owns incremental reading of Active Directory by DirSync: the control, what its entries say, and the look at what has changed.
- * Must not know how the cache is kept. */
+/* Owns incremental reading of Active Directory by DirSync: what its entries say, and the look at what has changed. Must not know
+ * how the control is written, nor how the cache is kept. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -8,19 +8,10 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "worker/ldap_ad.h"
+#include "worker/ldap_dirsync.h"
 #include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
 
-#define DIRSYNC "1.2.840.113556.1.4.841"
-#define SHOW_DELETED "1.2.840.113556.1.4.417"
-#define INCREMENTAL_VALUES INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
-#define ANSWER_BYTES (1 << 20)
-#define AT_ONCE 50                   /* changed entries looked at with one search */
-
-/* Users and groups, and what they lie in: a container that moves takes them along without a word. Only classes: a deleted entry
- * has little else left. */
-static const char *const filter =
-    "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)(objectClass=builtinDomain))";
+#define AT_ONCE 50 /* changed entries looked at with one search */
 
 typedef struct changed {
     const char *id;
@@ -283,70 +274,7 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
     return class;
 }
 
-/* --- the control --- */
-
-static LDAPControl *request_control(const struct berval *cookie)
-{
-    LDAPControl *control = NULL;
-    struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t)"", .bv_len = 0};
-    BerElement *ber = ber_alloc_t(LBER_USE_DER);
-    if (ber
-        && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
-        && ber_flatten2(ber, &value, 0) == 0) {
-        ldap_control_create(DIRSYNC, 1, &value, 1, &control);
-    }
-    ber_free(ber, 1);
-    return control;
-}
-
-/* *more: a further part follows. 0 when the answer has no such control. */
-static int answer_control(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie)
-{
-    LDAPControl *control = ldap_control_find(DIRSYNC, answer->controls, NULL);
-    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
-    ber_int_t flag = 0, size = 0;
-    struct berval value = {0};
-    int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR && value.bv_len > 0;
-    if (good) {
-        *more = flag != 0;
-        cookie->bv_val = apr_pstrmemdup(pool, value.bv_val, value.bv_len);
-        cookie->bv_len = value.bv_len;
-    }
-    ber_free(ber, 1);
-    return good;
-}
-
-/* The bytes of a token that is kept as text; 0 when it is none. */
-static int cookie_of(apr_pool_t *pool, const char *token, struct berval *cookie)
-{
-    size_t len = 0;
-    cookie->bv_val = token ? (char *)ida_base64_decode(pool, token, strlen(token), &len) : NULL;
-    cookie->bv_len = len;
-    return cookie->bv_val && len;
-}
-
-/* One part of an answer, from `cookie` on. *root: the naming context, in the call's pool. */
-static directory_class ask(ld_call *k, const struct berval *cookie, const char *which, const char *const *attributes,
-                           ld_take each, void *baton, ld_answer *answer, const char **root)
-{
-    LDAPControl *control = request_control(cookie), *controls[] = {control, *ld_identities(k->d), NULL};
-    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
-    if (!class && !k->d->root) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
-    }
-    if (!class) {
-        const ld_query query = {.base = *root = apr_pstrdup(k->pool, k->d->root),
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = which,
-                                .attributes = attributes,
-                                .controls = controls,
-                                .phase = LD_BASE,
-                                .doing = "DirSync"};
-        class = ld_stream(k, &query, each, baton, answer);
-    }
-    ldap_control_free(control);
-    return class;
-}
+/* --- a run --- */
 
 static const char **all_attributes(const dirsync *f)
 {
@@ -398,25 +326,6 @@ static directory_class refused(ld_call *k, const ld_answer *answer, int token, i
     return class;
 }
 
-/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read where the deleted entries lie.
- */
-static directory_class deletions_shown(ld_call *k, const char *root, int *shown)
-{
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-    LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1}, *controls[] = {&show, NULL};
-    const ld_query query = {.base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = nothing,
-                            .controls = controls,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "look at the deleted objects"};
-    const ld_entry **rows;
-    directory_class class = ld_search(k, &query, &rows, shown);
-    return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
-}
-
 directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable)
 {
     ld_call *k = r->k;
@@ -431,21 +340,21 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     f.added = apr_hash_make(f.pool);
     f.order = apr_array_make(f.pool, 64, sizeof(changed *));
     const char *const *attributes = all_attributes(&f);
-    if (token && !cookie_of(f.pool, token, &cookie)) {
+    if (token && !ld_dirsync_cookie(f.pool, token, &cookie)) {
         return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
     }
     class = ld_ready(k);
     const int64_t connection = k->d->connections;
     for (int more = 1; !class && more;) {
         ld_answer answer = {0};
-        class = ask(k, &cookie, filter, attributes, take, &f, &answer, &f.root);
+        class = ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes, take, &f, &answer, &f.root);
         more = 0;
         if (!class && answer.code != LDAP_SUCCESS) {
             class = refused(k, &answer, token != NULL, unavailable);
         } else if (!class && k->d->connections != connection) {
             /* Parts of an answer belong to one server. */
             class = ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the connection was lost during DirSync", ld_server_url(k->d));
-        } else if (!class && !answer_control(f.pool, &answer, &more, &cookie)) {
+        } else if (!class && !ld_dirsync_answer(f.pool, &answer, &more, &cookie)) {
             class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server ended DirSync without a token", ld_server_url(k->d));
         }
         if (!class && f.lists) {
@@ -460,61 +369,10 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
         class = ld_stored(r, sync_run_complete(r->run, r->c, kinds[i].name));
     }
     class = class || f.full ? class : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
-    class = class ? class : deletions_shown(k, f.root, &shown);
+    class = class ? class : ld_dirsync_deletions(k, f.root, &shown);
     class = class || shown ? class : ld_scan(r, kinds, old, tokens);
     ida_json_put(tokens, "dirsync",
                  class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
     apr_pool_destroy(f.pool);
     return class;
-}
-
-/* --- moves meanwhile --- */
-
-static directory_class take_move(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    ld_run *r = baton;
-    if (type == LDAP_RES_SEARCH_ENTRY) {
-        const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
-        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") && !ld_told(entry, "objectClass")
-                                && (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
-        apr_pool_clear(r->item_pool);
-    }
-    return DIRECTORY_OK;
-}
-
-directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
-{
-    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
-    ld_call *k = r->k;
-    const char *root;
-    struct berval cookie = {0};
-    ld_answer answer = {0};
-    directory_class class = cookie_of(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
-                                ? ask(k, &cookie, filter, attributes, take_move, r, &answer, &root)
-                                : ld_fail(k, DIRECTORY_LOCAL, NULL, "the new sync token is damaged");
-    int more = 0;
-    if (!class && answer.code == LDAP_SUCCESS && answer_control(k->pool, &answer, &more, &cookie)) {
-        r->raced = r->raced || more; /* so much has changed that moves are among it */
-    }
-    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
-}
-
-static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    (void)k, (void)type, (void)message, (void)baton;
-    return DIRECTORY_OK;
-}
-
-directory_class ld_dirsync_right(ld_call *k, int *deletions)
-{
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-    const struct berval none = {0};
-    const char *root = NULL;
-    ld_answer answer = {0};
-    /* One entry: the right is asked, not the content. */
-    directory_class class = ask(k, &none, "(objectClass=builtinDomain)", nothing, pass_over, NULL, &answer, &root);
-    if (!class && answer.code != LDAP_SUCCESS) {
-        class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
-    }
-    return class ? class : deletions_shown(k, root, deletions);
 }

@@ -51,7 +51,7 @@ void ld_group_later(ld_run *r, const char *dn);
 directory_class ld_groups_late(ld_run *r, const ld_kind *groups);
 directory_class ld_groups_dynamic(ld_run *r, const ld_kind *groups);
 
-/* --- Active Directory: changes (ldap_dirsync.c, ldap_usn.c) --- */
+/* --- Active Directory: changes (ldap_dirsync.c, ldap_dirsync_ask.c, ldap_usn.c) --- */
 
 /* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable:
  * the server or our account cannot; what was staged is worth nothing. */
@@ -62,7 +62,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
 directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens);
 /* OK when our account may use DirSync; FORBIDDEN when not. *deletions: it may read where deleted entries lie. */
 directory_class ld_dirsync_right(ld_call *k, int *deletions);
-/* The same by uSNChanged; and the server's change counter. */
+/* The same as ld_dirsync by uSNChanged; and the server's change counter. */
 directory_class ld_usn_newest(ld_call *k, const char **usn);
 directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 /* Where deletions do not show: every ten minutes a look at what is still there. */

@@ -1,0 +1,147 @@
+/* Owns the DirSync control: what is asked by it, what an answer says beside its entries, who may use it. Must not know what becomes
+ * of the entries. */
+#include "worker/ldap_dirsync.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/text.h"
+
+#define DIRSYNC "1.2.840.113556.1.4.841"
+#define SHOW_DELETED "1.2.840.113556.1.4.417"
+#define INCREMENTAL_VALUES INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
+#define ANSWER_BYTES (1 << 20)
+
+const char *const ld_dirsync_kinds =
+    "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)(objectClass=builtinDomain))";
+
+static LDAPControl *request_control(const struct berval *cookie)
+{
+    LDAPControl *control = NULL;
+    struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t)"", .bv_len = 0};
+    BerElement *ber = ber_alloc_t(LBER_USE_DER);
+    if (ber
+        && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
+        && ber_flatten2(ber, &value, 0) == 0) {
+        ldap_control_create(DIRSYNC, 1, &value, 1, &control);
+    }
+    ber_free(ber, 1);
+    return control;
+}
+
+int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie)
+{
+    LDAPControl *control = ldap_control_find(DIRSYNC, answer->controls, NULL);
+    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
+    ber_int_t flag = 0, size = 0;
+    struct berval value = {0};
+    int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR && value.bv_len > 0;
+    if (good) {
+        *more = flag != 0;
+        cookie->bv_val = apr_pstrmemdup(pool, value.bv_val, value.bv_len);
+        cookie->bv_len = value.bv_len;
+    }
+    ber_free(ber, 1);
+    return good;
+}
+
+int ld_dirsync_cookie(apr_pool_t *pool, const char *token, struct berval *cookie)
+{
+    size_t len = 0;
+    cookie->bv_val = token ? (char *)ida_base64_decode(pool, token, strlen(token), &len) : NULL;
+    cookie->bv_len = len;
+    return cookie->bv_val && len;
+}
+
+directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter, const char *const *attributes,
+                               ld_take each, void *baton, ld_answer *answer, const char **root)
+{
+    LDAPControl *control = request_control(cookie), *controls[] = {control, *ld_identities(k->d), NULL};
+    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+    if (!class && !k->d->root) {
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
+    }
+    if (!class) {
+        const ld_query query = {.base = *root = apr_pstrdup(k->pool, k->d->root),
+                                .scope = LDAP_SCOPE_SUBTREE,
+                                .filter = filter,
+                                .attributes = attributes,
+                                .controls = controls,
+                                .phase = LD_BASE,
+                                .doing = "DirSync"};
+        class = ld_stream(k, &query, each, baton, answer);
+    }
+    ldap_control_free(control);
+    return class;
+}
+
+directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1}, *controls[] = {&show, NULL};
+    const ld_query query = {.base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = "(objectClass=*)",
+                            .attributes = nothing,
+                            .controls = controls,
+                            .limit = 1,
+                            .phase = LD_READ,
+                            .doing = "look at the deleted objects"};
+    const ld_entry **rows;
+    directory_class class = ld_search(k, &query, &rows, shown);
+    return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
+}
+
+/* --- moves meanwhile --- */
+
+static directory_class take_move(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    ld_run *r = baton;
+    if (type == LDAP_RES_SEARCH_ENTRY) {
+        const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
+        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") && !ld_told(entry, "objectClass")
+                                && (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
+        apr_pool_clear(r->item_pool);
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
+{
+    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
+    ld_call *k = r->k;
+    const char *root;
+    struct berval cookie = {0};
+    ld_answer answer = {0};
+    directory_class class = ld_dirsync_cookie(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
+                                ? ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes, take_move, r, &answer, &root)
+                                : ld_fail(k, DIRECTORY_LOCAL, NULL, "the new sync token is damaged");
+    int more = 0;
+    if (!class && answer.code == LDAP_SUCCESS && ld_dirsync_answer(k->pool, &answer, &more, &cookie)) {
+        r->raced = r->raced || more; /* so much has changed that moves are among it */
+    }
+    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
+}
+
+/* --- the right --- */
+
+static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    (void)k, (void)type, (void)message, (void)baton;
+    return DIRECTORY_OK;
+}
+
+directory_class ld_dirsync_right(ld_call *k, int *deletions)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    const struct berval none = {0};
+    const char *root = NULL;
+    ld_answer answer = {0};
+    /* One entry: the right is asked, not the content. */
+    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", nothing, pass_over, NULL, &answer, &root);
+    if (!class && answer.code != LDAP_SUCCESS) {
+        class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
+    }
+    return class ? class : ld_dirsync_deletions(k, root, deletions);
+}
