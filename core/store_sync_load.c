@@ -433,7 +433,13 @@ ida_kind sync_load_end(sync_run *run, ida_ctx *c)
                             waiting = {STMT_load_waiting, 2, PAGE, CHUNK, NULL, apply_waiting},
                             orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans},
                             counts = {STMT_load_groups, 1, PAGE, FEW, NULL, apply_counts};
-    ida_kind kind = sync_run_pages(run, c, &managers);
+    db_result r;
+    ida_ctx *b = sync_run_batch(run, c);
+    ida_kind kind = sync_run_failed(
+        c, b, store_read(run->at.s, b, STMT_manager_waiting, DB_ARGS(DB_T(run->at.tenant), DB_T(run->at.directory)), &r));
+    if (!kind && r.rows) { /* else nobody's row need be read */
+        kind = sync_run_pages(run, c, &managers);
+    }
     if (!kind) {
         kind = sync_run_pages(run, c, &waiting);
     }
