@@ -72,7 +72,8 @@ static void stuck(void)
 {
     sync_summary summary;
     directory_error e;
-    is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => 0); $main::p->script(range => 1500, stuck => 1); 'ok'",
+    is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => 0); "
+                "$main::p->script(range => 1500, stuck => 1); 'ok'",
                 MEMBERS, MEMBERS),
            "ok", "a server that tells the first members again and again");
     directory *d = open_with(tenant_on_peer());

@@ -358,8 +358,9 @@ static void overlay_removed(directory *d)
     sync_summary summary;
     directory_error e;
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "with syncprov");
-    is_str(perl("$s->stop; $s->{overlays} = [grep { $_ ne 'syncprov' } @{ $s->{overlays} }]; $s->_write_conf; $s->start; 'ok'"), "ok",
-           "the server is configured anew without syncprov");
+    is_str(perl("$s->stop; $s->{overlays} = [grep { $_ ne 'syncprov' } @{ $s->{overlays} }]; "
+                "$s->_write_conf; $s->start; 'ok'"),
+           "ok", "the server is configured anew without syncprov");
     int64_t before = users_cached();
     *warned = '\0';
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "it is read all the same");

@@ -111,15 +111,18 @@ static void lost_answer(void)
     socklen_t len = sizeof address;
     pthread_t thread;
     int silent, fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (!ok(bind(fd, (struct sockaddr *)&address, len) == 0 && listen(fd, 1) == 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0,
+    if (!ok(bind(fd, (struct sockaddr *)&address, len) == 0 && listen(fd, 1) == 0
+                && getsockname(fd, (struct sockaddr *)&address, &len) == 0,
             "a mail server of old")) {
         return;
     }
     pthread_create(&thread, NULL, old_server, &fd);
-    worker_config config = {.smtp_url = apr_psprintf(pool, "smtp://127.0.0.1:%d", ntohs(address.sin_port)), .smtp_from = "identity@contoso.example"};
+    worker_config config = {.smtp_url = apr_psprintf(pool, "smtp://127.0.0.1:%d", ntohs(address.sin_port)),
+                            .smtp_from = "identity@contoso.example"};
     const mail_message m = {.to = "eva.berg@contoso.example", .subject = "Hello", .body = "Hello", .id = "a.5", .at_ms = 1000};
     const char *detail;
-    is_int(mail_send(pool, &config, &m, &detail, &silent), MAIL_LOST, "it had the message when it went away, whatever it refused before");
+    is_int(mail_send(pool, &config, &m, &detail, &silent), MAIL_LOST,
+           "it had the message when it went away, whatever it refused before");
     printf("# %s\n", detail);
     pthread_join(thread, NULL);
     close(fd);
