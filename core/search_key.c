@@ -2,7 +2,6 @@
 #include "core/search_key.h"
 
 #include <apr_strings.h>
-#include <ctype.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -24,38 +23,52 @@ char *ida_name_key(apr_pool_t *pool, const char *text)
 /* Letters beyond ASCII are bytes of 0x80 and above. */
 static int in_word(char ch)
 {
-    return (unsigned char)ch >= 0x80 || isalnum((unsigned char)ch);
+    return (unsigned char)ch >= 0x80 || (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z');
 }
 
-/* "eva.berg" -> "|eva.|berg" */
-static char *marked(apr_pool_t *pool, const char *folded)
+/* "eva.berg" -> "|eva.|berg", at most twice as long; its end. */
+static char *mark(char *to, const char *folded)
 {
-    char *text = apr_palloc(pool, strlen(folded) * 2 + 1), *to = text;
-    for (const char *from = folded; *from; from++) {
-        if (in_word(*from) && (from == folded || !in_word(from[-1]))) {
+    int inside = 0;
+    for (; *folded; folded++) {
+        int word = in_word(*folded);
+        if (word && !inside) {
             *to++ = MARK;
         }
-        *to++ = *from;
+        inside = word;
+        *to++ = *folded;
     }
     *to = '\0';
-    return text;
+    return to;
 }
 
 char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count)
 {
-    char *words = apr_pstrdup(pool, "");
+    const char **folded = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *folded);
+    size_t room = 1;
     for (int i = 0; i < count; i++) {
-        const char *one = texts[i] ? marked(pool, ida_fold_search(pool, texts[i])) : "";
-        if (*one && !strstr(words, one)) { /* else every word of it is found already */
-            words = apr_pstrcat(pool, words, *words ? " " : "", one, NULL);
+        /* The mail address mostly is the UPN. */
+        int again = i && texts[i] && texts[i - 1] && strcmp(texts[i], texts[i - 1]) == 0;
+        folded[i] = texts[i] && !again ? ida_fold_search(pool, texts[i]) : "";
+        room += 2 * strlen(folded[i]) + 1;
+    }
+    char *words = apr_palloc(pool, room), *end = words; /* each text after a space, which the first one loses */
+    for (int i = 0; i < count; i++) {
+        char *one = end + 1, *one_end = *folded[i] ? mark(one, folded[i]) : one;
+        *end = '\0';
+        if (one_end > one && !strstr(words, one)) { /* else every word of it is found already */
+            *end = ' ';
+            end = one_end;
         }
     }
+    *end = '\0';
+    words += end > words;
     if (strlen(words) > IDA_SEARCH_WORDS_MAX) {
-        size_t end = IDA_SEARCH_WORDS_MAX;
-        while (end && (words[end] & 0xC0) == 0x80) {
-            end--;
+        size_t cut = IDA_SEARCH_WORDS_MAX;
+        while (cut && (words[cut] & 0xC0) == 0x80) {
+            cut--;
         }
-        words[end] = '\0';
+        words[cut] = '\0';
     }
     return words;
 }
@@ -66,5 +79,7 @@ char *ida_search_word(apr_pool_t *pool, const char *word)
     while (*folded && !in_word(*folded)) {
         folded++;
     }
-    return *folded ? marked(pool, folded) : NULL;
+    char *word_marked = apr_palloc(pool, 2 * strlen(folded) + 1);
+    mark(word_marked, folded);
+    return *folded ? word_marked : NULL;
 }

@@ -1,10 +1,10 @@
 /* Owns the form in which entries wait in staging: records with the keys that the cache is searched by, cleaned of what a hostile
  * directory may send. Must not know statements or transactions. */
 #include <apr_strings.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digest.h"
 #include "core/search_key.h"
 #include "core/store_cache.h"
 #include "core/text.h"
@@ -108,8 +108,8 @@ int cache_record_count(const char *record)
 
 char *cache_digest(apr_pool_t *pool, const char *bytes, size_t len)
 {
-    unsigned char hash[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *)bytes, len, hash);
+    unsigned char hash[IDA_DIGEST_LEN];
+    ida_sha256(bytes, len, hash);
     return ida_hex(pool, hash, 16);
 }
 
@@ -140,16 +140,10 @@ const char *cache_key(apr_pool_t *pool, const char *text)
     return apr_pstrcat(pool, ida_clean(pool, text, len, CACHE_KEY_MAX - 40), "#", cache_digest(pool, text, len), NULL);
 }
 
+/* Of a text that is clean. */
 static const char *folded(apr_pool_t *pool, const char *address)
 {
-    const char *text = clean(pool, address, CACHE_TEXT_MAX);
-    return text ? cache_key(pool, ida_fold_address(pool, text)) : NULL;
-}
-
-static const char *searchable(apr_pool_t *pool, const char *name)
-{
-    const char *text = clean(pool, name, CACHE_TEXT_MAX);
-    return text ? cache_key(pool, ida_fold_search(pool, text)) : NULL;
+    return address ? cache_key(pool, ida_fold_address(pool, address)) : NULL;
 }
 
 static int by_text(const void *a, const void *b)
@@ -181,16 +175,11 @@ static int length(const char *const *list)
 
 static const char *number(apr_pool_t *pool, int64_t value)
 {
-    return value == 0 ? "0" : value == 1 ? "1" : ida_printf(pool, "%lld", (long long)value);
+    return value == 0 ? "0" : value == 1 ? "1" : apr_off_t_toa(pool, value);
 }
 
 const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
 {
-    const char *words[] = {user->display_name, user->given_name, user->surname, user->upn, user->mail};
-    const int word_count = sizeof words / sizeof *words;
-    for (int i = 0; i < word_count; i++) {
-        words[i] = clean(pool, words[i], CACHE_TEXT_MAX);
-    }
 #define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
     const char *fields[CACHE_USER_FIELDS] = {
         TEXT(upn),
@@ -211,18 +200,19 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
         [CACHE_USER_enabled] = number(pool, user->enabled != 0),
         [CACHE_USER_guest] = number(pool, user->guest != 0),
         [CACHE_USER_created_at] = number(pool, user->created_at),
-        [CACHE_USER_upn_key] = folded(pool, user->upn),
-        [CACHE_USER_name_key] = ida_name_key(pool, words[0]),
-        [CACHE_USER_department_key] = ida_name_key(pool, clean(pool, user->department, CACHE_TEXT_MAX)),
-        [CACHE_USER_search_key] = ida_search_words(pool, words, word_count),
         [CACHE_USER_dn_key] = cache_key(pool, user->dn_key),
         [CACHE_USER_anchor] = cache_key(pool, user->anchor),
         [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
         [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold) : NULL,
     };
 #undef TEXT
-    fields[CACHE_USER_mail_key] =
-        user->mail && user->upn && strcmp(user->mail, user->upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, user->mail);
+    const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail], *shown = fields[CACHE_USER_display_name];
+    const char *const words[] = {shown, fields[CACHE_USER_given_name], fields[CACHE_USER_surname], upn, mail};
+    fields[CACHE_USER_upn_key] = folded(pool, upn);
+    fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, mail);
+    fields[CACHE_USER_name_key] = ida_name_key(pool, shown);
+    fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
+    fields[CACHE_USER_search_key] = ida_search_words(pool, words, sizeof words / sizeof *words);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";
     }
@@ -235,7 +225,8 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
     const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
     const char *upn_key = fields[CACHE_USER_upn_key];
     for (int i = -1; i < further; i++) {
-        const char *address = i == -1 ? fields[CACHE_USER_mail_key] : folded(pool, user->addresses[i]);
+        const char *address = i == -1 ? fields[CACHE_USER_mail_key]
+                                      : folded(pool, clean(pool, user->addresses[i], CACHE_TEXT_MAX));
         if (address && (!upn_key || strcmp(address, upn_key) != 0)) {
             addresses[count++] = address;
         }
@@ -257,7 +248,8 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
 
 const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const char *list)
 {
-    const char *name = clean(pool, group->name, CACHE_TEXT_MAX), *name_key = searchable(pool, name);
+    const char *name = clean(pool, group->name, CACHE_TEXT_MAX),
+               *name_key = name ? cache_key(pool, ida_fold_search(pool, name)) : NULL;
     const char *const fields[CACHE_GROUP_FIELDS] = {
         [CACHE_GROUP_name] = name ? name : group->id,
         [CACHE_GROUP_name_key] = name_key ? name_key : "",
@@ -273,14 +265,23 @@ const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const ch
     return cache_record(pool, fields, CACHE_GROUP_FIELDS);
 }
 
+static const char *marked(apr_pool_t *pool, char mark, const char *text)
+{
+    size_t len = strlen(text);
+    char *item = apr_palloc(pool, len + 2);
+    *item = mark;
+    memcpy(item + 1, text, len + 1);
+    return item;
+}
+
 const char *cache_member_item(apr_pool_t *pool, const sync_member *member)
 {
     if (member->id) {
         int is_group = member->kind && strcmp(member->kind, "group") == 0;
-        return cache_id_valid(member->id) ? apr_pstrcat(pool, is_group ? "g" : "u", member->id, NULL) : NULL;
+        return cache_id_valid(member->id) ? marked(pool, is_group ? 'g' : 'u', member->id) : NULL;
     }
     const char *key = cache_key(pool, member->dn_key);
-    return key ? apr_pstrcat(pool, "d", key, NULL) : NULL;
+    return key ? marked(pool, 'd', key) : NULL;
 }
 
 int cache_stamp_newer(const char *stamp, const char *than)

@@ -381,32 +381,42 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
     return kind;
 }
 
-/* `id`, `sub`, `digest` and `item` are in the buffer's pool already. The last word for an entry holds, as in staging; "present"
- * says less than an entry, and a group told without members says nothing of the list before it. */
+/* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's pool already. */
+static sync_entry *entry_of(sync_buffer *b, const char *kind, const char *id, const char *sub)
+{
+    const char *key = apr_pstrcat(b->pool, kind, "\1", id, "\1", sub, NULL);
+    sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
+    if (!e) {
+        e = apr_pcalloc(b->pool, sizeof *e);
+        *e = (sync_entry){.kind = kind, .id = id, .sub = sub};
+        apr_hash_set(b->index, key, APR_HASH_KEY_STRING, e);
+        *(b->last ? &b->last->next : &b->head) = e;
+        b->last = e;
+        b->count++;
+    }
+    b->bytes += ENTRY_BYTES + strlen(key);
+    return e;
+}
+
+/* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool already. The last word holds,
+ * as in staging; "present" says less than an entry, and a group told without members says nothing of the list before it. */
+static void say(sync_run *run, sync_entry *e, const char *op, int64_t seq, const char *digest, const char *item, size_t item_len)
+{
+    if (is(op, "present") && e->op && !is(e->op, "delete")) {
+        return;
+    }
+    run->buffer->bytes += item_len * (run->at.first && is(e->kind, "members") ? SLICE_WEIGHT : 1);
+    e->op = op;
+    e->digest = digest;
+    e->item = item;
+    e->untold = 0;
+    e->seq = seq > 0 ? seq : e->seq;
+}
+
 static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
                   const char *digest, const char *item)
 {
-    const char *key = apr_pstrcat(run->buffer->pool, kind, "\1", id, "\1", sub, NULL);
-    sync_entry *e = apr_hash_get(run->buffer->index, key, APR_HASH_KEY_STRING);
-    if (!e) {
-        e = apr_pcalloc(run->buffer->pool, sizeof *e);
-        apr_hash_set(run->buffer->index, key, APR_HASH_KEY_STRING, e);
-        *(run->buffer->last ? &run->buffer->last->next : &run->buffer->head) = e;
-        run->buffer->last = e;
-        run->buffer->count++;
-    } else if (is(op, "present") && !is(e->op, "delete")) {
-        return;
-    }
-    run->buffer->bytes +=
-        ENTRY_BYTES + strlen(key) + (item ? strlen(item) : 0) * (run->at.first && is(kind, "members") ? SLICE_WEIGHT : 1);
-    *e = (sync_entry){.kind = kind,
-                      .id = id,
-                      .sub = sub,
-                      .op = op,
-                      .digest = digest,
-                      .item = item,
-                      .seq = seq > 0 ? seq : e->seq,
-                      .next = e->next};
+    say(run, entry_of(run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
 }
 
 static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
@@ -439,19 +449,15 @@ ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
     /* In a first load the cache's manager is what the run told. */
     told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer->pool, cache_user_item(run->item_pool, &told)),
-               *id = apr_pstrdup(run->buffer->pool, user->id);
-    sync_entry before = {.op = "delete"};
-    sync_entry *e =
-        apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
-    if (e) {
-        before = *e;
-    }
-    stage(run, "user", id, "", "put", ++run->seq, cache_digest(run->buffer->pool, item, strlen(item)), item);
-    e = apr_hash_get(run->buffer->index, apr_pstrcat(run->buffer->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+    apr_pool_t *p = run->buffer->pool;
+    const char *item = cache_user_item(run->item_pool, &told);
+    size_t len = strlen(item);
+    sync_entry *e = entry_of(run->buffer, "user", apr_pstrdup(p, user->id), "");
+    const sync_entry before = *e;
+    say(run, e, "put", ++run->seq, cache_digest(p, item, len), apr_pstrmemdup(p, item, len), len);
     e->untold = told.manager_untold != 0;
-    if (e->untold && is(before.op, "put")) {
-        take_manager(run->buffer->pool, e, before.op, before.item);
+    if (e->untold && before.op && is(before.op, "put")) {
+        take_manager(p, e, before.op, before.item);
     }
     return flush_when_full(run, c);
 }

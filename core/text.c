@@ -16,10 +16,26 @@
 /* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte)) /* of the eight bytes of a word */
+
+/* How many bytes at the front are ASCII and no NUL, in whole words: most text is nothing else. */
+static size_t ascii_words(const unsigned char *bytes, size_t len)
+{
+    size_t at = 0;
+    for (uint64_t word; len - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        if ((word | (word - EACH(1))) & EACH(0x80)) {
+            break;
+        }
+    }
+    return at;
+}
+
 int ida_utf8_valid(const char *bytes, size_t len)
 {
     const unsigned char *p = (const unsigned char *)bytes;
     const unsigned char *end = p + len;
+    p += ascii_words(p, len);
     while (p < end) {
         if (*p < 0x80) {
             if (*p++ == 0) {
@@ -105,13 +121,16 @@ static UChar *normalize(apr_pool_t *pool, const UNormalizer2 *form, const UChar 
     }
 }
 
+static char lower(unsigned char ch)
+{
+    return (char)(ch >= 'A' && ch <= 'Z' ? ch - 'A' + 'a' : ch);
+}
+
 static char *ascii_lower(apr_pool_t *pool, const char *text)
 {
     char *copy = apr_pstrdup(pool, text);
     for (char *p = copy; *p; p++) {
-        if (*p >= 'A' && *p <= 'Z') {
-            *p = (char)(*p - 'A' + 'a');
-        }
+        *p = lower((unsigned char)*p);
     }
     return copy;
 }
@@ -195,13 +214,39 @@ static char *squeeze_blanks(char *text)
     return text;
 }
 
+/* What ida_fold_search makes of ASCII, which nearly all names of all people are; NULL for other text. */
+static char *fold_ascii(apr_pool_t *pool, const char *text, size_t len)
+{
+    char *folded = apr_palloc(pool, len + 1), *to = folded;
+    int blank = 0;
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+        if (ch >= 0x80) {
+            return NULL;
+        }
+        if (ch <= ' ' && is_blank(ch)) {
+            blank = to != folded;
+            continue;
+        }
+        if (blank) {
+            *to++ = ' ';
+            blank = 0;
+        }
+        *to++ = lower(ch);
+    }
+    *to = '\0';
+    return folded;
+}
+
 char *ida_fold_search(apr_pool_t *pool, const char *text)
 {
-    if (strlen(text) > TEXT_MAX) {
-        return squeeze_blanks(apr_pstrmemdup(pool, "", 0));
+    size_t bytes = strlen(text);
+    if (bytes > TEXT_MAX) {
+        return apr_pstrmemdup(pool, "", 0);
     }
-    if (all_ascii(text)) {
-        return squeeze_blanks(ascii_lower(pool, text));
+    char *ascii = fold_ascii(pool, text, bytes);
+    if (ascii) {
+        return ascii;
     }
     UErrorCode status = U_ZERO_ERROR;
     const UNormalizer2 *fold = unorm2_getNFKCCasefoldInstance(&status);

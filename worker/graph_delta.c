@@ -17,6 +17,9 @@
 
 #define SLICE 1000 /* members given to the cache at once */
 
+/* The member's name that was read last is this literal: most of them differ in length already. */
+#define NAMED(reader, name, literal) ((reader)->len == sizeof literal - 1 && memcmp(name, literal, sizeof literal - 1) == 0)
+
 directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind)
 {
     return kind == IDA_OK
@@ -47,12 +50,12 @@ static edge read_edge(graph_reader *r)
     edge l = {0};
     const char *name;
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
-        if (strcmp(name, "id") == 0) {
+        if (NAMED(r, name, "id")) {
             l.id = graph_read_text(r);
-        } else if (strcmp(name, "@odata.type") == 0) {
+        } else if (NAMED(r, name, "@odata.type")) {
             l.type = graph_read_text(r);
         } else {
-            l.removed |= strcmp(name, "@removed") == 0;
+            l.removed |= NAMED(r, name, "@removed");
             graph_skip(r);
         }
     }
@@ -61,28 +64,15 @@ static edge read_edge(graph_reader *r)
 
 /* --- users --- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} user_texts[] = {
-    {"id", offsetof(sync_user, id)},
-    {"userPrincipalName", offsetof(sync_user, upn)},
-    {"displayName", offsetof(sync_user, display_name)},
-    {"givenName", offsetof(sync_user, given_name)},
-    {"surname", offsetof(sync_user, surname)},
-    {"department", offsetof(sync_user, department)},
-    {"jobTitle", offsetof(sync_user, job_title)},
-    {"mail", offsetof(sync_user, mail)},
-    {"companyName", offsetof(sync_user, company)},
-    {"officeLocation", offsetof(sync_user, office)},
-    {"city", offsetof(sync_user, city)},
-    {"country", offsetof(sync_user, country)},
-    {"employeeId", offsetof(sync_user, employee_id)},
-    {"onPremisesImmutableId", offsetof(sync_user, anchor)},
-};
+/* What an item says of a user; each member has a function that reads its value. */
+typedef struct told {
+    sync_user user;
+    const char *type;
+    int removed;
+} told;
 
 /* "SMTP:a@b" and "smtp:a@b" are mail addresses; other kinds (X500, SIP, EUM) are not. */
-static const char **read_addresses(graph_delta *d, graph_reader *r)
+static void read_addresses(graph_delta *d, graph_reader *r, told *t)
 {
     apr_array_header_t *out = apr_array_make(d->item_pool, 4, sizeof(const char *));
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
@@ -97,7 +87,7 @@ static const char **read_addresses(graph_delta *d, graph_reader *r)
         }
     }
     APR_ARRAY_PUSH(out, const char *) = NULL;
-    return (const char **)out->elts;
+    t->user.addresses = (const char **)out->elts;
 }
 
 static const char *sku_name(graph_delta *d, const char *sku)
@@ -112,13 +102,13 @@ static const char *sku_name(graph_delta *d, const char *sku)
     return name;
 }
 
-static const char **read_licenses(graph_delta *d, graph_reader *r)
+static void read_licenses(graph_delta *d, graph_reader *r, told *t)
 {
     apr_array_header_t *out = apr_array_make(d->item_pool, 4, sizeof(const char *));
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         const char *name, *sku = NULL;
         for (int inner = graph_object_begin(r, &name); inner; inner = graph_object_next(r, &name)) {
-            if (strcmp(name, "skuId") == 0) {
+            if (NAMED(r, name, "skuId")) {
                 sku = graph_read_text(r);
             } else {
                 graph_skip(r);
@@ -129,71 +119,108 @@ static const char **read_licenses(graph_delta *d, graph_reader *r)
         }
     }
     APR_ARRAY_PUSH(out, const char *) = NULL;
-    return (const char **)out->elts;
+    t->user.licenses = (const char **)out->elts;
 }
 
 /* The new manager beside the one that went; nobody when only that is told. */
-static void read_manager(graph_reader *r, sync_user *u)
+static void read_manager(graph_delta *d, graph_reader *r, told *t)
 {
+    (void)d;
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         edge l = read_edge(r);
-        u->manager_untold = 0;
+        t->user.manager_untold = 0;
         if (l.id && !l.removed) {
-            u->manager_id = l.id;
+            t->user.manager_id = l.id;
         }
     }
 }
 
-/* 0 when no text's name is this. */
-static int read_user_text(graph_reader *r, const char *name, sync_user *u)
+static void read_enabled(graph_delta *d, graph_reader *r, told *t)
 {
-    for (size_t i = 0; i < sizeof user_texts / sizeof *user_texts; i++) {
-        if (strcmp(name, user_texts[i].name) == 0) {
-            *(const char **)((char *)u + user_texts[i].offset) = graph_read_text(r);
-            return 1;
-        }
+    (void)d;
+    t->user.enabled = graph_read_true(r);
+}
+
+static void read_created(graph_delta *d, graph_reader *r, told *t)
+{
+    (void)d;
+    t->user.created_at = graph_text_time(graph_read_text(r));
+}
+
+static void read_removed(graph_delta *d, graph_reader *r, told *t)
+{
+    (void)d;
+    t->removed = 1;
+    graph_skip(r);
+}
+
+static const struct {
+    const char *name;
+    size_t len, offset; /* offset: of a text in `told` */
+    void (*read)(graph_delta *d, graph_reader *r, told *t); /* NULL: it is a text */
+} user_members[] = {
+#define TEXT(name, place) {name, sizeof name - 1, offsetof(told, place), NULL}
+#define OTHER(name, read) {name, sizeof name - 1, 0, read}
+    TEXT("id", user.id),
+    TEXT("userPrincipalName", user.upn),
+    TEXT("displayName", user.display_name),
+    TEXT("givenName", user.given_name),
+    TEXT("surname", user.surname),
+    TEXT("department", user.department),
+    TEXT("jobTitle", user.job_title),
+    TEXT("mail", user.mail),
+    TEXT("companyName", user.company),
+    TEXT("officeLocation", user.office),
+    TEXT("city", user.city),
+    TEXT("country", user.country),
+    TEXT("employeeId", user.employee_id),
+    TEXT("onPremisesImmutableId", user.anchor),
+    TEXT("userType", type),
+    OTHER("accountEnabled", read_enabled),
+    OTHER("createdDateTime", read_created),
+    OTHER("assignedLicenses", read_licenses),
+    OTHER("proxyAddresses", read_addresses),
+    OTHER("manager@delta", read_manager),
+    OTHER("@removed", read_removed),
+#undef TEXT
+#undef OTHER
+};
+
+static void read_user_member(graph_delta *d, graph_reader *r, const char *name, told *t)
+{
+    size_t i = 0, count = sizeof user_members / sizeof *user_members;
+    while (i < count && !(r->len == user_members[i].len && memcmp(name, user_members[i].name, r->len) == 0)) {
+        i++;
     }
-    return 0;
+    if (i == count) {
+        graph_skip(r);
+    } else if (user_members[i].read) {
+        user_members[i].read(d, r, t);
+    } else {
+        *(const char **)((char *)t + user_members[i].offset) = graph_read_text(r);
+    }
 }
 
 directory_class graph_delta_user(graph_delta *d, graph_reader *r)
 {
     static const char *none[] = {NULL};
-    const char *name, *type = NULL;
-    int removed = 0;
-    sync_user u = {.licenses = none, .sign_ins_untold = 1, .manager_untold = 1};
+    const char *name;
+    told t = {.user = {.licenses = none, .sign_ins_untold = 1, .manager_untold = 1}};
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
-        if (read_user_text(r, name, &u)) {
-            continue;
-        }
-        if (strcmp(name, "accountEnabled") == 0) {
-            u.enabled = graph_read_true(r);
-        } else if (strcmp(name, "userType") == 0) {
-            type = graph_read_text(r);
-        } else if (strcmp(name, "createdDateTime") == 0) {
-            u.created_at = graph_text_time(graph_read_text(r));
-        } else if (strcmp(name, "assignedLicenses") == 0) {
-            u.licenses = read_licenses(d, r);
-        } else if (strcmp(name, "proxyAddresses") == 0) {
-            u.addresses = read_addresses(d, r);
-        } else if (strcmp(name, "manager@delta") == 0) {
-            read_manager(r, &u);
-        } else {
-            removed |= strcmp(name, "@removed") == 0;
-            graph_skip(r);
-        }
+        read_user_member(d, r, name, &t);
     }
-    if (!u.id || r->fault) {
+    sync_user *u = &t.user;
+    if (!u->id || r->fault) {
         return unnamed(d, "user");
     }
-    u.guest = (type && strcasecmp(type, "Guest") == 0) || (u.upn && strstr(u.upn, "#EXT#"));
-    if (removed) {
-        apr_hash_set(d->gone, apr_pstrdup(d->pool, u.id), APR_HASH_KEY_STRING, "");
+    u->guest = (t.type && strcasecmp(t.type, "Guest") == 0) || (u->upn && strstr(u->upn, "#EXT#"));
+    if (t.removed) {
+        apr_hash_set(d->gone, apr_pstrdup(d->pool, u->id), APR_HASH_KEY_STRING, "");
     } else if (apr_hash_count(d->gone)) {
-        apr_hash_set(d->gone, u.id, APR_HASH_KEY_STRING, NULL);
+        apr_hash_set(d->gone, u->id, APR_HASH_KEY_STRING, NULL);
     }
     directory_class class =
-        graph_stored(d->k, d->c, removed ? sync_run_delete(d->run, d->c, "user", u.id) : sync_run_user(d->run, d->c, &u));
+        graph_stored(d->k, d->c, t.removed ? sync_run_delete(d->run, d->c, "user", u->id) : sync_run_user(d->run, d->c, u));
     apr_pool_clear(d->item_pool);
     return class;
 }
@@ -216,7 +243,7 @@ static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *me
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         edge l = read_edge(r);
         const char *kind = graph_member_kind(l.type);
-        if (l.id && !l.removed && apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
+        if (l.id && !l.removed && apr_hash_count(d->gone) && apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
             continue;
         }
         if (l.id && kind) {
@@ -310,12 +337,12 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r)
     const char *name, *id = NULL;
     int removed = 0;
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
-        if (strcmp(name, "id") == 0) {
+        if (NAMED(r, name, "id")) {
             id = graph_read_text(r);
-        } else if (strcmp(name, "members@delta") == 0) {
+        } else if (NAMED(r, name, "members@delta")) {
             read_members(d, r, members);
         } else if (*name == '@' || strchr(name, '@')) {
-            removed |= strcmp(name, "@removed") == 0;
+            removed |= NAMED(r, name, "@removed");
             graph_skip(r);
         } else {
             read_property(r, name, properties);
