@@ -160,35 +160,6 @@ __attribute__((unused)) static void slapd_shows(void)
            "ok", "and shows it again");
 }
 
-/* The one in the group of that name; NULL: none. */
-__attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count,
-                                                                      const char *name)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(rows[i].group_name, name) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
-/* Somebody with every field, letters and signs that want care. */
-__attribute__((unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
-                                                             .surname = "Öberg",
-                                                             .middle_name = "Maria Elisabet",
-                                                             .job_title = "Säljare, \"nord\" <1>",
-                                                             .department = "Sales",
-                                                             .company = "Nordic AB",
-                                                             .office = "HQ",
-                                                             .city = "Malmö",
-                                                             .country = "SE",
-                                                             .country_is_code = 1,
-                                                             .street_address = "Storgatan 1\nc/o Lind",
-                                                             .postal_code = "211 22",
-                                                             .preferred_language = "sv-SE",
-                                                             .employee_id = "4711",
-                                                             .account_enabled = 1};
-
 __attribute__((unused)) static directory *open_with(const ida_tenant *tenant)
 {
     directory *d = NULL;

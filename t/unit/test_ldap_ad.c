@@ -3,13 +3,12 @@
 #include <openssl/rand.h>
 
 #include "core/text.h"
-#include "t/unit/slapd.h"
+#include "t/unit/ldap_people.h"
 #include "worker/ldap_ad.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;
 
-static const unsigned char jpeg[] = {0xff, 0xd8, 0xff, 0xe0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 2, '(', ')', '*', '\\', 0xff, 0xd9};
 static const char *const nobody = "00000000-0000-0000-0000-000000000000";
 
 static ida_tenant *ad_tenant(const char *urls, const char *bind, const char *more)
@@ -33,28 +32,12 @@ static directory *session(const char *more)
                                simple(apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL)), more));
 }
 
-static directory_create creation(const ida_create *person, const char *local, const char *marker)
-{
-    directory_create c = {.person = person, .local = local, .marker = marker, .password = "First-Passw0rd-of-24-char"};
-    c.display_name = apr_pstrcat(pool, person->firstname, " ", person->surname, NULL);
-    c.upn = c.mail = apr_pstrcat(pool, local, "@nordic.example", NULL);
-    return c;
-}
-
 /* Value of an attribute in the directory, as the administrator sees it; the account by its UPN. */
 static char *attribute(const char *local, const char *name)
 {
     return perl("my ($e) = $s->search('(userPrincipalName=%s@nordic.example)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : "
                 "'no entry'",
                 local, name);
-}
-
-static char *id_of(directory *d, const char *local)
-{
-    directory_error e;
-    directory_user user = {0};
-    ops->find(d, pool, NULL, apr_pstrcat(pool, local, "@nordic.example", NULL), &user, &e);
-    return apr_pstrdup(pool, user.id ? user.id : "nobody");
 }
 
 static void names(directory *d)

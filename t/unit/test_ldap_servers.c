@@ -1,6 +1,6 @@
 /* Servers set up otherwise: the local socket with SASL EXTERNAL, logins as UPN, uniqueness rules, classes for further fields, and
  * what is missing without an overlay. */
-#include "t/unit/slapd.h"
+#include "t/unit/ldap_people.h"
 
 #include "worker/directory.h"
 
@@ -8,15 +8,10 @@ static const directory_ops *ops;
 
 #define SERVICE "cn=idadmin,ou=services,dc=nordic,dc=example"
 
-static directory_create creation(const ida_create *person, const char *local, const char *mail, const char *marker)
+static directory_create with_mail(const ida_create *person, const char *local, const char *mail, const char *marker)
 {
-    directory_create c = {.person = person,
-                          .local = local,
-                          .mail = mail,
-                          .marker = marker,
-                          .password = "First-Passw0rd-of-24-char"};
-    c.display_name = apr_pstrcat(pool, person->firstname, " ", person->surname, NULL);
-    c.upn = apr_pstrcat(pool, local, "@nordic.example", NULL);
+    directory_create c = creation(person, local, marker);
+    c.mail = mail;
     return c;
 }
 
@@ -32,13 +27,13 @@ static void logins(const char *ldaps)
              "another domain is nobody");
 
     ida_create person = {.firstname = "Uma", .surname = "Unik", .country = "SE", .country_is_code = 1, .account_enabled = 1};
-    directory_create c = creation(&person, "uma.unik", "uma@nordic.example", "task-1");
+    directory_create c = with_mail(&person, "uma.unik", "uma@nordic.example", "task-1");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "created");
     ok(!user.warnings, "without a warning: the schema has a class for country");
     is_str(perl("$s->user('uma.unik')->{c}[0]"), "SE", "country is kept");
     is_str(user.marker, "task-1", "the marker in an attribute of its own");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_ALREADY, &e, "and adopted by it");
-    c = creation(&person, "uma.unik2", "uma@nordic.example", "task-2");
+    c = with_mail(&person, "uma.unik2", "uma@nordic.example", "task-2");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_CONFLICT, &e, "the mail is taken");
     is_str(e.field, "mail", "field mail, as mail is not the UPN here");
     /* Taken where we do not look: only the server's own rule knows. */
@@ -47,20 +42,20 @@ static void logins(const char *ldaps)
             "$s->modify(\"dn: cn=shared,ou=groups,dc=nordic,dc=example\\nchangetype: add\\nobjectClass: inetOrgPerson\\ncn: "
             "shared\\nsn: shared\\nmail: shared\\@nordic.example\\n\"); 'ok'"),
         "ok", "a mailbox elsewhere");
-    c = creation(&person, "uma.unik3", "shared@nordic.example", "task-3");
+    c = with_mail(&person, "uma.unik3", "shared@nordic.example", "task-3");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_CONFLICT, &e, "a uniqueness rule of the server: conflict");
     is_str(e.field, "mail", "field mail, from the server's text");
     person.employee_id = "17";
-    c = creation(&person, "uma.unik5", "uma5@nordic.example", "task-5");
+    c = with_mail(&person, "uma.unik5", "uma5@nordic.example", "task-5");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "with an employee ID");
-    c = creation(&person, "uma.unik6", "uma6@nordic.example", "task-6");
+    c = with_mail(&person, "uma.unik6", "uma6@nordic.example", "task-6");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_INVALID, &e,
              "the same employee ID again: no other login would help, so it is no conflict of names");
     is_str(e.field, "employeeId", "field employeeId");
     person.employee_id = NULL;
 
     person.account_enabled = 0;
-    c = creation(&person, "uma.unik4", "uma4@nordic.example", "task-4");
+    c = with_mail(&person, "uma.unik4", "uma4@nordic.example", "task-4");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_CONFIG, &e, "no ppolicy: a disabled account cannot be made");
     ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e);
     is_class(ops->disable(d, pool, user.id, &user, &e), DIRECTORY_CONFIG, &e, "nor an account disabled");
@@ -99,11 +94,11 @@ static void own_account(const char *ldaps)
 static void local_socket(void)
 {
     directory_error e;
-    directory_user user;
+    directory_user user = {0};
     const char *socket_path = slapd_file("ldapi"), *manager;
     is_str(
         perl(
-            "$s->stop; $main::p = Idadmin::Test::daemon([Idadmin::Test::Slapd::_program('slapd'), '-d', '0', '-f', "
+            "$s->stop; $main::p = Idadmin::Test::daemon([Idadmin::Test::program_path('slapd'), '-d', '0', '-f', "
             "\"$s->{base}/slapd.conf\", '-h', 'ldapi://' . ('%s' =~ s{/}{%%2F}gr)], "
             "log => $s->{log}); Idadmin::Test::wait_until(10, sub { require IO::Socket::UNIX; IO::Socket::UNIX->new(Peer => "
             "'%s') }) ? 'ok' : 'no socket'",

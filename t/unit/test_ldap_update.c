@@ -1,6 +1,6 @@
 /* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves, reports, new members, a manager
  * taken away. */
-#include "t/unit/slapd.h"
+#include "t/unit/ldap_people.h"
 
 static const directory_ops *ops;
 static const char *people;
@@ -8,14 +8,6 @@ static const char *people;
 static char *attribute(const char *uid, const char *name)
 {
     return perl("my ($e) = $s->search('(uid=%s)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : 'no entry'", uid, name);
-}
-
-static char *id_of(directory *d, const char *uid)
-{
-    directory_error e;
-    directory_user user = {0};
-    ops->find(d, pool, NULL, apr_pstrcat(pool, uid, "@nordic.example", NULL), &user, &e);
-    return apr_pstrdup(pool, user.id ? user.id : "nobody");
 }
 
 static char *members(const char *group)
@@ -28,16 +20,6 @@ static directory_class one(directory *d, const char *id, const char *name, const
 {
     const directory_attribute change = {name, value};
     return ops->update(d, pool, id, &change, 1, -1, after, e);
-}
-
-static int warned(const directory_user *user, const char *text)
-{
-    for (int i = 0; user->warnings && user->warnings[i]; i++) {
-        if (strstr(user->warnings[i], text)) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 static void values(directory *d)

@@ -1,36 +1,16 @@
 /* Writes to a real slapd: create, adopt, conflicts, password policy, manager, photo, disabling, memberships, guards; and lost
  * answers of each. */
-#include "t/unit/slapd.h"
+#include "t/unit/ldap_people.h"
 
 #include "worker/directory.h"
 
 static const directory_ops *ops;
 static const char *people;
 
-static const unsigned char jpeg[] = {0xff, 0xd8, 0xff, 0xe0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 2, '(', ')', '*', '\\', 0xff, 0xd9};
-
-static directory_create creation(const ida_create *person, const char *local, const char *marker)
-{
-    directory_create c = {.person = person, .local = local, .marker = marker, .password = "First-Passw0rd-of-24-char"};
-    c.display_name = apr_pstrcat(pool, person->firstname, " ", person->surname, NULL);
-    c.upn = c.mail = apr_pstrcat(pool, local, "@nordic.example", NULL);
-    return c;
-}
-
 /* Value of an attribute in the directory, as the administrator sees it. */
 static char *attribute(const char *uid, const char *name)
 {
     return perl("my $e = $s->user('%s'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : 'no entry'", uid, name);
-}
-
-static int warned(const directory_user *user, const char *text)
-{
-    for (int i = 0; user->warnings && user->warnings[i]; i++) {
-        if (strstr(user->warnings[i], text)) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 /* Changes the default policy: LDIF lines separated by "\\n" (perl reads them). */

@@ -33,16 +33,11 @@ my $days = 7;                                            # before passwords of t
 sub skip_reason {
     return 'a Samba domain controller needs to be root for its ports and file attributes' if $> != 0;
     for my $program (qw(samba samba-tool)) {
-        return "$program is not installed" if !_program($program);
+        return "$program is not installed" if !Idadmin::Test::program_path($program);
     }
     return 'the setup files of Samba AD are not installed (samba-ad-provision)' if !-d '/usr/share/samba/setup';
     return 'python3-samba is not installed' if system('/usr/bin/python3 -c "import samba.samdb" 2>/dev/null') != 0;
     return '';
-}
-
-sub _program {
-    my ($name) = @_;
-    return (grep { -x } map {"$_/$name"} split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/bin')[0];
 }
 
 sub user_dn  { return "CN=$_[0],$people" }
@@ -118,17 +113,17 @@ sub _domain {
     open my $lock, '>>', "$cache.lock" or die "$cache.lock: $!\n";
     flock $lock, Fcntl::LOCK_EX() or die "$cache.lock: $!\n";
     my $json = Idadmin::Test::json_text({ entries => _entries(), rights => \@rights });
-    my $want = Idadmin::Test::run_command([_program('samba'), '--version'])->{out} . $seed . $json;
+    my $want = Idadmin::Test::run_command([Idadmin::Test::program_path('samba'), '--version'])->{out} . $seed . $json;
     return $cache if -e "$cache/made-by" && -M _ < $days && Idadmin::Test::slurp("$cache/made-by") eq $want;
     File::Path::remove_tree($cache);
-    my $made = Idadmin::Test::run_command([_program('samba-tool'), 'domain', 'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
+    my $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain', 'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
         '--domain=EXAMPLE', '--adminpass=' . admin_password(), '--server-role=dc', '--dns-backend=NONE', '--host-name=dc1', '--host-ip=127.0.0.1'], timeout => 300);
     die "samba-tool domain provision: $made->{out}$made->{err}" if $made->{exit};
     Idadmin::Test::spew("$cache/seed.py",   $seed);
     Idadmin::Test::spew("$cache/seed.json", $json);
     $made = Idadmin::Test::run_command(['/usr/bin/python3', "$cache/seed.py", $cache, "$cache/seed.json"], timeout => 120);
     die "seeding of the domain: $made->{out}$made->{err}" if $made->{exit};
-    $made = Idadmin::Test::run_command([_program('samba-tool'), 'domain', 'exportkeytab', "$cache/idadmin.keytab", '--principal=idadmin',
+    $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain', 'exportkeytab', "$cache/idadmin.keytab", '--principal=idadmin',
         "--configfile=$cache/etc/smb.conf"], timeout => 120);
     die "samba-tool domain exportkeytab: $made->{out}$made->{err}" if $made->{exit};
     File::Path::remove_tree("$cache/state/sysvol");
@@ -200,7 +195,7 @@ CONF
 
 sub start {
     my ($self) = @_;
-    $self->{pid} = Idadmin::Test::daemon([_program('samba'), '-i', '-s', "$self->{base}/etc/smb.conf", '--no-process-group'], log => $self->{log});
+    $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::program_path('samba'), '-i', '-s', "$self->{base}/etc/smb.conf", '--no-process-group'], log => $self->{log});
     Idadmin::Test::wait_until(60, sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
     die "samba does not start:\n" . Idadmin::Test::slurp($self->{log}) if Idadmin::Test::ended($self->{pid}) || !$self->answers;
     # Kerberos knows servers by the name in the address; here that is the IP address itself.

@@ -34,14 +34,9 @@ my %seed_groups = (
 
 sub skip_reason {
     for my $program (qw(slapd slapadd)) {
-        return "$program is not installed" if !_program($program);
+        return "$program is not installed" if !Idadmin::Test::program_path($program);
     }
     return '';
-}
-
-sub _program {
-    my ($name) = @_;
-    return (grep { -x } map {"$_/$name"} split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/libexec')[0];
 }
 
 sub user_dn  { return "uid=$_[0],$people" }
@@ -59,7 +54,7 @@ sub new {
     $self->{port}  = Idadmin::Test::free_port();
     $self->{ports} = Idadmin::Test::free_port();
     $self->_write_conf;
-    my $loaded = Idadmin::Test::run_command([_program('slapadd'), '-q', '-f', "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"], timeout => 600);
+    my $loaded = Idadmin::Test::run_command([Idadmin::Test::program_path('slapadd'), '-q', '-f', "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"], timeout => 600);
     die "slapadd: $loaded->{err}" if $loaded->{exit};
     return ($how{start} // 1) ? $self->start : $self;
 }
@@ -185,7 +180,7 @@ sub _write_ldif {
 
 sub start {
     my ($self) = @_;
-    my $program = _program('slapd');
+    my $program = Idadmin::Test::program_path('slapd');
     # Some distributions confine the installed path to /etc/ldap and /var/lib/ldap by AppArmor; a copy is not confined.
     if (-e '/etc/apparmor.d/usr.sbin.slapd') {
         my $copy = Idadmin::Test::tempdir() . '/bin/slapd';
