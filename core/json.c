@@ -92,11 +92,32 @@ static int is_blank(const char *bytes, size_t len)
     return 1;
 }
 
+/* What a text is that begins with no bracket, where its first bytes tell; else NULL. */
+static const char *foreign(const char *bytes, size_t len)
+{
+    static const struct { const char *first; size_t len; const char *what; } starts[] = {
+        {"\xEF\xBB\xBF", 3, "begins with a byte order mark, which must be left out"},
+        {"\xFF\xFE", 2, "is UTF-16, but must be UTF-8"},
+        {"\xFE\xFF", 2, "is UTF-16, but must be UTF-8"},
+        {"\x1F\x8B", 2, "is compressed with gzip, but must be sent as it is"},
+    };
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        if (len >= starts[i].len && memcmp(bytes, starts[i].first, starts[i].len) == 0) {
+            return starts[i].what;
+        }
+    }
+    return NULL;
+}
+
 ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object)
 {
     *object = NULL;
     if (is_blank(bytes, len)) {
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is empty; one JSON object is expected.");
+    }
+    const char *what = foreign(bytes, len);
+    if (what) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text %s (line 1, column 1).", what);
     }
     int too_deep;
     size_t much = too_much_at(bytes, len, &too_deep);
@@ -114,6 +135,16 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
     if (!value && json_error_code(&error) == json_error_null_character) {
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text holds \\u0000 at line %d, column %d, which is no character of a text here.", error.line,
                         error.column);
+    }
+    size_t start = strspn(bytes, " \t\r\n");
+    if (!value && bytes[start] != '{' && bytes[start] != '[') {
+        int line, column;
+        position(bytes, start, &line, &column);
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text must be one JSON object: { is expected at line %d, column %d.", line, column);
+    }
+    if (!value && json_error_code(&error) == json_error_invalid_utf8) {
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is not UTF-8 at line %d, column %d: %s.", error.line, error.column,
+                        ida_clean(c->pool, error.text, strlen(error.text), 160));
     }
     if (!value) {
         /* Jansson may quote the text around the fault: whoever sent it decides over those bytes. */

@@ -16,19 +16,19 @@ typedef struct delete_input {
     ida_due due;
 } delete_input;
 
-#define OVERRIDE(name, about)                                                                                   \
+#define OVERRIDE(name, max, about)                                                                              \
     {                                                                                                           \
-        name, IDA_PARAM_STRING, 0, 0, 128, NULL, about " Replaces the cached value in task and workflow texts." \
+        name, IDA_PARAM_STRING, 0, 0, max, NULL, about " Replaces the cached value in task and workflow texts." \
     }
 
 const ida_param ida_delete_params[] = {
     {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "The user to offboard."},
     {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."},
     {"time", IDA_PARAM_STRING, 0, 0, 5, NULL, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."},
-    OVERRIDE("firstname", "Given name."),
-    OVERRIDE("surname", "Family name."),
-    OVERRIDE("jobTitle", "Job title."),
-    OVERRIDE("department", "Department."),
+    OVERRIDE("firstname", 64, "Given name."),
+    OVERRIDE("surname", 64, "Family name."),
+    OVERRIDE("jobTitle", 128, "Job title."),
+    OVERRIDE("department", 64, "Department."),
     IDA_DRY_RUN_PARAM,
     {0},
 };
@@ -37,7 +37,7 @@ static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     delete_input *in = apr_pcalloc(c->pool, sizeof *in);
-    ida_kind kind = ida_payload_delete(c, call->arguments, call->empty_body, &in->wanted);
+    ida_kind kind = ida_payload_delete(c, call->arguments, call->empty_body && strcmp(call->method, "DELETE") == 0, &in->wanted);
     if (!kind) {
         kind = ida_schedule(c, IDA_DUE_DELETE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
     }

@@ -25,13 +25,14 @@ static void warn_unknown(ida_ctx *c, const json_t *body, const ida_texts *texts,
     json_t *ignored;
     size_t unknown = 0;
     json_object_foreach((json_t *)body, name, ignored) {
-        int known = ida_texts_have(texts, name);
+        const char *known = ida_texts_known(texts, name);
         for (const char *const *other = others; !known && *other; other++) {
-            known = strcmp(*other, name) == 0;
+            known = strcasecmp(*other, name) == 0 ? *other : NULL;
         }
-        if (!known && ++unknown <= WARNINGS_MAX) {
-            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored",
-                                      ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX)));
+        if ((!known || strcmp(known, name) != 0) && ++unknown <= WARNINGS_MAX) {
+            const char *hint = known ? apr_pstrcat(c->pool, ": it is written \"", known, "\"", NULL) : "";
+            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored%s",
+                                      ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX), hint));
         }
     }
     if (unknown > WARNINGS_MAX) {

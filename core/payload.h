@@ -47,7 +47,7 @@ typedef struct ida_update {
 /* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the caller raises. Returned kinds other
  * than IDA_OK are failures outside the payload. `body` is borrowed. */
 ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out);
-/* `empty_body`: the request had no body at all; the fault about userPrincipalName then says that a proxy may have dropped it. */
+/* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName then says that a proxy may have dropped it. */
 ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
 
 /* At least one new value must be there. */

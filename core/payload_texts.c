@@ -91,6 +91,19 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
+/* The member that is `name` but for the case of letters, which counts: "firstName" for firstname. NULL when there is none. */
+static const char *other_case(const json_t *body, const char *name)
+{
+    const char *there;
+    json_t *ignored;
+    json_object_foreach((json_t *)body, there, ignored) {
+        if (strcasecmp(there, name) == 0 && strcmp(there, name) != 0) {
+            return there;
+        }
+    }
+    return NULL;
+}
+
 void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, const char *required_rule, void *out)
 {
     const json_t *given = json_object_get(body, m->name);
@@ -100,7 +113,10 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
     }
     const char *text = ida_present(c->pool, json_string_value(given));
     if (!text) {
-        if (m->flags & REQUIRED) {
+        const char *meant = m->flags & REQUIRED && !given ? other_case(body, m->name) : NULL;
+        if (meant) {
+            ida_fault_add(c, m->name, "is required; it was sent as \"%s\", but upper and lower case count", meant);
+        } else if (m->flags & REQUIRED) {
             ida_fault_add(c, m->name, "%s", required_rule);
         }
     } else if (ida_utf16_length(text) > m->limit) {
@@ -122,14 +138,14 @@ void ida_texts_read(ida_ctx *c, const json_t *body, const ida_texts *texts, cons
     }
 }
 
-int ida_texts_have(const ida_texts *texts, const char *name)
+const char *ida_texts_known(const ida_texts *texts, const char *name)
 {
     for (size_t i = 0; i < texts->count; i++) {
-        if (strcmp(texts->members[i].name, name) == 0) {
-            return 1;
+        if (strcasecmp(texts->members[i].name, name) == 0) {
+            return texts->members[i].name;
         }
     }
-    return 0;
+    return NULL;
 }
 
 json_t *ida_texts_stored(const void *in, const ida_texts *texts)

@@ -22,8 +22,8 @@ typedef struct ida_texts {
 
 extern const ida_texts ida_create_texts, ida_delete_texts, ida_update_texts, ida_moment_texts;
 
-/* 1 when a member of the table has that name. */
-int ida_texts_have(const ida_texts *texts, const char *name);
+/* The member of the table that has that name, the case of letters aside; NULL when there is none. */
+const char *ida_texts_known(const ida_texts *texts, const char *name);
 const char *ida_text_value(const void *in, const ida_text_member *m);
 
 /* What is given and breaks no rule goes to `out`; the rest are faults. `required_rule`: what is said of a required one that is

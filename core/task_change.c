@@ -21,15 +21,17 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
     return store_task_release(s, c, change->tenant, change->id);
 }
 
-/* In the zone that the tenant has now: whoever writes a time means that one. */
+/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone must
+ * not bring an offboarding of next month to today. */
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
     ida_due due;
     ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
     if (!kind) {
-        kind = ida_schedule(c, change->task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_UPDATE, tenant->time_zone, change->date,
-                            change->time, &due);
+        kind = ida_schedule(c, change->task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_UPDATE, tenant->time_zone,
+                            change->date ? change->date : change->task->wall_date,
+                            change->time ? change->time : change->task->wall_time, &due);
     }
     kind = kind ? kind : ida_faults_raise(c);
     return kind ? kind

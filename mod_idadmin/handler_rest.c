@@ -31,9 +31,15 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
     if (call->operation->body) {
         int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX, ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
         if (status != OK) {
-            ida_kind kind = call->c->kind ? call->c->kind : ida_kind_of_status(status);
-            refuse(call, kind, answer);
-            return call->c->kind ? OK : status;
+            int answered_here = call->c->kind != IDA_OK;
+            if (!answered_here) {
+                ida_fail(call->c, ida_kind_of_status(status), "%s",
+                         status == HTTP_REQUEST_TIME_OUT
+                             ? "The request body did not arrive in time. Send the request again."
+                             : "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.");
+            }
+            refuse(call, call->c->kind, answer);
+            return answered_here ? OK : status;
         }
         request->body = body.bytes;
         request->body_len = body.len;

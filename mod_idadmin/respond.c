@@ -34,6 +34,9 @@ int respond(request_rec *r, const ida_rest_answer *answer)
     }
     set_type(r, request_state_of(r));
     ap_set_content_length(r, (apr_off_t)answer->len);
+    /* httpd would cut any 200 to the range asked for, of a POST too: then a task is queued whose ID nobody gets. */
+    apr_table_unset(r->headers_in, "Range");
+    apr_table_unset(r->headers_in, "Request-Range");
     keepalive_preserve(r);
     ap_rwrite(answer->body, (int)answer->len, r); /* dropped by httpd for HEAD */
     return OK;
@@ -44,8 +47,8 @@ int respond(request_rec *r, const ida_rest_answer *answer)
 static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
-    int ours = c->kind && ida_kind_status(c->kind) == r->status;
-    ida_kind kind = ours ? c->kind : ida_kind_of_status(r->status);
+    ida_kind kind = ida_kind_of_status(r->status);
+    int ours = c->kind && c->kind == kind;
     const char *text = ours ? ida_public_message(c) : NULL;
     if (state->face != FACE_MCP) {
         return ida_rest_error(r->pool, kind, text);

@@ -150,6 +150,12 @@ subtest 'bodies that are slow, announced or broken' => sub {
     $cut->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{"firstname":"Cut","surname":"Off"}');
     $cut->close;
     is $stack->get('/v1/api/tasks')->{json}{data}{totalCount}, 0, 'nothing of a cut body is queued';
+    my $short = $httpd->client;
+    $short->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{}');
+    shutdown $short->{socket}, 1;
+    my $answer = $short->read_answer;
+    error_is $answer, 400, 'BAD_REQUEST', 'a body that ends early';
+    like $answer->{body}, qr/shorter than its Content-Length/, 'is told so';
 };
 $httpd->expect_log(qr/AH01587|AH02429|AH01590|AH10122|AH01589/);
 
@@ -188,6 +194,11 @@ subtest 'odd paths, queries and headers' => sub {
     my $type = $client->request(POST => '/v1/api/user', headers => { $stack->headers('full'), 'Content-Type' => "application/json; charset=\"\xc3\xa5\"" }, body => '{}');
     error_is $type, 400, 'BAD_REQUEST', 'strange bytes in a parameter of the type';
     is $get->('/v1/api/tasks', Accept => 'text/html', 'Accept-Encoding' => 'gzip')->{headers}{'content-type'}, 'application/json; charset=utf-8', 'JSON whatever Accept says';
+    for my $target ('/v1/api/tasks', '/v1/openapi.json') {
+        my $answer = $get->($target, Range => 'bytes=0-5,7-9', 'Request-Range' => 'bytes=0-5');
+        is $answer->{status}, 200, "$target is not cut to a range";
+        ok $answer->{json}, 'but whole';
+    }
     for my $line (split /\n/, slurp($httpd->error_log)) {
         fail "control characters in the log: $line" if $line =~ /[\x00-\x08\x0b-\x1f\x7f]/;
     }

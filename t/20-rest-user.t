@@ -131,6 +131,7 @@ sub create_refusals {
         ['far future',         { firstname => 'A', surname => 'B', date => '2040-01-01' }, qr/date.*10 years/s],
         ['emoji only',         { firstname => '😀', surname => '🎉' },            qr/firstname|surname/],
     );
+    push @cases, ['other case', { firstName => 'A', surname => 'B' }, qr/firstname: is required; it was sent as "firstName", but upper and lower case count/];
     for my $case (@cases) {
         refused($stack->post('/v1/api/user', $case->[1]), 400, 'BAD_REQUEST', $case->[2], "creation refused: $case->[0]");
     }
@@ -141,6 +142,9 @@ sub create_refusals {
         refused($stack->call(POST => '/v1/api/user', body => $case->[1], headers => { 'Content-Type' => 'application/json' }), 400, 'BAD_REQUEST', qr/./, "body: $case->[0]");
     }
     refused($stack->post('/v1/api/user?dry=1', { firstname => 'A', surname => 'B' }), 400, 'BAD_REQUEST', qr/dry/, 'query parameter on a POST');
+    my $told = $stack->post('/v1/api/user?dryRun=true', { firstname => 'A', surname => 'B', jobtitle => 'Cook', ProfilePhoto => 'x', shoeSize => 44 })->{json}{data}{warnings};
+    is_deeply([sort @$told], ['unknown member "ProfilePhoto" was ignored: it is written "profilePhoto"', 'unknown member "jobtitle" was ignored: it is written "jobTitle"',
+        'unknown member "shoeSize" was ignored'], 'a name in other letters is told as it is written');
     is(count_tasks(), $before, 'nothing of all that was queued');
 }
 

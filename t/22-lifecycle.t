@@ -179,6 +179,9 @@ sub tasks {
     like(message($moved), qr/has been moved; it is carried out at $later $at Europe/, 'and told when');
     like(json_text($moved->{json}{data}{warnings}), qr/why/, 'an unknown member is named');
     is(substr($stack->task($id)->{scheduledAt}, 0, 16), "${later}T$at", 'the task says the same');
+    my ($sooner, $clock) = wall(time + 2 * 86_400 + 3600);
+    is_deeply([map { my $part = $_; is($move->($part)->{status}, 200, 'moved in part'); substr($stack->task($id)->{scheduledAt}, 0, 16) } { time => $clock }, { date => $sooner }],
+        ["${later}T$clock", "${sooner}T$clock"], 'the part that is left out stays: a new time does not bring a task to today');
     refused($move->({}), 400, 'BAD_REQUEST', qr/date: is required, or time/, 'to nowhere');
     refused($move->({ date => '2026-02-30' }), 400, 'BAD_REQUEST', qr/date: must be a date/, 'to no day');
     refused($move->({ date => $later }, id => 'none'), 404, 'NOT_FOUND', qr/none/, 'an unknown task');
