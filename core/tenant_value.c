@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/credentials.h"
+#include "core/host.h"
 #include "core/naming.h"
 #include "core/rate.h"
 #include "core/tenant.h"
@@ -166,25 +167,6 @@ const char *ida_rule_rate(ida_ctx *c, const json_t *value)
     return ida_rate_parse(json_string_value(value), &rate);
 }
 
-static int loopback(const char *host, size_t len)
-{
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]", NULL};
-    for (size_t i = 0; names[i]; i++) {
-        if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0) {
-            return 1;
-        }
-    }
-    /* 127.0.0.0/8 in its dotted form only */
-    size_t dots = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (!is_digit(host[i]) && host[i] != '.') {
-            return 0;
-        }
-        dots += host[i] == '.';
-    }
-    return len > 4 && strncmp(host, "127.", 4) == 0 && dots == 3;
-}
-
 static int ipv6_literal(const char *host, size_t len)
 {
     return len > 3 && host[0] == '[' && host[len - 1] == ']' && strspn(host + 1, "0123456789abcdefABCDEF:.") == len - 2;
@@ -211,7 +193,7 @@ static const char *authority_fault(const char *rest, size_t *len, int *is_loopba
             return "has a port that is not between 1 and 65535";
         }
     }
-    *is_loopback = loopback(rest, host_len);
+    *is_loopback = ida_host_loopback(rest, host_len);
     return NULL;
 }
 

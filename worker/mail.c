@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/host.h"
 #include "core/text.h"
 #include "worker/secret.h"
 #include "worker/transfer.h"
@@ -231,8 +232,7 @@ static int is_loopback(const char *url)
     char *host = NULL;
     CURLU *parsed = curl_url();
     int near = parsed && curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
-               curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-               (strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0 || strcmp(host, "::1") == 0);
+               curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK && ida_host_loopback(host, strlen(host));
     curl_free(host);
     curl_url_cleanup(parsed);
     return near;

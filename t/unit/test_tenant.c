@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/host.h"
 #include "core/json.h"
 #include "core/tenant_value.h"
 #include "t/unit/setup.h"
@@ -532,9 +533,24 @@ static void small_values(void)
     ok(!ida_guard_parse(ida_json_load(pool, "-7"), &percent, &count) && !ida_guard_parse(NULL, &percent, &count), "neither");
 }
 
+static void hosts(void)
+{
+    static const char *const near[] = {"localhost", "LOCALHOST", "127.0.0.1", "127.255.0.9", "[::1]", "::1", "[0:0:0:0:0:0:0:1]"};
+    static const char *const far[] = {"",           "127.0.0.1.example", "127.example", "localhost.example", "128.0.0.1", "127.1",
+                                      "1270.0.0.1", "[::2]",             "::",          "[127.0.0.1]",       "[localhost]"};
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+        ok(ida_host_loopback(near[i], strlen(near[i])), "this machine: %s", near[i]);
+    }
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        ok(!ida_host_loopback(far[i], strlen(far[i])), "not surely this machine: \"%s\"", far[i]);
+    }
+    ok(ida_host_loopback("localhost:80", 9), "as many bytes as are told");
+}
+
 int main(void)
 {
     setup();
+    hosts();
     values();
     refusals();
     openldap();
