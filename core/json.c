@@ -140,7 +140,8 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
     if (!value && bytes[start] != '{' && bytes[start] != '[') {
         int line, column;
         position(bytes, start, &line, &column);
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text must be one JSON object: { is expected at line %d, column %d.", line, column);
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text must be one JSON object: { is expected at line %d, column %d.", line,
+                        column);
     }
     if (!value && json_error_code(&error) == json_error_invalid_utf8) {
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is not UTF-8 at line %d, column %d: %s.", error.line, error.column,

@@ -69,7 +69,8 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(
             c, IDA_NOT_FOUND,
-            "The user \"%s\" does not exist yet: the creation is still queued. Wait until it is done, or cancel it with DELETE /v1/api/task?id=%s.",
+            "The user \"%s\" does not exist yet: the creation is still queued. Wait until it is done, or cancel it with "
+            "DELETE /v1/api/task?id=%s.",
             shown, creation->id);
     }
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {

@@ -166,7 +166,8 @@ static const ida_param change_params[] = {ID_PARAM(0), IDA_DRY_RUN_PARAM, {0}};
 static const ida_param move_params[] = {
     ID_PARAM(IDA_PARAM_QUERY),
     {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "The new day, YYYY-MM-DD in the tenant's time zone; when left out the day stays."},
-    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL, "The new time of that day, HH:mm in the tenant's time zone; when left out the time stays."},
+    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
+     "The new time of that day, HH:mm in the tenant's time zone; when left out the time stays."},
     IDA_DRY_RUN_PARAM,
     {0},
 };

@@ -202,7 +202,9 @@ static json_t *check_time(ida_ctx *c, const ida_param *p, const json_t *given, i
 {
     int64_t at;
     if (!json_is_string(given) || !ida_param_time(json_string_value(given), &at)) {
-        ida_fault_add(c, p->name, "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s", not_sent(c, p, given, texts));
+        ida_fault_add(c, p->name, "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s%s",
+                      not_sent(c, p, given, texts),
+                      texts && strchr(json_string_value(given), ' ') ? "; in a query a + is written %2B" : "");
         return NULL;
     }
     return json_string(ida_utc_text(c->pool, at));

@@ -18,6 +18,7 @@ static void warn(json_t *warnings, const char *text)
     json_array_append_new(warnings, json_string(text));
 }
 
+/* After all faults. Upper and lower case count; who has them wrong ("firstName") is told. */
 static void warn_unknown(ida_ctx *c, const json_t *body, const ida_texts *texts, const char *const *others,
                          json_t *warnings)
 {
@@ -30,9 +31,12 @@ static void warn_unknown(ida_ctx *c, const json_t *body, const ida_texts *texts,
             known = strcasecmp(*other, name) == 0 ? *other : NULL;
         }
         if ((!known || strcmp(known, name) != 0) && ++unknown <= WARNINGS_MAX) {
+            const char *shown = ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX);
             const char *hint = known ? apr_pstrcat(c->pool, ": it is written \"", known, "\"", NULL) : "";
-            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored%s",
-                                      ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX), hint));
+            warn(warnings, ida_printf(c->pool, "unknown member \"%s\" was ignored%s", shown, hint));
+            if (known && c->faults) { /* warnings do not come with a refusal */
+                ida_fault_add(c, shown, "is not known: it is written \"%s\"", known);
+            }
         }
     }
     if (unknown > WARNINGS_MAX) {

@@ -73,9 +73,13 @@ const char *ida_text_value(const void *in, const ida_text_member *m)
     return *(const char *const *)((const char *)in + m->at);
 }
 
-/* C0 and C1 control characters and DEL; line ends and tabs pass where an address may have several lines. */
+/* C0 and C1 control characters, DEL and Unicode's own line ends (U+2028, U+2029); line ends and tabs pass where an address may
+ * have several lines. */
 static int has_control(const char *text, int lines)
 {
+    if (!lines && (strstr(text, "\xE2\x80\xA8") || strstr(text, "\xE2\x80\xA9"))) {
+        return 1;
+    }
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         int line_end = *p == '\n' || *p == '\r' || *p == '\t';
         if ((*p < 0x20 && !(lines && line_end)) || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
@@ -91,19 +95,6 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
-/* The member that is `name` but for the case of letters, which counts: "firstName" for firstname. NULL when there is none. */
-static const char *other_case(const json_t *body, const char *name)
-{
-    const char *there;
-    json_t *ignored;
-    json_object_foreach((json_t *)body, there, ignored) {
-        if (strcasecmp(there, name) == 0 && strcmp(there, name) != 0) {
-            return there;
-        }
-    }
-    return NULL;
-}
-
 void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, const char *required_rule, void *out)
 {
     const json_t *given = json_object_get(body, m->name);
@@ -113,10 +104,7 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
     }
     const char *text = ida_present(c->pool, json_string_value(given));
     if (!text) {
-        const char *meant = m->flags & REQUIRED && !given ? other_case(body, m->name) : NULL;
-        if (meant) {
-            ida_fault_add(c, m->name, "is required; it was sent as \"%s\", but upper and lower case count", meant);
-        } else if (m->flags & REQUIRED) {
+        if (m->flags & REQUIRED) {
             ida_fault_add(c, m->name, "%s", required_rule);
         }
     } else if (ida_utf16_length(text) > m->limit) {

@@ -21,8 +21,8 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
     return store_task_release(s, c, change->tenant, change->id);
 }
 
-/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone must
- * not bring an offboarding of next month to today. */
+/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone
+ * must not bring an offboarding of next month to today. */
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;

@@ -36,7 +36,8 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
                 ida_fail(call->c, ida_kind_of_status(status), "%s",
                          status == HTTP_REQUEST_TIME_OUT
                              ? "The request body did not arrive in time. Send the request again."
-                             : "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.");
+                             : "The request body could not be read to its end: it is shorter than its Content-Length, or its "
+                               "chunks are broken.");
             }
             refuse(call, call->c->kind, answer);
             return answered_here ? OK : status;

@@ -131,7 +131,8 @@ sub create_refusals {
         ['far future',         { firstname => 'A', surname => 'B', date => '2040-01-01' }, qr/date.*10 years/s],
         ['emoji only',         { firstname => '😀', surname => '🎉' },            qr/firstname|surname/],
     );
-    push @cases, ['other case', { firstName => 'A', surname => 'B' }, qr/firstname: is required; it was sent as "firstName", but upper and lower case count/];
+    push @cases, ['other case', { firstName => 'A', surname => 'B' }, qr/firstname: is required; firstName: is not known: it is written "firstname"/],
+        ['line separator', { firstname => "A\x{2028}B", surname => 'B' }, qr/firstname: must not hold control characters or line breaks/];
     for my $case (@cases) {
         refused($stack->post('/v1/api/user', $case->[1]), 400, 'BAD_REQUEST', $case->[2], "creation refused: $case->[0]");
     }

@@ -66,6 +66,7 @@ sub updates {
     refused(patch({ userPrincipalName => upn('eva.berg'), mail => 'new@x.example' }), 400, 'BAD_REQUEST', qr/mail: cannot be changed/, 'nor addresses changed');
     refused(patch({ userPrincipalName => upn('eva.berg'), accountEnabled => undef }), 400, 'BAD_REQUEST', qr/accountEnabled: must be true or false/, 'enabled is yes or no');
     refused(patch({ userPrincipalName => upn('eva.berg') }), 400, 'BAD_REQUEST', qr/at least one new value/, 'an update of nothing');
+    refused(patch({ userPrincipalName => upn('eva.berg'), jobtitle => 'Cook' }), 400, 'BAD_REQUEST', qr/at least one new value.*jobtitle: is not known: it is written "jobTitle"/, 'of a member in other letters');
     refused(patch({ jobTitle => 'x' }), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/, 'of nobody');
     refused(patch({ userPrincipalName => upn('no.body'), jobTitle => 'x' }), 404, 'NOT_FOUND', qr/no\.body/, 'of somebody unknown');
     refused(patch({ userPrincipalName => upn('eva.berg'), manager => upn('no.body') }), 400, 'BAD_REQUEST', qr/manager: no user/, 'a manager must exist');

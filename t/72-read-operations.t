@@ -74,6 +74,7 @@ sub searching {
     refused('/users', { query => '!!' }, 400, qr/query/, 'a query of signs');
     refused('/users', { query => 'a b c d e f g h i' }, 400, qr/query/, 'nine words');
     refused('/users', { lastSignInBefore => 'yesterday' }, 400, qr/lastSignInBefore/, 'no date');
+    refused('/users', { lastSignInBefore => '2026-11-21T09:30:00 02:00' }, 400, qr/in a query a \+ is written %2B/, 'an offset whose + became a blank');
     refused('/users', { cursor => 'AAAA' }, 400, qr/cursor/, 'a cursor of nobody');
     my $cursor = data('/users', { limit => 3 })->{nextCursor};
     refused('/users', { cursor => $cursor, query => 'a' }, 400, qr/cursor/, 'a cursor of other filters');
