@@ -29,7 +29,7 @@ extern const ida_param ida_create_params[], ida_delete_params[], ida_update_para
         TEXT("company", 64, "Company name."), TEXT("office", 128, "Office location."), TEXT("city", 128, "City."),   \
         TEXT("country", 128, "Country; an ISO 3166-1 alpha-2 code is recommended."),                                \
         TEXT("streetAddress", 1024, "Street address."), TEXT("postalCode", 40, "Postal code."),                      \
-        TEXT("preferredLanguage", 0, "BCP 47 language tag, such as sv-SE."),                                        \
+        TEXT("preferredLanguage", 128, "BCP 47 language tag, such as sv-SE."),                                        \
         TEXT("employeeId", 16, "The person's number in the HR system.")
 
 /* The common arguments `limit` and `cursor` of a list. */

@@ -26,7 +26,8 @@ typedef enum ida_param_flags {
     IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
     IDA_PARAM_OMIT = 2,     /* never into the audit record (photos) */
     IDA_PARAM_REFUSED = 4,  /* described only to be refused by name (payload members that are generated) */
-    IDA_PARAM_QUERY = 8     /* of an operation with a body: comes in the query string all the same, as text */
+    IDA_PARAM_QUERY = 8,    /* of an operation with a body: comes in the query string all the same, as text */
+    IDA_PARAM_CLEARED = 16  /* null is a value: it clears */
 } ida_param_flags;
 
 typedef struct ida_param {

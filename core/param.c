@@ -270,6 +270,9 @@ json_t *ida_params_schema(const ida_param *params)
             continue;
         }
         json_t *schema = ida_param_schema(p);
+        if (p->flags & IDA_PARAM_CLEARED) {
+            json_object_set_new(schema, "type", json_pack("[s, s]", types[p->type].name, "null"));
+        }
         json_object_set_new(schema, "description", json_string(p->description));
         json_object_set_new(properties, p->name, schema);
         if (p->flags & IDA_PARAM_REQUIRED) {

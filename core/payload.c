@@ -58,7 +58,8 @@ static void check_country(ida_ctx *c, ida_create *out)
         return;
     }
     warn(out->warnings,
-         ida_printf(c->pool, "country \"%s\" is not an ISO 3166-1 alpha-2 code; it was kept as text and no usage location is set",
+         ida_printf(c->pool, "country \"%s\" is not an ISO 3166-1 alpha-2 code; it is kept as text if the directory has a place for "
+                             "such, and no usage location is set",
                     ida_clean(c->pool, out->country, strlen(out->country), NAME_SHOWN_MAX)));
 }
 

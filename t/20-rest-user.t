@@ -260,6 +260,9 @@ sub document {
     my $answer = $stack->httpd->client->request(GET => '/v1/openapi.json');
     is($answer->{status}, 200, 'the OpenAPI document needs no key');
     is($answer->{json}{openapi}, '3.1.0', 'OpenAPI 3.1');
+    my ($update, $delete) = map { $answer->{json}{paths}{'/v1/api/user'}{$_}{requestBody}{content}{'application/json'}{schema}{properties} } qw(patch delete);
+    is_deeply([map { $_->{type} } @$update{qw(firstname jobTitle profilePhoto)}], ['string', ['string', 'null'], ['string', 'null']], 'null clears what a PATCH may clear');
+    is_deeply([map { $_->{maxLength} } @$delete{qw(firstname surname jobTitle department)}], [64, 64, 128, 64], 'limits of an offboarding as they are');
     for my $door (['/v1/api/user', qw(get post delete)], ['/v1/api/user/offboard', 'post'], ['/v1/api/task', qw(get delete)], ['/v1/api/tasks', 'get']) {
         my ($path, @methods) = @$door;
         ok($answer->{json}{paths}{$path}{$_}, "$_ $path is described") for @methods;
