@@ -189,6 +189,21 @@ static ida_kind unusable(ida_ctx *c)
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
 
+/* The connection can be used, and these are the statement's first arguments. */
+static ida_kind check(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count)
+{
+    const db_statement_text *text = &db_statements[statement];
+    if (d->broken) {
+        return unusable(c);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (args[i].kind != text->kinds[i]) {
+            return misuse(d, c, text->name, "wrong kind of argument");
+        }
+    }
+    return d->poisoned ? misuse(d, c, text->name, "run in a transaction that a failed statement had already lost") : IDA_OK;
+}
+
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
 {
     const db_statement_text *text = &db_statements[statement];
@@ -197,21 +212,30 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
         result = &none;
     }
     memset(result, 0, sizeof *result);
-    if (d->broken) {
-        return unusable(c);
-    }
-    if (strlen(text->kinds) != count) {
-        return misuse(d, c, text->name, "wrong number of arguments");
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (args[i].kind != text->kinds[i]) {
-            return misuse(d, c, text->name, "wrong kind of argument");
-        }
-    }
-    if (d->poisoned) {
-        return misuse(d, c, text->name, "run in a transaction that a failed statement had already lost");
+    ida_kind kind = strlen(text->kinds) == count ? check(d, c, statement, args, count)
+                                                 : misuse(d, c, text->name, "wrong number of arguments");
+    if (kind) {
+        return kind;
     }
     return d->driver->run(d, c, statement, args, count, result);
+}
+
+int db_copies(const db *d)
+{
+    return d->driver->copy != NULL;
+}
+
+ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values,
+                 int columns, int rows)
+{
+    const char *name = db_statements[statement].name;
+    if (!d->driver->copy || !d->in_write) {
+        return misuse(d, c, name, "rows copied outside of a write transaction, or by an engine that cannot");
+    }
+    ida_kind kind = strlen(db_statements[statement].kinds) == fixed_count + (size_t)columns
+                        ? check(d, c, statement, fixed, fixed_count)
+                        : misuse(d, c, name, "wrong number of arguments");
+    return kind || !rows ? kind : d->driver->copy(d, c, statement, fixed, fixed_count, values, columns, rows);
 }
 
 ida_kind db_begin(db *d, ida_ctx *c)

@@ -66,6 +66,13 @@ int db_is_broken(const db *d);
  * itself; a read is repeated once on a new connection by the caller (store). */
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
 
+/* 1: the engine has a faster way for rows that are known to be new: db_copy. */
+int db_copies(const db *d);
+/* Rows straight into a table, inside of a write transaction: `fixed`, then `columns` values of each row, as text. The statement's
+ * kinds stand for all of these. IDA_CONFLICT: one of them was there, and the transaction is lost. */
+ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values,
+                 int columns, int rows);
+
 /* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE; PostgreSQL: BEGIN. */
 ida_kind db_begin(db *d, ida_ctx *c);
 ida_kind db_commit(db *d, ida_ctx *c);

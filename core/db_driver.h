@@ -17,6 +17,8 @@ typedef struct db_driver {
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
     void (*close)(db *d);
     ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+    ida_kind (*copy)(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                     const char *const *values, int columns, int rows); /* NULL: the engine has no such way */
     ida_kind (*begin)(db *d, ida_ctx *c);
     ida_kind (*commit)(db *d, ida_ctx *c);
     void (*rollback)(db *d);

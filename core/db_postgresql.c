@@ -3,13 +3,12 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <errno.h>
-#include <libpq-fe.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/db_driver.h"
+#include "core/db_postgresql.h"
 
 #define OID_TEXT 25
 #define OID_INT8 20
@@ -21,16 +20,6 @@
 static const int statement_ms[DB_ROLE_COUNT] = {[DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
 #define UPGRADE_MS 3600000
 #define ANSWER_MS 3000
-
-typedef struct pg_db {
-    db head;
-    PGconn *conn;
-    int pooler;
-    int statement_ms;
-    const char *settings;  /* as SET LOCAL list behind BEGIN for poolers, else "" */
-    const char *listening; /* channel of LISTEN, NULL: none */
-    unsigned char prepared[STMT_COUNT];
-} pg_db;
 
 /* -- failures --------------------------------------------------------------------------------------------------------------- */
 
@@ -64,8 +53,7 @@ static ida_kind lost(pg_db *p, ida_ctx *c, const char *what, const char *why)
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
 
-/* Consumes the result. NULL: the connection is gone. */
-static ida_kind fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
+ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -105,28 +93,39 @@ static ida_kind fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
 
 /* -- talking ---------------------------------------------------------------------------------------------------------------- */
 
-/* The last result of what was sent; NULL with head.broken set when the answer did not come in time or the connection went
- * away. The wait is ours, not libpq's: a server that is stopped keeps its sockets open and would hold us for good. */
-static PGresult *await(pg_db *p)
+int64_t pg_deadline(const pg_db *p)
 {
-    int64_t deadline = db_clock() + p->statement_ms + ANSWER_MS;
+    return db_clock() + p->statement_ms + ANSWER_MS;
+}
+
+PGresult *pg_next(pg_db *p, int64_t deadline)
+{
+    while (PQisBusy(p->conn)) {
+        int64_t left = deadline - db_clock();
+        struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
+        int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;
+        if (ready == 0) {
+            p->head.broken = 1;
+            return NULL;
+        }
+        if (ready > 0 && !PQconsumeInput(p->conn)) {
+            break; /* PQgetResult tells how it failed */
+        }
+    }
+    return PQgetResult(p->conn);
+}
+
+PGresult *pg_await(pg_db *p)
+{
+    int64_t deadline = pg_deadline(p);
     PGresult *last = NULL;
     for (;;) {
-        while (PQisBusy(p->conn)) {
-            int64_t left = deadline - db_clock();
-            struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
-            int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;
-            if (ready == 0) {
-                p->head.broken = 1;
-                PQclear(last);
-                return NULL;
-            }
-            if (ready > 0 && !PQconsumeInput(p->conn)) {
-                break; /* PQgetResult tells how it failed */
-            }
-        }
-        PGresult *result = PQgetResult(p->conn);
+        PGresult *result = pg_next(p, deadline);
         if (!result) {
+            if (p->head.broken) {
+                PQclear(last);
+                last = NULL;
+            }
             return last;
         }
         PQclear(last);
@@ -137,7 +136,7 @@ static PGresult *await(pg_db *p)
     }
 }
 
-static int is_good(const PGresult *result)
+int pg_is_good(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_EMPTY_QUERY;
@@ -146,9 +145,9 @@ static int is_good(const PGresult *result)
 /* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to clear. */
 static ida_kind command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out)
 {
-    PGresult *result = PQsendQuery(p->conn, sql) ? await(p) : NULL;
-    if (!is_good(result)) {
-        return fault(p, c, what, result);
+    PGresult *result = PQsendQuery(p->conn, sql) ? pg_await(p) : NULL;
+    if (!pg_is_good(result)) {
+        return pg_fault(p, c, what, result);
     }
     if (out) {
         *out = result;
@@ -161,7 +160,7 @@ static ida_kind command(pg_db *p, ida_ctx *c, const char *what, const char *sql,
 /* -- statements ------------------------------------------------------------------------------------------------------------- */
 
 /* ?1 -> $1 outside of quotes; made once a process and kept for good. */
-static const char *text_of(db_statement statement)
+const char *pg_text(db_statement statement)
 {
     static _Atomic(char *) texts[STMT_COUNT];
     char *text = atomic_load(&texts[statement]);
@@ -223,9 +222,9 @@ static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char
     if (p->prepared[statement]) {
         return IDA_OK;
     }
-    PGresult *result = PQsendPrepare(p->conn, name, text_of(statement), count, types) ? await(p) : NULL;
-    if (!is_good(result)) {
-        return fault(p, c, db_statements[statement].name, result);
+    PGresult *result = PQsendPrepare(p->conn, name, pg_text(statement), count, types) ? pg_await(p) : NULL;
+    if (!pg_is_good(result)) {
+        return pg_fault(p, c, db_statements[statement].name, result);
     }
     PQclear(result);
     p->prepared[statement] = 1;
@@ -252,7 +251,7 @@ static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
     }
     int sent;
     if (p->pooler) {
-        sent = PQsendQueryParams(p->conn, text_of(statement), (int)count, types, values, NULL, NULL, 0);
+        sent = PQsendQueryParams(p->conn, pg_text(statement), (int)count, types, values, NULL, NULL, 0);
     } else {
         snprintf(name, sizeof name, "s%d", (int)statement);
         ida_kind kind = prepare(p, c, statement, name, types, (int)count);
@@ -261,9 +260,9 @@ static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
         }
         sent = PQsendQueryPrepared(p->conn, name, (int)count, values, NULL, NULL, 0);
     }
-    PGresult *result = sent ? await(p) : NULL;
-    if (!is_good(result)) {
-        return fault(p, c, db_statements[statement].name, result);
+    PGresult *result = sent ? pg_await(p) : NULL;
+    if (!pg_is_good(result)) {
+        return pg_fault(p, c, db_statements[statement].name, result);
     }
     copy_rows(result, out, c->pool);
     if (strncmp(PQcmdStatus(result), "SELECT", 6) != 0) {
@@ -315,8 +314,8 @@ static void rollback(db *d)
     if (d->broken || PQtransactionStatus(p->conn) == PQTRANS_IDLE) {
         return;
     }
-    PGresult *result = PQsendQuery(p->conn, "ROLLBACK") ? await(p) : NULL;
-    d->broken |= !is_good(result);
+    PGresult *result = PQsendQuery(p->conn, "ROLLBACK") ? pg_await(p) : NULL;
+    d->broken |= !pg_is_good(result);
     PQclear(result);
 }
 
@@ -327,9 +326,9 @@ static ida_kind notify(db *d, ida_ctx *c, const char *channel)
     pg_db *p = (pg_db *)d;
     Oid type = OID_TEXT;
     int sent = PQsendQueryParams(p->conn, "SELECT pg_notify($1, '')", 1, &type, &channel, NULL, NULL, 0);
-    PGresult *result = sent ? await(p) : NULL;
-    if (!is_good(result)) {
-        return fault(p, c, "notify", result);
+    PGresult *result = sent ? pg_await(p) : NULL;
+    if (!pg_is_good(result)) {
+        return pg_fault(p, c, "notify", result);
     }
     PQclear(result);
     return IDA_OK;
@@ -558,6 +557,7 @@ const db_driver db_postgresql = {
     .open = open_postgresql,
     .close = close_now,
     .run = run,
+    .copy = pg_copy,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,

@@ -29,6 +29,7 @@ typedef struct cache_at {
     int64_t started_at; /* when it began */
     int64_t written_at; /* time of a write-through, 0 for a sync */
     int first;          /* first load: a manager's DN means what the cache holds already */
+    int copying;        /* first load: rows are taken to be new (cache_copy) */
     struct cache_memory *memory; /* of a run: numbers of IDs; NULL: they are looked up */
 } cache_at;
 
@@ -52,6 +53,10 @@ ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_a
 /* On PostgreSQL: a statement with one array of numbers a column, run for many rows at once. */
 ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
                             const int64_t *values, int columns, int rows);
+/* While at->copying: rows straight into a table, as db_copy. One that is there already ends the transaction with IDA_CONFLICT,
+ * which sync_run_phase then repeats without copying. */
+ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                    const char *const *values, int columns, int rows);
 /* Statement with arguments tenant, directory, list. */
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
 /* Text form of a PostgreSQL array: every `columns`-th of the values. */
@@ -144,6 +149,8 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
 
 /* --- members --- */
 
+/* Whose DN keys these are (each once): users and groups, key -> ID; a key of both is a user's. */
+ida_kind cache_dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups);
 /* Pairs of group ID and member item, as named by this run; the unknown ones wait. */
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
@@ -189,6 +196,7 @@ struct sync_run {
     sync_buffer *buffer;
     struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
     int transactions, flushes, analyze_at; /* of a first load */
+    int copies;                  /* of a first load: how many more may fail, 0: at.copying is over */
     unsigned told;               /* of a first load: 1 users, 2 groups have come */
 };
 

@@ -176,6 +176,12 @@ ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_a
                                                                   done);
 }
 
+ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                    const char *const *values, int columns, int rows)
+{
+    return db_copy(at->s->db, c, statement, fixed, fixed_count, values, columns, rows);
+}
+
 /* One column of numbers. */
 static const char *number_array(apr_pool_t *pool, const int64_t *values, int columns, int rows)
 {

@@ -21,6 +21,7 @@ typedef struct place {
 struct cache_memory {
     place *places; /* SETS times WAYS; zero pages until they are used */
     unsigned next; /* which of a full set goes */
+    int lost;      /* some that it held are gone */
 };
 
 static apr_status_t memory_free(void *baton)
@@ -39,6 +40,7 @@ cache_memory *cache_memory_make(apr_pool_t *pool)
 void cache_memory_clear(cache_memory *m)
 {
     if (m) {
+        m->lost |= m->places != NULL;
         free(m->places);
         m->places = NULL;
     }
@@ -100,7 +102,10 @@ static void remember(cache_memory *m, const unsigned char key[16], int64_t numbe
     for (int i = 0; i < WAYS && !at; i++) {
         at = !set[i].number || memcmp(set[i].key, key, 16) == 0 ? &set[i] : NULL;
     }
-    at = at ? at : &set[m->next++ % WAYS];
+    if (!at) {
+        at = &set[m->next++ % WAYS];
+        m->lost = 1;
+    }
     memcpy(at->key, key, 16);
     at->number = number;
 }
@@ -124,27 +129,48 @@ static int by_id(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* PostgreSQL tells the numbers it made. On SQLite they follow each other, when nobody had one: *all. */
+/* Nobody had one: the engine gives them in the order in which they are copied, others may make some meanwhile. */
+static ida_kind copy_new(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made)
+{
+    db_result highest;
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    ida_kind kind = store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
+    kind = kind ? kind : cache_copy(at, c, STMT_entry_copy, fixed, 2, ids, 1, count);
+    return kind ? kind
+                : store_read(at->s, c, STMT_entry_copied,
+                             DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(db_int(&highest, 0, 0)), DB_I(count)), made);
+}
+
+/* SQLite does not tell the numbers it makes: they follow each other when nobody had one. */
+static ida_kind insert(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made, int64_t *first)
+{
+    db_result highest;
+    const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))};
+    ida_kind kind = db_is_postgresql(at->s->db) ? IDA_OK : store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
+    *first = kind || db_is_postgresql(at->s->db) ? 0 : db_int(&highest, 0, 0) + 1;
+    return kind ? kind : store_write(at->s, c, STMT_entry_make, args, 3, made);
+}
+
+/* *all: nobody had one, and all are in `found`. */
 static ida_kind make(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found, int *all)
 {
-    db_result r, highest;
-    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
+    db_result r;
+    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers), first = 0;
     qsort(ids, (size_t)count, sizeof *ids, by_id); /* neighbours in the index are written together */
-    const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))};
-    ida_kind kind = store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
-    kind = kind ? kind : store_write(at->s, c, STMT_entry_make, args, 3, &r);
-    *all = !kind && (r.rows == count || r.changes == count);
+    ida_kind kind = at->copying ? copy_new(at, c, ids, count, &r) : insert(at, c, ids, count, &r, &first);
+    *all = !kind && (r.rows == count || (first && r.changes == count));
     for (int i = 0; *all && i < count; i++) {
-        numbers[i] = r.rows ? db_int(&r, i, 1) : db_int(&highest, 0, 0) + 1 + i;
+        numbers[i] = r.rows ? db_int(&r, i, 1) : first + i;
         apr_hash_set(found, r.rows ? db_text(&r, i, 0) : ids[i], APR_HASH_KEY_STRING, &numbers[i]);
     }
     return kind;
 }
 
-/* In a first load most have none yet, later most have one. */
+/* In a first load most have none yet, later most have one. Those that are copied must have none. */
 static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found)
 {
-    ida_kind kind = at->first ? IDA_OK : look_up(at, c, cache_list(c->pool, ids, count), found);
+    int look = !at->first || (at->copying && (!at->memory || at->memory->lost));
+    ida_kind kind = look ? look_up(at, c, cache_list(c->pool, ids, count), found) : IDA_OK;
     int left = 0, all = 0;
     for (int i = 0; i < count; i++) {
         if (!apr_hash_get(found, ids[i], APR_HASH_KEY_STRING)) {

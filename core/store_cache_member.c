@@ -11,14 +11,17 @@
 
 /* --- members that come --- */
 
-/* DN key -> ID, of users and of groups. */
-static ida_kind owners_of(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups)
+ida_kind cache_dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups)
 {
-    db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_dn_owners,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys, count))), &r);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
+    ida_kind kind = IDA_OK;
+    for (int i = 0; !kind && i < count; i += OWNERS) {
+        db_result r;
+        int some = count - i < OWNERS ? count - i : OWNERS;
+        kind = store_read(at->s, c, STMT_dn_owners,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys + i, some))), &r);
+        for (int row = 0; !kind && row < r.rows; row++) {
+            apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
+        }
     }
     return kind;
 }
@@ -96,8 +99,22 @@ static ida_kind put_groups(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows,
     return kind;
 }
 
+static ida_kind put_new(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+{
+    const db_arg fixed[] = {DB_I(run)};
+    const char **texts = apr_palloc(c->pool, (apr_size_t)(count + 1) * NUMBERS * sizeof *texts);
+    for (int i = 0; i < count * NUMBERS; i++) {
+        texts[i] = i >= NUMBERS && rows[i] == rows[i - NUMBERS] ? texts[i - NUMBERS] /* of the same group, above all */
+                                                                : ida_printf(c->pool, "%lld", (long long)rows[i]);
+    }
+    return cache_copy(at, c, STMT_members_copy, fixed, 1, texts, NUMBERS, count);
+}
+
 static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int count)
 {
+    if (at->copying) {
+        return put_new(at, c, run, rows, in_order(rows, count));
+    }
     if (!db_is_postgresql(at->s->db)) {
         return at->first ? put_groups(at, c, run, rows, count) : put_each(at, c, run, rows, in_order(rows, count));
     }
@@ -132,7 +149,6 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
     unsigned char *nested = apr_palloc(c->pool, (apr_size_t)count + 1);
     apr_hash_t *users = apr_hash_make(c->pool), *owners = apr_hash_make(c->pool);
     int known = 0, key_count = 0, waiting_count = 0;
-    ida_kind kind = IDA_OK;
     for (int i = 0; i < count; i++) {
         const char *item = pairs[2 * i + 1];
         if (*item == 'd' && !apr_hash_get(users, item + 1, APR_HASH_KEY_STRING)) {
@@ -141,9 +157,7 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
         }
     }
     apr_hash_clear(users);
-    for (int i = 0; !kind && i < key_count; i += OWNERS) {
-        kind = owners_of(at, c, keys + i, key_count - i < OWNERS ? key_count - i : OWNERS, users, owners);
-    }
+    ida_kind kind = cache_dn_owners(at, c, keys, key_count, users, owners);
     for (int i = 0; !kind && i < count; i++) {
         const char *group = pairs[2 * i], *item = pairs[2 * i + 1],
                    *user = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : NULL;
@@ -228,7 +242,7 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
             waiting_count++;
         }
     }
-    ida_kind kind = waiting_count ? owners_of(at, c, keys, waiting_count, users, groups) : IDA_OK;
+    ida_kind kind = cache_dn_owners(at, c, keys, waiting_count, users, groups);
     for (int i = 0; !kind && i < count; i++) {
         const char *item = pairs[2 * i + 1], *id = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : item + 1;
         id = id ? id : apr_hash_get(groups, item + 1, APR_HASH_KEY_STRING);

@@ -361,55 +361,67 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
 
 /* --- in a first load --- */
 
-/* Those of these users whom the cache does not hold move to the front. SQLite tells while it inserts. */
-static ida_kind unknown_first(cache_at *at, ida_ctx *c, const sync_entry **entries, int count, int *unknown)
+/* As the statement user_new does on SQLite: whoever is in the cache under the DN of somebody's manager is that manager. */
+static ida_kind find_managers(cache_at *at, ida_ctx *c, batch *b)
 {
-    db_result r;
-    apr_hash_t *known = apr_hash_make(c->pool);
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
-    *unknown = count;
-    if (!db_is_postgresql(at->s->db)) {
-        return IDA_OK;
-    }
-    for (int i = 0; i < count; i++) {
-        ids[i] = entries[i]->id;
-    }
-    ida_kind kind = store_read(at->s, c, STMT_user_exists,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        apr_hash_set(known, db_text(&r, row, 0), APR_HASH_KEY_STRING, "");
-    }
-    *unknown = 0;
-    for (int i = 0; !kind && i < count; i++) {
-        if (!apr_hash_get(known, entries[i]->id, APR_HASH_KEY_STRING)) {
-            const sync_entry *e = entries[i];
-            entries[i] = entries[*unknown];
-            entries[(*unknown)++] = e;
+    enum { ID = 1 + CACHE_USER_manager_id, REF = 1 + CACHE_USER_manager_ref };
+    const char **keys = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *keys);
+    apr_hash_t *users = apr_hash_make(c->pool);
+    int count = 0;
+    for (int i = 0; i < b->count; i++) {
+        const char *const *row = b->rows + ROW * i;
+        if (!row[ID] && row[REF] && !apr_hash_get(users, row[REF], APR_HASH_KEY_STRING)) {
+            apr_hash_set(users, row[REF], APR_HASH_KEY_STRING, "");
+            keys[count++] = row[REF];
         }
     }
+    apr_hash_clear(users);
+    ida_kind kind = cache_dn_owners(at, c, keys, count, users, apr_hash_make(c->pool));
+    for (int i = 0; !kind && i < b->count; i++) {
+        const char **row = b->rows + ROW * i;
+        row[ID] = row[ID] || !row[REF] ? row[ID] : apr_hash_get(users, row[REF], APR_HASH_KEY_STRING);
+    }
     return kind;
+}
+
+static ida_kind write_new(cache_at *at, ida_ctx *c, batch *b, unsigned char *done)
+{
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    if (!at->copying) {
+        return cache_bulk(at, c, STMT_user_new, fixed, 2, b->rows, ROW, b->count, done);
+    }
+    ida_kind kind = find_managers(at, c, b);
+    memset(done, 1, (size_t)b->count);
+    return kind ? kind : cache_copy(at, c, STMT_user_new, fixed, 2, b->rows, ROW, b->count);
+}
+
+static ida_kind write_new_addresses(cache_at *at, ida_ctx *c, apr_array_header_t *pairs)
+{
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
+    if (!at->copying) {
+        return bulk_pairs(at, c, STMT_address_put, pairs);
+    }
+    return cache_copy(at, c, STMT_address_copy, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2);
 }
 
 ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all, int count)
 {
     db_result r;
     batch b;
-    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
     const sync_entry **entries = apr_pmemdup(c->pool, all, (apr_size_t)count * sizeof *entries);
     const char **items = apr_palloc(c->pool, (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
     unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)count + 1);
     const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
-    int unknown, known = 0;
+    int known = 0;
     int64_t born = 0, members = 0;
     ida_kind kind = store_read(
         at->s, c, STMT_directory_has_users,
         DB_ARGS(DB_T(at->tenant), DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD))), &r);
-    if (kind || r.rows) { /* some may be the same people */
+    if (kind || r.rows || (db_copies(at->s->db) && !at->copying)) { /* some may be the same people, or in the cache already */
         return kind ? kind : cache_users_put(at, c, all, count);
     }
-    kind = unknown_first(at, c, entries, count, &unknown);
     batch_begin(&b, c->pool, count);
-    for (int i = 0; !kind && i < unknown; i++) {
+    for (int i = 0; i < count; i++) {
         const char **item = items + (apr_size_t)i * CACHE_USER_FIELDS;
         cache_record_read(c->pool, entries[i]->item, item, CACHE_USER_FIELDS);
         for (int time = CACHE_USER_last_sign_in_at; time <= CACHE_USER_last_success_at; time++) {
@@ -418,10 +430,8 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all
         item[CACHE_USER_licenses] = item[CACHE_USER_licenses] ? item[CACHE_USER_licenses] : "[]";
         put_row(&b, entries[i], item, entries[i]->digest, run, "0");
     }
-    if (!kind) {
-        kind = cache_bulk(at, c, STMT_user_new, fixed, 2, b.rows, ROW, b.count, done);
-    }
-    for (int i = 0; !kind && i < unknown; i++) {
+    kind = write_new(at, c, &b, done);
+    for (int i = 0; !kind && i < count; i++) {
         const char *const *item = items + (apr_size_t)i * CACHE_USER_FIELDS;
         if (!done[i]) {
             const sync_entry *e = entries[i]; /* the place at the front is one that is done */
@@ -433,19 +443,10 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all
         members += counts(item[CACHE_USER_enabled], item[CACHE_USER_guest]);
         push_values(c->pool, b.addresses, entries[i]->id, item[CACHE_USER_addresses]);
     }
-    if (!kind) {
-        kind = bulk_pairs(at, c, STMT_address_put, b.addresses);
-    }
-    if (!kind) {
-        kind = add(at, c, "enabled_members", members);
-    }
-    if (!kind) {
-        kind = cache_count(at, c, "users", born);
-    }
-    if (!kind && known) {
-        kind = cache_users_put(at, c, entries, known);
-    }
-    return kind || unknown == count ? kind : cache_users_put(at, c, entries + unknown, count - unknown);
+    kind = kind ? kind : write_new_addresses(at, c, b.addresses);
+    kind = kind ? kind : add(at, c, "enabled_members", members);
+    kind = kind ? kind : cache_count(at, c, "users", born);
+    return kind || !known ? kind : cache_users_put(at, c, entries, known);
 }
 
 /* People of these IDs as they are in the cache. */

@@ -19,6 +19,7 @@
 #define SLICE_MEMBERS 250
 #define NAMED_AT_ONCE 2000
 #define EMPTY_SLICE 5000
+#define COPIES_LOST 3 /* transactions of a first load that found a row there: then no further one takes its rows for new */
 #define FIRST_PATIENCE 12 /* times that the engine's patience may end: another first load may be making a large index */
 
 /* --- state --- */
@@ -65,6 +66,7 @@ typedef struct phase {
     sync_step step;
     sync_cursor *from, to; /* a transaction that is repeated starts at `from` again */
     int more, tried;
+    int superseded; /* by another run of this directory */
 } phase;
 
 static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
@@ -78,6 +80,7 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
     ida_kind kind = cache_enter(&p->run->at, c);
     if (!kind && p->run->at.run != run) {
         p->run->at.run = run;
+        p->superseded = 1;
         kind = ida_fail(c, IDA_CONFLICT,
                         "Another sync of this directory (run %lld) began while run %lld was at work; this one ends here.",
                         (long long)p->run->at.run, (long long)run);
@@ -114,6 +117,15 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
     do {
         ida_ctx *batch = sync_run_batch(run, c);
         kind = sync_run_failed(c, batch, store_transaction(run->at.s, batch, phase_work, &p));
+        if (kind == IDA_CONFLICT && run->at.copying && !p.superseded) {
+            run->copies--; /* some row was there: the same once more, without */
+            run->at.copying = 0;
+            ida_ctx_clear(c);
+            kind = IDA_OK;
+            p.more = 1;
+            continue;
+        }
+        run->at.copying = run->copies > 0;
         if (!kind) {
             *cursor = p.to;
             p.tried = 0;
@@ -699,6 +711,8 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
         if (!kind && r.rows) {
             run->at.first = 1;
             run->budget = CACHE_FIRST_BUDGET_MS;
+            run->copies = db_copies(s->db) ? COPIES_LOST : 0;
+            run->at.copying = run->copies > 0;
             run->first_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
             kind = sync_writer_start(run, c);
             kind = kind ? kind : sync_indexes_aside(run, c);
