@@ -10,7 +10,8 @@
 #include "core/text.h"
 #include "core/user_json.h"
 
-#define CANDIDATES 5 /* named when somebody is asked for by something else than ID or UPN */
+#define CANDIDATES 5         /* named when somebody is asked for by something else than ID or UPN */
+#define CANDIDATES_BYTES 300 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */
 
 static int longer_first(const void *a, const void *b)
 {
@@ -38,7 +39,8 @@ static int words_of(apr_pool_t *pool, const char *query, store_people_filter *fi
 
 /* --- finding --- */
 
-/* "Eva Berg (eva.berg@contoso.example), ..." for a text that is no ID and no UPN. */
+/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what somebody typed: they stand in quotation marks,
+ * as JSON strings, so that a model can tell them from our own words. */
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
@@ -49,8 +51,13 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     ida_kind kind = words_of(c->pool, text, &filter) > 0 ? store_people_search(call->store, c, call->principal->company, &filter, &rows, &count) : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "", *handle = rows[i].upn ? rows[i].upn : rows[i].id;
-        *named = apr_pstrcat(c->pool, *named, i ? ", " : "", ida_clean(c->pool, name, strlen(name), 64), " (",
-                             ida_clean(c->pool, handle, strlen(handle), 128), ")", NULL);
+        json_t *quoted = ida_json_keep(c->pool, json_string(ida_clean(c->pool, name, strlen(name), 64)));
+        const char *one = apr_pstrcat(c->pool, i ? ", " : "", ida_json_text(c->pool, quoted), " (", ida_clean(c->pool, handle, strlen(handle), 128), ")",
+                                      NULL);
+        if (strlen(*named) + strlen(one) > CANDIDATES_BYTES) {
+            break;
+        }
+        *named = apr_pstrcat(c->pool, *named, one, NULL);
     }
     return kind;
 }

@@ -277,11 +277,10 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
-/* What the face knows of this may be a moment old: a "no" is asked again. */
 static ida_kind check_synced(ida_call *call)
 {
     ida_ctx *c = call->c;
-    ida_kind kind = call->synced ? IDA_OK : store_tenant_synced(call->store, c, call->tenant, &call->synced);
+    ida_kind kind = store_tenant_synced(call->store, c, call->tenant, &call->synced);
     if (!kind && !call->synced) {
         c->retry_after = 30;
         c->message_is_public = 1;
@@ -293,14 +292,23 @@ static ida_kind check_synced(ida_call *call)
     return kind;
 }
 
+/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That is enough to show somebody who was found; a
+ * write, a list, and "there is nobody" rest on what is not there, and ask the store. Reads ask behind their work: a reset marks the cache before
+ * it takes the first row out. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
-    if (!kind && op->needs_sync) {
+    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = check_synced(call);
     }
-    return kind ? kind : op->run(call);
+    if (kind) {
+        return kind;
+    }
+    kind = op->run(call);
+    int of_absence = kind == IDA_NOT_FOUND || (!kind && op->paged);
+    ida_kind unsure = op->needs_sync && of_absence ? check_synced(call) : IDA_OK;
+    return unsure ? unsure : kind;
 }
 
 ida_kind ida_operation_run(ida_call *call)

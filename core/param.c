@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,10 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
 {
     int64_t number = json_integer_value(given);
     int good = json_is_integer(given);
+    if (json_is_real(given) && fabs(json_real_value(given)) < 1e15 && trunc(json_real_value(given)) == json_real_value(given)) {
+        number = (int64_t)json_real_value(given); /* 50.0 is an integer to JSON Schema, which is what callers were given */
+        good = 1;
+    }
     if (texts && json_is_string(given)) {
         const char *text = json_string_value(given);
         char *end;

@@ -206,22 +206,20 @@ ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
 
 ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
 {
-    *synced = 1;
-    for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        store_sync_info info = {0};
-        if (!tenant->has_directory[d]) {
-            continue;
-        }
-        ida_kind kind = store_sync_info_get(s, c, tenant->id, (ida_directory_kind)d, &info);
-        if (kind && kind != IDA_NOT_FOUND) {
-            return kind;
-        }
-        if (kind || !info.full_at) {
-            ida_ctx_clear(c);
-            *synced = 0;
+    db_result r;
+    int64_t full_at[IDA_DIR_COUNT] = {0};
+    ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        int d = ida_directory_parse(db_text(&r, i, 0));
+        if (d >= 0) {
+            full_at[d] = db_int(&r, i, 3);
         }
     }
-    return IDA_OK;
+    *synced = !kind;
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        *synced = *synced && (!tenant->has_directory[d] || full_at[d]);
+    }
+    return kind;
 }
 
 static void group_of(const db_result *r, int row, ida_group *g)

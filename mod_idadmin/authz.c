@@ -5,6 +5,8 @@
 #include <mod_auth.h>
 #include <string.h>
 
+#include "core/credentials.h"
+
 APLOG_USE_MODULE(idadmin);
 
 static const ida_principal *principal_of(request_rec *r)
@@ -48,8 +50,13 @@ static authz_status check_company(request_rec *r, const char *words, const void 
 
 static const char *parse_company(cmd_parms *cmd, const char *words, const void **parsed)
 {
-    (void)cmd;
+    const char *rest = words, *word;
     *parsed = NULL;
+    while (*(word = ap_getword_conf(cmd->temp_pool, &rest))) {
+        if (!ida_name_valid(word)) {
+            return apr_psprintf(cmd->pool, "Require idadmin-company: \"%s\" is no company ID (1 to %d of A-Z a-z 0-9 . _ -)", word, IDA_NAME_MAX);
+        }
+    }
     return *words ? NULL : "Require idadmin-company takes one or more company IDs";
 }
 

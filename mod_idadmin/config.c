@@ -2,6 +2,7 @@
 #include "mod_idadmin/module.h"
 
 #include <apr_uri.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef IDA_LOCALSTATEDIR
@@ -120,6 +121,10 @@ static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
     if (!fault && (fault = store_dsn_fault(value)) != NULL) {
         fault = apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
     }
+    const char *path = fault ? NULL : store_sqlite_path(value);
+    if (path && *path != '/') { /* where httpd stands is nobody's choice */
+        fault = apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on", cmd->cmd->name, value);
+    }
     config_of(cmd->server)->store = value;
     return fault;
 }
@@ -159,18 +164,26 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
     return apr_psprintf(cmd->pool, "%s \"%s\": the first word must be key, company, address or failures", cmd->cmd->name, kind);
 }
 
+/* A name or address as browsers write it in an origin, without wildcards: anything else would be a rule that never holds. */
+static int is_origin_host(const char *host)
+{
+    int address = strchr(host, ':') != NULL; /* apr_uri_parse takes the brackets off */
+    return *host && host[strspn(host, address ? "0123456789abcdefABCDEF:." : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
+}
+
 /* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means anyway. */
 static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *value)
 {
     location_config *config = location;
     apr_uri_t uri;
-    int good = apr_uri_parse(cmd->pool, value, &uri) == APR_SUCCESS && uri.scheme && uri.hostname && *uri.hostname &&
+    int good = apr_uri_parse(cmd->pool, value, &uri) == APR_SUCCESS && uri.scheme && uri.hostname && is_origin_host(uri.hostname) &&
                (strcasecmp(uri.scheme, "https") == 0 || strcasecmp(uri.scheme, "http") == 0) && !uri.path && !uri.query &&
-               !uri.fragment && !uri.user && !uri.password && !(uri.port_str && uri.port == apr_uri_port_of_scheme(uri.scheme));
+               !uri.fragment && !uri.user && !uri.password &&
+               (!uri.port_str || (uri.port > 0 && atoi(uri.port_str) == uri.port && uri.port != apr_uri_port_of_scheme(uri.scheme)));
     if (!good) {
         return apr_psprintf(cmd->pool,
                             "%s \"%s\": must be an origin such as https://assistant.example or http://localhost:6274, without path, "
-                            "without slash at its end and without the port that is usual for its scheme", cmd->cmd->name, value);
+                            "wildcard, slash at its end, and without the port that is usual for its scheme", cmd->cmd->name, value);
     }
     if (!config->origins) {
         config->origins = apr_array_make(cmd->pool, 2, sizeof(const char *));

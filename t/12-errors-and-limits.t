@@ -221,13 +221,16 @@ subtest 'directives' => sub {
     my $try = sub { Idadmin::Test::Httpd->new(start => 0, store => 'sqlite3:/tmp/none.db', spool => '/tmp', server => $_[0])->configtest };
     for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/], ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
         ['IdAdminRateTable 5', qr/IdAdminRateTable/], ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/], ['IdAdminStore mysql:x', qr/IdAdminStore/],
-        ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/], ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/])
+        ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/], ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/],
+        ['IdAdminStore sqlite3:relative.db', qr/IdAdminStore .*from \/ on/], ["<Location /x>\nRequire idadmin-company a b\@c\n</Location>", qr/idadmin-company: "b\@c"/],
+        (map { ["<Location /x>\nIdAdminAllowOrigin $_\n</Location>", qr/IdAdminAllowOrigin "\Q$_\E"/] } 'https://*.example', 'https://x:0', 'https://x:99999', 'https://x:443', 'https://x/'))
     {
         my $result = $try->($case->[0]);
         isnt $result->{exit}, 0, "refused: $case->[0]" =~ s/\n/ /gr;
         like $result->{err}, $case->[1], 'and says why';
     }
     is $try->('IdAdminRateLimit company 10/1h')->{exit}, 0, 'a good one';
+    is $try->("<Location /x>\nIdAdminAllowOrigin https://[::1]:8443 http://localhost:6274 https://sub.example\nRequire idadmin-company a b.c\n</Location>")->{exit}, 0, 'good ones of a Location';
 };
 
 done_testing();

@@ -46,6 +46,11 @@ sub help_and_usage {
     usage(ctl('key', 'create', 'nordic'), qr/ID USERNAME/, 'too few arguments');
     usage(ctl('task', 'list', 'nordic', '--state', 'odd'), qr/--state must be/, 'bad state');
     usage(ctl('task', 'list', 'nordic', '--limit', '0'), qr/--limit must be/, 'bad limit');
+    usage(ctl('task', 'list', 'nordic', '--limit', '5x'), qr/--limit must be/, 'a limit with something behind it');
+    usage(ctl('audit', 'list', 'nordic', @$_), qr/--limit must be 1 to 200, --before/, "audit list @$_") for ['--limit', '5x'], ['--limit', '201'], ['--before', 'abc'], ['--before', '0'];
+    usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/, 'bad limit of requests');
+    usage(ctl('taks', '--help'), qr/no command taks/, 'help of a misspelt command');
+    usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
     usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/, 'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
 }

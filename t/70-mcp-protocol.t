@@ -310,6 +310,9 @@ for_each_stack {
         my $begun = Time::HiRes::time();
         tool_error($modern->call('search_users', { map { (sprintf('%x', $_) => 1) } 1 .. 60_000 }), qr/: is no parameter/, '60,000 unknown ones');
         cmp_ok(Time::HiRes::time() - $begun, '<', 5, 'in good time');
+        my $whole = $modern->message('tools/call', { name => 'search_users', arguments => { limit => 3 } });
+        my $three = $modern->client->request(POST => '/mcp', headers => $modern->headers($whole), body => json_text($whole) =~ s/"limit":3\b/"limit":3.0/r);
+        is(scalar @{ $three->{json}{result}{structuredContent}{items} // [] }, 3, '3.0 is an integer, as JSON Schema has it') or diag($three->{body});
         tool_error($modern->call('get_user', {}), qr/user: is required/, 'none where one is needed');
         tool_error($modern->call('get_user', { user => 'nobody@nordic.example' }), qr/nobody\@nordic\.example/, 'nobody of that name');
         is($modern->ask('tools/call', { name => 'list_workflows' })->{status}, 200, 'arguments may be left out');

@@ -93,7 +93,7 @@ sub one_user {
     my $bo = data('/user/details', { user => "bo.ek\@$d" })->{user};
     is($bo->{manager}{displayName}, 'Anna Lind', 'a manager has a name');
     is(members($bo->{manager}), 'displayName id userPrincipalName', 'and UPN and ID');
-    refused('/user/details', { user => 'Eva Berg' }, 404, qr/^user: .*Did you mean Eva Berg \(eva\.berg\@\Q$d\E\)/, 'a name is no ID, but leads on');
+    refused('/user/details', { user => 'Eva Berg' }, 404, qr/^user: .*Did you mean "Eva Berg" \(eva\.berg\@\Q$d\E\)/, 'a name is no ID, but leads on');
     refused('/user/details', {}, 400, qr/user: is required/, 'nobody named');
     my $fields = $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")->{json}{data}{user};
     is($fields->{id}, $bo->{id}, 'fields of the simple look-up');
@@ -333,6 +333,27 @@ sub isolation {
     like($denied->{err}, qr/access governance module/, 'and by idadminctl');
 }
 
+# `cache reset` while the directory is away. httpd remembers for some seconds that the tenant is synchronised: nobody must be told meanwhile that
+# somebody is not there.
+sub emptied {
+    $stack->worker->stop;
+    $stack->worker->expect_log(qr/IDA0315/);
+    $stack->slapd->stop;
+    $stack->ctl_ok('cache', 'reset', 'nordic');
+    read_op('/users', { limit => 1 }, client => $stack->httpd->client) for 1 .. 12;    # other children remember, too
+    $stack->worker->start;
+    ok(wait_until(20, sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE tenant_id = 'nordic'") }), 'the worker empties the cache');
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    for (1 .. 4) {
+        my $client = $stack->httpd->client;
+        my @answers = ($stack->get_user("eva.berg\@$d", client => $client), (map { read_op($_->[0], $_->[1], client => $client) } ['/users'], ['/user/access', { user => 'x' }],
+            ['/resource/access', { resource => 'VPN' }], ['/hygiene'], ['/approvals']), $stack->delete('/v1/api/user', { userPrincipalName => "eva.berg\@$d" }, client => $client),
+            $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, client => $client));
+        is(join(' ', map { $_->{status} } @answers), '503 ' x 7 . '503', 'nothing is said of anybody');
+        like($mcp->call(@$_)->{failed}, qr/not yet synchronised/, "$_->[0] says why") for ['search_users'], ['get_user', { user => "eva.berg\@$d" }], ['get_hygiene_report'];
+    }
+}
+
 sub tenant {
     return {
         roleTemplates => [
@@ -376,6 +397,6 @@ for_each_stack {
     $stack->sql("INSERT INTO workflow_run_action (run_id, position, type, status, started_at, finished_at, error) VALUES"
             . " ('run1', 1, 'addToGroup', 'done', 1795000000000, 1795000000500, NULL), ('run1', 2, 'sendEmail', 'failed', 1795000000500, 1795000001000, 'no mail server')");
     subtest $_->[0] => $_->[1] for ['search_users' => \&searching], ['get_user' => \&one_user], ['access' => \&access], ['hygiene' => \&hygiene],
-        ['governance' => \&governance], ['audit' => \&audit], ['paging' => \&paging], ['twins' => \&twins], ['isolation' => \&isolation];
+        ['governance' => \&governance], ['audit' => \&audit], ['paging' => \&paging], ['twins' => \&twins], ['isolation' => \&isolation], ['emptied' => \&emptied];
 } slapd => { users => 30, groups => 60, ldif => $ldif }, tenant => tenant();
 done_testing();

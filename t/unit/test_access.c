@@ -567,6 +567,7 @@ int main(void)
             apr_pool_destroy(one);
         }
         printf("# one call: %.2f ms\n", (seconds() - begun) / 20 * 1000);
+        script(sync, "INSERT INTO cache.sync_state (tenant_id, directory, full_at) VALUES ('other', 'cloud', 1), ('other', 'onPremises', 1)");
         refusals(s, t, other);
         if (i == 0) {
             plans(dsn);

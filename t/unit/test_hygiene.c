@@ -324,6 +324,9 @@ static void twins_move(store *s, store *sync, const ida_tenant *t)
     must(store_cache_user_gone(sync, c, COMPANY, IDA_DIR_ON_PREMISES, uid(CLOUD_PEOPLE + 1)), c, "gone");
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), all - 1, "until the other goes too");
     must(store_cache_reset(sync, c, COMPANY, IDA_DIR_CLOUD), c, "reset");
+    is_int(ask_in(pool, s, t, &ida_op_users_search, "{}").kind, IDA_SERVICE_UNAVAILABLE, "an emptied cache lists nobody, whatever the caller remembers");
+    is_int(ask_in(pool, s, t, &ida_op_user_details, "{'user':'nobody'}").kind, IDA_SERVICE_UNAVAILABLE, "nor says that somebody is not there");
+    script(sync, "UPDATE cache.sync_state SET full_at = 1");
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), PEOPLE - CLOUD_PEOPLE - 1,
            "without the cloud the premises' rows are the people");
 }

@@ -37,7 +37,9 @@ static void test_values(void)
     check(&integer, "\"5x\"", 1, NULL, "whole number");
     check(&integer, "\" 5\"", 1, NULL, "whole number");
     check(&integer, "\"99999999999999999999\"", 1, NULL, "whole number");
-    check(&integer, "5.0", 0, NULL, "not 5.0");
+    check(&integer, "5.0", 0, "5", NULL); /* an integer to JSON Schema */
+    check(&integer, "5.5", 0, NULL, "not 5.5");
+    check(&integer, "1e300", 0, NULL, "not 1");
     check(&integer, "null", 0, NULL, "not null");
     check(&string, "\" abc \"", 0, "\"abc\"", NULL);
     check(&string, "\"abcdef\"", 0, NULL, "at most 5 characters");

@@ -77,10 +77,9 @@ static int list(ctl_call *ctl)
     if (usage) {
         return usage;
     }
-    const char *limit = ctl_value(ctl, "limit"), *before = ctl_value(ctl, "before");
-    filter.limit = limit ? atoi(limit) : 50;
-    filter.before_seq = before ? atoll(before) : 0;
-    if (filter.limit < 1 || filter.limit > PAGE || filter.before_seq < 0) {
+    filter.limit = (int)ctl_number(ctl, "limit", 50, PAGE);
+    filter.before_seq = ctl_number(ctl, "before", 0, INT64_MAX);
+    if (!filter.limit || (ctl_value(ctl, "before") && !filter.before_seq)) {
         return ctl_usage(ctl, "--limit must be 1 to %d, --before an id of an earlier list", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);

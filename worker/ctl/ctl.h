@@ -51,6 +51,9 @@ struct ctl_call {
 /* Value of an option of the running command: NULL when absent, "" for a switch. */
 const char *ctl_value(const ctl_call *ctl, const char *option);
 
+/* Whole number from 1 to `most` of an option; `absent` when it was not given, 0 when it is anything else. */
+int64_t ctl_number(const ctl_call *ctl, const char *option, int64_t absent, int64_t most);
+
 /* One sentence about the usage on standard error; returns CTL_USAGE. */
 int ctl_usage(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -4,6 +4,7 @@
 
 #include <apr_general.h>
 #include <apr_strings.h>
+#include <errno.h>
 #include <locale.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -41,6 +42,16 @@ const char *ctl_value(const ctl_call *ctl, const char *option)
         }
     }
     return NULL;
+}
+
+int64_t ctl_number(const ctl_call *ctl, const char *option, int64_t absent, int64_t most)
+{
+    const char *text = ctl_value(ctl, option);
+    char *end;
+    errno = 0;
+    long long number = text ? strtoll(text, &end, 10) : absent;
+    int good = !text || (text[0] >= '1' && text[0] <= '9' && !*end && !errno && number <= most);
+    return good ? number : 0;
 }
 
 int ctl_usage(ctl_call *ctl, const char *format, ...)
@@ -306,8 +317,9 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         ctl_say(ctl, "idadminctl %s", IDA_VERSION);
         return CTL_DONE;
     }
-    if (line.help) {
-        return print_help(noun && noun_known(noun) ? noun : NULL, ctl->command);
+    int misspelt = !ctl->command && ((noun && !noun_known(noun)) || line.word_count > 1);
+    if (line.help && !misspelt) {
+        return print_help(noun, ctl->command);
     }
     if (!ctl->command) {
         return noun ? ctl_usage(ctl, noun_known(noun) ? "%s wants one of its commands" : "there is no command %s", noun)

@@ -1,5 +1,4 @@
 /* idadminctl request: access requests and who decided them; a task carries an approval into the directory. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -13,6 +12,7 @@
 #include "worker/ctl/governance.h"
 
 #define JUSTIFICATION_MAX 1000 /* characters */
+#define PAGE 200
 
 /* Sorts behind every ID of ida_new_id. */
 static const char newest[] = "~";
@@ -54,10 +54,10 @@ static int list(ctl_call *ctl)
     static const ctl_column columns[] = {{"ID", "id"},           {"STATE", "state"},         {"SERVICE", "service"},    {"REQUESTER", "requester"},
                                          {"ASKED", "requestedAt"}, {"DECIDED", "decidedAt"}, {"BY", "decidedBy"},
                                          {"TASK", "taskState"}, {"REASON", "error"}, {NULL, NULL}};
-    const char *limit = ctl_value(ctl, "limit"), *before = ctl_value(ctl, "before");
-    int most = limit ? atoi(limit) : 50, count;
-    if (most < 1 || most > 200) {
-        return ctl_usage(ctl, "--limit must be 1 to 200");
+    const char *before = ctl_value(ctl, "before");
+    int most = (int)ctl_number(ctl, "limit", 50, PAGE), count;
+    if (!most) {
+        return ctl_usage(ctl, "--limit must be 1 to %d", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
     const ida_access_request *found;

@@ -1,5 +1,4 @@
 /* idadminctl task: the queue for administrators. The rules of each change are the store's; here they get their audit record. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -41,19 +40,19 @@ static int list(ctl_call *ctl)
                                          {"TRIES", "attempts"},
                                          {"REASON", "error"},
                                          {NULL, NULL}};
-    const char *state = ctl_value(ctl, "state"), *limit = ctl_value(ctl, "limit"), *upn = ctl_value(ctl, "user");
+    const char *state = ctl_value(ctl, "state"), *upn = ctl_value(ctl, "user");
     if (state && ida_task_state_parse(state) < 0) {
         return ctl_usage(ctl, "--state must be queued, running, done, failed, attention or cancelled");
     }
-    long wanted = limit ? strtol(limit, NULL, 10) : 50;
-    if (wanted < 1 || wanted > PAGE) {
+    int wanted = (int)ctl_number(ctl, "limit", 50, PAGE);
+    if (!wanted) {
         return ctl_usage(ctl, "--limit must be 1 to %d", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
     store_task_filter filter = {.state = state,
                                 .person = upn ? ida_fold_address(ctl->pool, upn) : NULL,
                                 .before_id = ctl_value(ctl, "before"),
-                                .limit = (int)wanted};
+                                .limit = wanted};
     json_t *rows = NULL;
     const char *last = NULL;
     int count = 0;
