@@ -128,7 +128,18 @@ const char *ida_naming_format_fault(apr_pool_t *pool, const char *format, int ad
     return NULL;
 }
 
-/* A name as part of an address: what is left of its transliteration. `letters` > 0 keeps that many letters and digits only. */
+static int has_letter_or_digit(const char *text)
+{
+    for (; *text; text++) {
+        if (is_letter_or_digit(*text)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A name as part of an address: what is left of its transliteration, nothing of a name that is only signs ("-" for no middle name).
+ * `letters` > 0 keeps that many letters and digits only. */
 static const char *address_part(apr_pool_t *pool, const char *name, int letters)
 {
     char *text = ida_transliterate(pool, ida_clean(pool, name, strnlen(name, NAME_READ_MAX), 0));
@@ -141,17 +152,7 @@ static const char *address_part(apr_pool_t *pool, const char *name, int letters)
         }
     }
     *to = '\0';
-    return text;
-}
-
-static int has_letter_or_digit(const char *text)
-{
-    for (; *text; text++) {
-        if (is_letter_or_digit(*text)) {
-            return 1;
-        }
-    }
-    return 0;
+    return has_letter_or_digit(text) ? text : "";
 }
 
 /* Cuts separators off both ends and makes each run of dots one, in place. A name left out ("{firstname}.{middleName}.{surname}")

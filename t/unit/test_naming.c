@@ -68,6 +68,7 @@ static void formats(void)
     is_str(local_of("{firstname:64}", "Anna", NULL, "x"), "anna", "fewer letters than asked");
     is_str(local_of("{firstname}.{middleName}.{surname}", "A", NULL, "B"), "a.b", "no middle name, no double dot");
     is_str(local_of("{firstname}.{middleName:1}.{surname}", "A", "Xerxes", "B"), "a.x.b", "a middle name");
+    is_str(local_of("{firstname}.{middleName}.{surname}", "A", "-", "B"), "a.b", "a middle name that is only a sign is none");
     is_str(local_of("{surname}_{firstname}-x", "A", NULL, "B"), "b_a-x", "other separators and literals");
     is_str(local_of("x.{firstname}", "A", NULL, "B"), "x.a", "a literal in front");
     static const char *const good[] = {"{firstname}.{surname}", "{firstname:1}{surname}", "{surname:64}", "ext-{firstname}",
