@@ -279,9 +279,13 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
 
 static ida_kind check_synced(ida_call *call)
 {
-    ida_ctx *c = call->c;
-    ida_kind kind = store_tenant_synced(call->store, c, call->tenant, &call->synced);
-    if (!kind && !call->synced) {
+    ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool); /* whatever the work failed with stays the answer when all is well */
+    ida_kind kind = store_tenant_synced(call->store, asking, call->tenant, &call->synced);
+    if (kind) {
+        c->retry_after = asking->retry_after;
+        c->message_is_public = 0;
+        ida_fail(c, kind, "%s", asking->message ? asking->message : ida_kind_text(kind));
+    } else if (!call->synced) {
         c->retry_after = 30;
         c->message_is_public = 1;
         kind = ida_fail(
