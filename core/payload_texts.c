@@ -73,22 +73,6 @@ const char *ida_text_value(const void *in, const ida_text_member *m)
     return *(const char *const *)((const char *)in + m->at);
 }
 
-/* C0 and C1 control characters, DEL and Unicode's own line ends (U+2028, U+2029); line ends and tabs pass where an address may
- * have several lines. */
-static int has_control(const char *text, int lines)
-{
-    if (!lines && (strstr(text, "\xE2\x80\xA8") || strstr(text, "\xE2\x80\xA9"))) {
-        return 1;
-    }
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        int line_end = *p == '\n' || *p == '\r' || *p == '\t';
-        if ((*p < 0x20 && !(lines && line_end)) || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static int looks_like_upn(const char *text)
 {
     const char *at = strchr(text, '@');
@@ -109,7 +93,7 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
         }
     } else if (ida_utf16_length(text) > m->limit) {
         ida_fault_add(c, m->name, "must be at most %zu characters", m->limit);
-    } else if (has_control(text, m->flags & LINES)) {
+    } else if (ida_has_control(text, m->flags & LINES)) {
         ida_fault_add(c, m->name, m->flags & LINES ? "must not hold control characters other than line breaks"
                                                    : "must not hold control characters or line breaks");
     } else if ((m->flags & ADDRESS) && !looks_like_upn(text)) {

@@ -28,17 +28,6 @@ static int is_letter(char ch)
     return (ch | 0x20) >= 'a' && (ch | 0x20) <= 'z';
 }
 
-static int has_control(const char *text, int line_ends)
-{
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        if ((ch < 0x20 && !(line_ends && (ch == '\n' || ch == '\t' || ch == '\r'))) || ch == 0x7F) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static int one_of(const char *text, const char *const *words)
 {
     for (; *words; words++) {
@@ -99,7 +88,7 @@ const char *ida_rule_name(ida_ctx *c, const json_t *value)
         return "must not be blank or begin or end with a blank";
     }
     return ida_utf16_length(text) > 256 ? "must be at most 256 characters"
-           : has_control(text, 0)       ? "must not hold control characters"
+           : ida_has_control(text, 0)       ? "must not hold control characters"
                                         : NULL;
 }
 
@@ -293,7 +282,7 @@ const char *ida_rule_path(ida_ctx *c, const json_t *value)
 {
     (void)c;
     const char *text = json_string_value(value);
-    return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !has_control(text, 0) ? NULL : "must be the absolute path of a file";
+    return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !ida_has_control(text, 0) ? NULL : "must be the absolute path of a file";
 }
 
 const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
@@ -363,7 +352,7 @@ const char *ida_rule_dn(ida_ctx *c, const json_t *value)
     (void)c;
     static const char rule[] = "must be a distinguished name such as OU=Staff,DC=contoso,DC=example";
     const char *p = json_string_value(value);
-    if (strlen(p) > 1024 || has_control(p, 0)) {
+    if (strlen(p) > 1024 || ida_has_control(p, 0)) {
         return rule;
     }
     for (;;) {
@@ -392,7 +381,7 @@ const char *ida_rule_upn(ida_ctx *c, const json_t *value)
 {
     (void)c;
     const char *text = json_string_value(value), *at = strchr(text, '@');
-    return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') && !has_control(text, 0) &&
+    return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') && !ida_has_control(text, 0) &&
                    domain_valid(at + 1, strlen(at + 1))
                ? NULL
                : "must be a user principal name such as eva.berg@contoso.example";
@@ -441,13 +430,13 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
 const char *ida_rule_text(ida_ctx *c, const json_t *value)
 {
     const char *text = json_string_value(value);
-    return has_control(text, 0) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+    return ida_has_control(text, 0) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_body(ida_ctx *c, const json_t *value)
 {
     const char *text = json_string_value(value);
-    return has_control(text, 1) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+    return ida_has_control(text, 1) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_recipient(ida_ctx *c, const json_t *value)

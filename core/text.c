@@ -459,3 +459,17 @@ int ida_country_code_valid(const char *code)
     }
     return 0;
 }
+
+int ida_has_control(const char *text, int lines)
+{
+    if (!lines && (strstr(text, "\xE2\x80\xA8") || strstr(text, "\xE2\x80\xA9"))) {
+        return 1;
+    }
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        int line_end = *p == '\n' || *p == '\r' || *p == '\t';
+        if ((*p < 0x20 && !(lines && line_end)) || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
+            return 1;
+        }
+    }
+    return 0;
+}

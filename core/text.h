@@ -45,6 +45,10 @@ unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
  * larger number the lowest digits. */
 char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits);
 
+/* 1: C0 and C1 control characters, DEL and Unicode's own line ends (U+2028, U+2029); with `lines` line ends and tabs pass, where an
+ * address may have several lines. */
+int ida_has_control(const char *text, int lines);
+
 /* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else bytes in pool, *len set. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);
 char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len);

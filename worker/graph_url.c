@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "core/context.h"
+#include "core/host.h"
 #include "worker/graph.h"
 #include "worker/graph_url.h"
 
@@ -98,9 +99,7 @@ int graph_url_parse(const char *url, apr_pool_t *pool, graph_address *out)
         out->host = lower;
         out->origin = apr_pstrcat(pool, scheme, "://", lower, ":", port, NULL);
         out->shown = strcmp(port, out->secure ? "443" : "80") == 0 ? apr_pstrcat(pool, scheme, "://", lower, NULL) : out->origin;
-        size_t len = strlen(lower);
-        out->loopback = strcmp(lower, "localhost") == 0 || strcmp(lower, "[::1]") == 0
-                        || (strncmp(lower, "127.", 4) == 0 && strspn(lower, "0123456789.") == len);
+        out->loopback = ida_host_loopback(lower, strlen(lower));
     }
     curl_free(scheme);
     curl_free(host);
