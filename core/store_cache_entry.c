@@ -141,13 +141,16 @@ static ida_kind copy_new(cache_at *at, ida_ctx *c, const char **ids, int count, 
                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(db_int(&highest, 0, 0)), DB_I(count)), made);
 }
 
-/* SQLite does not tell the numbers it makes: they follow each other when nobody had one. */
+/* PostgreSQL tells the numbers it made, *first is 0. On SQLite they follow each other from *first on, when nobody had one. */
 static ida_kind insert(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made, int64_t *first)
 {
     db_result highest;
     const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))};
-    ida_kind kind = db_is_postgresql(at->s->db) ? IDA_OK : store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
-    *first = kind || db_is_postgresql(at->s->db) ? 0 : db_int(&highest, 0, 0) + 1;
+    ida_kind kind = IDA_OK;
+    if (!db_is_postgresql(at->s->db)) {
+        kind = store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
+        *first = kind ? 0 : db_int(&highest, 0, 0) + 1;
+    }
     return kind ? kind : store_write(at->s, c, STMT_entry_make, args, 3, made);
 }
 

@@ -361,7 +361,7 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
 
 /* --- in a first load --- */
 
-/* As the statement user_new does on SQLite: whoever is in the cache under the DN of somebody's manager is that manager. */
+/* As user_new does on SQLite itself: whoever is in the cache under the DN of somebody's manager is that manager. */
 static ida_kind find_managers(cache_at *at, ida_ctx *c, batch *b)
 {
     enum { ID = 1 + CACHE_USER_manager_id, REF = 1 + CACHE_USER_manager_ref };
