@@ -60,7 +60,8 @@ typedef struct graph_request {
     int cost;                    /* resource units, contract 7; 0: 1 */
     int low_priority;            /* x-ms-throttle-priority: low (sync) */
     size_t max_bytes;            /* of the answer; 0: 8 MiB */
-    int raw;                     /* a 2xx body is given as it came, in answer->bytes: pages of a sync are read without building trees */
+    int raw;                     /* a 2xx body is given as it came, in answer->bytes: pages of a sync are read without building trees.
+                                  * Nothing in it is secret */
     const char *doing;           /* for messages: "creating the user" */
 } graph_request;
 

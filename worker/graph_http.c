@@ -16,6 +16,8 @@
 #define CONNECT_MS 8000
 #define IDLE_S 50L /* an unused connection is not trusted for longer: balancers drop them in silence */
 #define HEADER_MAX 4096
+#define BODY_LEAST 16384
+#define PLAIN_BUFFER (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the processor holds it */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
 struct graph_http {
@@ -27,6 +29,7 @@ struct graph_http {
 
 /* One exchange, as the callbacks see it. */
 typedef struct exchange {
+    CURL *curl;
     const http_request *request;
     http_answer *answer;
     apr_pool_t *pool;
@@ -57,10 +60,54 @@ void graph_http_close(graph_http *h)
 void http_answer_free(http_answer *answer)
 {
     if (answer->bytes) {
-        OPENSSL_cleanse(answer->bytes, answer->len);
+        if (!answer->plain) {
+            OPENSSL_cleanse(answer->bytes, answer->len);
+        }
         free(answer->bytes);
         answer->bytes = NULL;
     }
+}
+
+static apr_status_t free_body(void *bytes)
+{
+    free(bytes);
+    return APR_SUCCESS;
+}
+
+char *http_answer_keep(http_answer *answer, apr_pool_t *pool)
+{
+    char *bytes = answer->bytes;
+    apr_pool_cleanup_register(pool, bytes, free_body, apr_pool_cleanup_null);
+    answer->bytes = NULL;
+    return bytes;
+}
+
+/* For `size` bytes in all: at first what the answer says of its length, then twice as much each time. */
+static int make_room(exchange *x, size_t size)
+{
+    http_answer *a = x->answer;
+    size_t room = x->room;
+    if (!room) {
+        curl_off_t told = 0;
+        curl_easy_getinfo(x->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &told);
+        room = told > 0 && (uint64_t)told < x->request->max_bytes ? (size_t)told + 1 : BODY_LEAST;
+    }
+    while (room < size) {
+        room *= 2;
+    }
+    char *larger = a->plain ? realloc(a->bytes, room) : malloc(room);
+    if (!larger) {
+        x->no_memory = 1;
+        return 0;
+    }
+    if (a->bytes && !a->plain) {
+        memcpy(larger, a->bytes, a->len);
+        OPENSSL_cleanse(a->bytes, a->len);
+        free(a->bytes);
+    }
+    a->bytes = larger;
+    x->room = room;
+    return 1;
 }
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *baton)
@@ -72,23 +119,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *baton)
         x->too_big = 1;
         return 0;
     }
-    if (a->len + len + 1 > x->room) {
-        size_t room = x->room ? x->room : 16384;
-        while (room < a->len + len + 1) {
-            room *= 2;
-        }
-        char *larger = malloc(room);
-        if (!larger) {
-            x->no_memory = 1;
-            return 0;
-        }
-        if (a->bytes) {
-            memcpy(larger, a->bytes, a->len);
-            OPENSSL_cleanse(a->bytes, a->len);
-            free(a->bytes);
-        }
-        a->bytes = larger;
-        x->room = room;
+    if (a->len + len + 1 > x->room && !make_room(x, a->len + len + 1)) {
+        return 0;
     }
     memcpy(a->bytes + a->len, bytes, len);
     a->len += len;
@@ -222,6 +254,9 @@ static int set_options(graph_http *h, const http_request *r, exchange *x, char *
     SET(TCP_KEEPALIVE, 1L);
     SET(MAXAGE_CONN, IDLE_S);
     SET(ACCEPT_ENCODING, "gzip");
+    if (r->plain) {
+        SET(BUFFERSIZE, PLAIN_BUFFER);
+    }
     SET(TIMEOUT_MS, (long)left);
     SET(CONNECTTIMEOUT_MS, (long)(left < CONNECT_MS ? left : CONNECT_MS));
     SET(NOPROGRESS, 0L);
@@ -249,8 +284,8 @@ static int set_options(graph_http *h, const http_request *r, exchange *x, char *
 http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request *r, http_answer *answer)
 {
     char error[CURL_ERROR_SIZE] = "";
-    exchange x = {.request = r, .answer = answer, .pool = pool};
-    *answer = (http_answer){0};
+    exchange x = {.curl = h->curl, .request = r, .answer = answer, .pool = pool};
+    *answer = (http_answer){.plain = r->plain};
     int64_t left = r->deadline - ida_monotonic(h->env);
     if (left <= 0) {
         answer->fault = "no time was left to ask";

@@ -25,6 +25,7 @@ typedef struct http_request {
     const char *secret_header;  /* one more, in memory of secret_map; NULL: none */
     const void *body;           /* NULL: none. Not copied */
     size_t body_len, max_bytes;
+    int plain;                  /* 1: nothing in the answer is secret, and it may be long: its memory is not wiped */
     int once;                   /* 1: never sent a second time by libcurl on its own (writes) */
     int64_t deadline;           /* monotonic ms */
     int (*alive)(void *);       /* non-zero stops; NULL: none */
@@ -35,6 +36,7 @@ typedef struct http_answer {
     int status;
     char *bytes;                /* with a NUL behind; http_answer_free */
     size_t len;
+    int plain;                  /* as of the request */
     int sent;                   /* the request, or a part of it, may have gone out */
     /* headers, in the pool given; NULL when absent */
     const char *location, *retry_after, *request_id, *date, *content_type, *throttle_scope, *throttle_percentage, *throttle_reason;
@@ -55,6 +57,8 @@ void graph_http_close(graph_http *h);
 http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request *request, http_answer *answer);
 /* Wipes and frees the body. */
 void http_answer_free(http_answer *answer);
+/* The body of a plain answer, not NULL; the pool frees it. */
+char *http_answer_keep(http_answer *answer, apr_pool_t *pool);
 
 /* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own Date when it has one. -1: none. */
 int http_retry_after_ms(const http_answer *answer, int64_t now);

@@ -1,7 +1,6 @@
 /* Owns reading JSON in place. Must not know what is in it. */
 #include "worker/graph_reader.h"
 
-#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -12,13 +11,13 @@ static char nothing[] = "";
 static int fault(graph_reader *r)
 {
     r->fault = 1;
-    r->at = r->end = nothing;
+    r->at = nothing;
     return 0;
 }
 
 void graph_reader_begin(graph_reader *r, char *bytes)
 {
-    *r = (graph_reader){.at = bytes, .end = bytes + strlen(bytes)};
+    *r = (graph_reader){.at = bytes};
 }
 
 static char blanks(graph_reader *r)
@@ -29,24 +28,13 @@ static char blanks(graph_reader *r)
     return *r->at;
 }
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte)) /* of the eight bytes of a word */
-
 /* The first byte from `p` on that does not simply stand for itself in a text: a quote, a backslash, a control character, the end.
- * Most of a page is looked at here, so eight bytes at once: subtracting sets the highest bit of a byte that was smaller (and
- * perhaps of those above it, which do not matter: the lowest one counts). */
-static char *plain_end(const graph_reader *r, char *p)
+ * Most of a page is looked at here, so one look a byte. */
+static char *plain_end(char *p)
 {
-    for (uint64_t word; r->end - p >= 8; p += 8) {
-        memcpy(&word, p, sizeof word);
-        word = le64toh(word);
-        uint64_t quote = word ^ EACH('"'), escape = word ^ EACH('\\');
-        uint64_t stop = ((word - EACH(0x20)) & ~word) | ((quote - EACH(1)) & ~quote) | ((escape - EACH(1)) & ~escape);
-        stop &= EACH(0x80);
-        if (stop) { /* one for each byte below the lowest of them, added up in the highest */
-            return p + (((((stop & (~stop + 1)) >> 7) - 1) & EACH(1)) * EACH(1) >> 56);
-        }
-    }
-    while (*p != '"' && *p != '\\' && (unsigned char)*p >= 0x20) {
+    static const char stops[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ['"'] = 1, ['\\'] = 1};
+    while (!stops[(unsigned char)*p]) {
         p++;
     }
     return p;
@@ -113,7 +101,7 @@ static char *unescape(const char *from, char *to, const char **next)
 /* Behind the opening quote; NULL after a fault. The closing quote becomes the end. */
 static char *text(graph_reader *r)
 {
-    char *start = r->at, *p = plain_end(r, start), *to = p;
+    char *start = r->at, *p = plain_end(start), *to = p;
     while (*p != '"') {
         const char *next = p + 1;
         if ((unsigned char)*p < 0x20) {
@@ -144,12 +132,12 @@ static int is_escape(const char *p)
 
 static int skip_text(graph_reader *r)
 {
-    char *p = plain_end(r, r->at + 1);
+    char *p = plain_end(r->at + 1);
     while (*p != '"') {
         if (!is_escape(p)) {
             return fault(r);
         }
-        p = plain_end(r, p + 2);
+        p = plain_end(p + 2);
     }
     r->at = p + 1;
     return 1;

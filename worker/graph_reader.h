@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct graph_reader {
-    char *at, *end;
+    char *at;
     size_t len; /* bytes of the name or text read last */
     int fault; /* 1: this is no JSON; everything from here on reads as empty */
 } graph_reader;

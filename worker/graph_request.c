@@ -89,7 +89,7 @@ static int plausible(graph_effect effect, const graph_request *r, const graph_an
                                 : raw->len == 0 || answer->json || answer->bytes || r->bytes;
 }
 
-static directory_class read_answer(graph_call *k, graph_effect effect, const graph_request *r, const http_answer *raw,
+static directory_class read_answer(graph_call *k, graph_effect effect, const graph_request *r, http_answer *raw,
                                    graph_answer *answer)
 {
     const graph *g = k->g;
@@ -97,7 +97,7 @@ static directory_class read_answer(graph_call *k, graph_effect effect, const gra
     const char *doing = r->doing ? r->doing : r->method;
     answer->status = raw->status;
     if (r->raw && raw->status / 100 == 2) {
-        answer->bytes = apr_pstrmemdup(k->pool, raw->len ? raw->bytes : "", raw->len);
+        answer->bytes = raw->bytes ? http_answer_keep(raw, k->pool) : apr_pstrdup(k->pool, "");
         answer->bytes_len = raw->len;
     } else {
         answer->json = raw->len ? ida_json_keep(k->pool, json_loadb(raw->bytes, raw->len, 0, NULL)) : NULL;
@@ -154,6 +154,7 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
                                   .body = body,
                                   .body_len = body_len,
                                   .max_bytes = r->max_bytes ? r->max_bytes : ANSWER_MAX,
+                                  .plain = r->raw,
                                   .once = effect == GRAPH_WRITE,
                                   .deadline = k->deadline,
                                   .alive = k->alive,

@@ -264,6 +264,31 @@ static void throttling(void)
 }
 
 /* The proxy is asked for what is encrypted, and only for that. */
+/* A page comes as it is, whether or not its length is told before; one that is too long does not. */
+static void raw_bodies(void)
+{
+    enum { LONG = 200000, MOST = 300000 };
+    static char page[LONG + 1], chunk[LONG + 100], two[2 * LONG + 100];
+    graph *g = fresh_session();
+    memset(page, 'x', LONG);
+    snprintf(chunk, sizeof chunk, "%x\r\n%s\r\n0\r\n\r\n", LONG, page);
+    snprintf(two, sizeof two, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", LONG, page, LONG, page);
+    SCRIPT({ACT_ANSWER, 200, NULL, page}, {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", chunk}, {ACT_ANSWER, 200, NULL, ""},
+           {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", two}, {ACT_CUT, 200, NULL, page});
+    graph_call k = graph_call_begin(g, pool, &e);
+    const graph_request r = {.method = "GET", .url = graph_url(g, pool, "/page"), .max_bytes = MOST, .raw = 1, .doing = "testing"};
+    graph_answer answer;
+    for (int i = 0; i < 2; i++) {
+        is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_OK, i ? "a long body, its length untold" : "and told");
+        ok(answer.bytes_len == LONG && strcmp(answer.bytes, page) == 0, "every byte of it");
+    }
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT, "an empty body is no page");
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_CONFIG, "a body without end is refused");
+    ok(said("larger than 300000 bytes"), "why");
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT, "a body that is cut off is none");
+    ok(!answer.bytes, "nothing of it is given");
+}
+
 static void proxies(void)
 {
     http_answer a;
@@ -320,6 +345,7 @@ int main(void)
     tokens();
     one_refresh();
     throttling();
+    raw_bodies();
     proxies();
     unreachable();
     return done();
