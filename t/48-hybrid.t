@@ -193,6 +193,25 @@ sub away {
     ok(!$stack->cloud->user(upn('carin.sjoberg'))->{accountEnabled}, 'disabled there too');
 }
 
+# The cloud is taken out of the tenant's document while no worker runs: nobody of it is listed or counted any more. Then it comes back.
+sub removed {
+    my $found = sub { return $stack->get("/v1/api/users?$_[0]")->{json}{data}{totalCount} // 'none' };
+    my ($guests, $all) = ($found->('status=guest'), $found->('limit=1'));
+    cmp_ok($guests, '>', 0, 'there are guests');
+    $stack->worker->stop;
+    $stack->ctl_ok('tenant', 'apply', '-', { stdin => '{"companyId":"nordic","directories":{"cloud":null}}' });
+    $stack->worker->start;
+    ok(wait_until(20, sub { !grep { $_->[0] } $stack->sql("SELECT sync_reset FROM directory_state WHERE directory = 'cloud'") }), 'the worker has seen it');
+    is_deeply([map { $_->[0] } map { $stack->sql("SELECT count(*) FROM cache.$_ WHERE directory = 'cloud'") } qw(directory_user directory_group)], [0, 0], 'nothing of it is kept');
+    ok(wait_until(10, sub { $found->('status=guest') eq 0 }), 'httpd has the new document: no guest is listed');
+    is($stack->get('/v1/api/hygiene')->{json}{data}{sections}{inactiveGuests}{available}, JSON::PP::false(), 'nor reported on');
+    is_deeply($stack->get('/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape(upn('eva.berg')))->{json}{data}{user}{directories}, ['onPremises'], 'whoever was in both is in one');
+    my ($tenant) = grep { $_->{companyId} eq 'nordic' } @{ $stack->ctl_ok('tenant', 'list', '--json') };
+    is($tenant->{enabledMembers}, $found->('status=active'), 'seats are those of the people who are left');
+    $stack->apply_tenant($stack->tenant_document);
+    ok(wait_until(30, sub { $found->('status=guest') eq $guests && $found->('limit=1') eq $all }), 'a directory that comes back is read anew');
+}
+
 my $ldif = join "\n\n", map { "dn: cn=$_,$Idadmin::Test::Slapd::groups\nobjectClass: groupOfNames\ncn: $_\nmember: $Idadmin::Test::Slapd::filler" } 'Canteen';
 for_each_stack {
     ($stack) = @_;
@@ -205,6 +224,7 @@ for_each_stack {
     subtest returned_later => \&returned_later;
     subtest created => \&created;
     subtest away => \&away;
+    subtest removed => \&removed;
 } cloud => { home => $d }, slapd => { ldif => "$ldif\n" };
 
 done_testing;

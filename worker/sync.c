@@ -28,7 +28,7 @@ typedef struct entry {
     char tenant[72];
     ida_directory_kind directory;
     int64_t revision, interval, next_at; /* ms; next_at monotonic */
-    int busy, present;
+    int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache when `reset` says so */
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
     /* what was seen of another holder's lease, and since when (monotonic) */
@@ -93,13 +93,20 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
     ida_tenant *tenant;
     int64_t revision;
     ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, &revision);
+    int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
+    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+        store_directory state;
+        if (!tenant->has_directory[d] && (kind = store_directory_get(main, c, id, (ida_directory_kind)d, &state)) == IDA_OK) {
+            left_over[d] = state.sync_reset;
+        }
+    }
     if (kind) {
         return kind;
     }
     pthread_mutex_lock(&plan->lock);
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         entry *e = find_entry(plan, id, (ida_directory_kind)d);
-        if (!e && tenant->has_directory[d]) {
+        if (!e && (tenant->has_directory[d] || left_over[d])) {
             e = apr_pcalloc(plan->pool, sizeof *e);
             snprintf(e->tenant, sizeof e->tenant, "%s", id);
             e->directory = (ida_directory_kind)d;
@@ -175,7 +182,7 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     *taken = NULL;
     pthread_mutex_lock(&plan->lock);
     for (entry *e = plan->first; e; e = e->next) {
-        if (!e->busy && e->present && e->next_at <= now && (!*taken || e->next_at < (*taken)->next_at)) {
+        if (!e->busy && (e->present || e->reset) && e->next_at <= now && (!*taken || e->next_at < (*taken)->next_at)) {
             *taken = e;
         }
     }
@@ -312,6 +319,11 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
                 c->message ? c->message : "");
         return 1;
     }
+    if (!en->present) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s has no directory %s any more: what the cache held of it is gone", en->tenant,
+                ida_directory_name(en->directory));
+        return 0;
+    }
     directory_class class = session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
     if (class == DIRECTORY_OK) {
         class = call_sync(job, s, en->reset, c, &summary, &e);
@@ -422,7 +434,10 @@ static int sync_one(sync_job *job, int64_t *wait)
         failed = carry_out(job, &health, first, wait);
         end_lease(job);
     }
-    if (e->requested_at && !worker_stopping(w)) {
+    if (failed && !e->present) { /* nothing else will ever take these rows away */
+        job->unanswered = 1;
+        *wait = FAILED_WAIT_MS;
+    } else if (e->requested_at && !worker_stopping(w)) {
         store_sync_request_done(job->main, worker_ctx(w, job->pool), e->tenant, e->directory, e->requested_at);
     }
     return failed;
@@ -494,7 +509,7 @@ int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions
         sync_job job = {
             .plan = plan, .w = plan->w, .main = main, .cache = cache, .sessions = sessions, .pool = pool, .e = *e, .forced = 1};
         int64_t wait;
-        failed += e->present ? sync_one(&job, &wait) : 0;
+        failed += e->present || e->reset ? sync_one(&job, &wait) : 0;
         apr_pool_clear(pool);
     }
     return failed;
