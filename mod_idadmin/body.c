@@ -179,6 +179,18 @@ static int read_all(request_rec *r, ida_ctx *c, request_body *b)
     return OK;
 }
 
+const char *body_unread_text(int status)
+{
+    switch (status) {
+    case HTTP_REQUEST_TIME_OUT:
+        return "The request body did not arrive in time. Send the request again.";
+    case HTTP_REQUEST_ENTITY_TOO_LARGE: /* LimitRequestBody, or a chunk of impossible size */
+        return "The request body, or one of its chunks, is larger than this server is set up to take.";
+    default:
+        return "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.";
+    }
+}
+
 int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const char *too_large_text)
 {
     memset(b, 0, sizeof *b);
@@ -186,7 +198,9 @@ int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const cha
     b->too_large = too_large_text;
     int status = announced_length(r) > (apr_int64_t)max ? too_large(c, b) : make_room(r, c, b, 1);
     if (status == OK) {
+        request_state_of(r)->body_unread = 1; /* an error page of httpd's filters may come before this returns */
         status = read_all(r, c, b);
+        request_state_of(r)->body_unread = status != OK;
     }
     if (status != OK) {
         body_free(b);

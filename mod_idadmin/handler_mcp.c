@@ -73,8 +73,9 @@ int mcp_handler(request_rec *r)
         status = run(r, &call, &request, &answer);
     }
     apr_table_setn(r->notes, "idadmin-op", call.operation ? call.operation->name : "mcp");
+    int refused_by_httpd = state->audited; /* one of its filters has answered while the body was read */
     state->audited = 1;
-    if (spool_write(state->c, call.audit) != IDA_OK) {
+    if (!refused_by_httpd && spool_write(state->c, call.audit) != IDA_OK) {
         ida_mcp_refusal_answer(state->c, &answer);
         status = OK;
     }

@@ -33,11 +33,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         if (status != OK) {
             int answered_here = call->c->kind != IDA_OK;
             if (!answered_here) {
-                ida_fail(call->c, ida_kind_of_status(status), "%s",
-                         status == HTTP_REQUEST_TIME_OUT
-                             ? "The request body did not arrive in time. Send the request again."
-                             : "The request body could not be read to its end: it is shorter than its Content-Length, or its "
-                               "chunks are broken.");
+                ida_fail(call->c, ida_kind_of_status(status), "%s", body_unread_text(status));
             }
             refuse(call, call->c->kind, answer);
             return answered_here ? OK : status;
@@ -65,6 +61,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
 /* The record goes out before the answer; IDA_OK when it is written or was with the work itself. */
 static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
 {
+    int refused_by_httpd = state->audited; /* one of its filters has answered while the body was read */
     state->audited = 1;
     if (call->operation) {
         apr_table_setn(r->notes, "idadmin-op", call->operation->name);
@@ -72,7 +69,7 @@ static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
     if (call->task_id) {
         apr_table_setn(r->notes, "idadmin-task", call->task_id);
     }
-    return call->audit_written ? IDA_OK : spool_write(state->c, call->audit);
+    return call->audit_written || refused_by_httpd ? IDA_OK : spool_write(state->c, call->audit);
 }
 
 int rest_handler(request_rec *r)

@@ -70,6 +70,7 @@ typedef struct request_state {
     quota quotas[LIMIT_KINDS];     /* those of key, company, address */
     int limited;                   /* 429 by key or company: audited by refusals.c */
     int audited;                   /* its record is written */
+    int body_unread;               /* httpd is reading the body, or has given up on it */
     int error_sent;
 } request_state;
 
@@ -171,6 +172,8 @@ typedef struct request_body {
 /* Reads the body, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
  * httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
+/* For people: why a body was not read that httpd gave up on with this status. */
+const char *body_unread_text(int status);
 void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */
 void body_init(apr_pool_t *pool);

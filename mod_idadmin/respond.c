@@ -49,7 +49,7 @@ static const char *error_body(request_rec *r, const request_state *state)
     const ida_ctx *c = state->c;
     ida_kind kind = ida_kind_of_status(r->status);
     int ours = c->kind && c->kind == kind;
-    const char *text = ours ? ida_public_message(c) : NULL;
+    const char *text = ours ? ida_public_message(c) : state->body_unread ? body_unread_text(r->status) : NULL;
     if (state->face != FACE_MCP) {
         return ida_rest_error(r->pool, kind, text);
     }

@@ -32,11 +32,16 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     if (state->limited) {
         return refusals_count(state->c, state->principal);
     }
+    ida_ctx *c = state->c;
+    if (state->body_unread && !c->kind) { /* state->c stays as it is: the handler, which still reads, would take it for its own */
+        c = ida_ctx_make(c->env, c->pool);
+        ida_fail(c, kind, "%s", body_unread_text(r->status));
+    }
     const ida_route *route = request_route(r);
     const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
     int mcp = state->face == FACE_MCP;
     ida_call call = {
-        .c = state->c,
+        .c = c,
         .operation = route->operation,
         .face = mcp ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,

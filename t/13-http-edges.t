@@ -32,6 +32,10 @@ $rest    Require idadmin-company somebody-else
     ErrorDocument 403 /page.html
     AuthzSendForbiddenOnFailure On
 </Location>
+<Location "/small/v1/api">
+$rest    Require valid-user
+    LimitRequestBody 100
+</Location>
 <Location "/v1/openapi.json">
     SetHandler idadmin-openapi
     Require all granted
@@ -140,16 +144,27 @@ subtest 'bodies that are slow, announced or broken' => sub {
         like $line, qr{^HTTP/1.1 $status }, "refused with $status before a byte of the body is asked for";
     }
     for my $broken ("zz\r\n{}\r\n0\r\n\r\n", "-1\r\n", "ffffffffffffffffff\r\n") {
+        my $before = records();
         my $own = $httpd->client;
         $own->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Transfer-Encoding' => 'chunked') . $broken);
         my $answer = $own->read_answer;
         ok $answer->{status} == 400 || $answer->{status} == 413, "a broken chunk: $answer->{status}";
         is $answer->{headers}{'content-type'}, 'application/json; charset=utf-8', 'in JSON';
+        like $answer->{json}{error}{message}, qr/chunks/, 'that says so';
+        my @new = (records())[$before .. records() - 1];
+        is_deeply [map { $_->{outcome} } @new], [$answer->{json}{error}{code}], 'and one record of the audit says the same';
     }
     my $cut = $httpd->client;
     $cut->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{"firstname":"Cut","surname":"Off"}');
     $cut->close;
     is $stack->get('/v1/api/tasks')->{json}{data}{totalCount}, 0, 'nothing of a cut body is queued';
+    for my $how ([], [chunked => 1]) {
+        my $before = records();
+        my $large = $stack->call(POST => '/small/v1/api/user', body => '{}' . ' ' x 200, headers => { 'Content-Type' => 'application/json' }, client => $httpd->client, @$how);
+        error_is $large, 413, 'PAYLOAD_TOO_LARGE', "LimitRequestBody @$how";
+        like $large->{body}, qr/larger than this server is set up to take/, 'is told so, not as the 6 MB of the service';
+        is_deeply [map { $_->{outcome} } (records())[$before .. records() - 1]], ['PAYLOAD_TOO_LARGE'], 'and is one record of the audit';
+    }
     my $short = $httpd->client;
     $short->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{}');
     shutdown $short->{socket}, 1;
