@@ -470,6 +470,9 @@ static void begin_life(void)
     faulty = outage_rounds = 0;
     snprintf(company, sizeof company, "life%d", ++life_number);
     add_tenant(company, apr_psprintf(round_pool, "\"seatLimit\":%d,", SEATS));
+    /* Nobody is on the premises: read once, and empty. */
+    ok(script(DB_SYNC, apr_psprintf(round_pool, "INSERT INTO cache.sync_state (tenant_id, directory, full_at) VALUES ('%s', 'onPremises', 1)", company)),
+       "%s: the premises' directory of %s", engine, company);
     start_process();
     synchronise();
 }
