@@ -79,7 +79,9 @@ char *ida_search_word(apr_pool_t *pool, const char *word)
     while (*folded && !in_word(*folded)) {
         folded++;
     }
-    char *word_marked = apr_palloc(pool, 2 * strlen(folded) + 1);
-    mark(word_marked, folded);
-    return *folded ? word_marked : NULL;
+    char *marked = *folded ? apr_palloc(pool, 2 * strlen(folded) + 1) : NULL;
+    if (marked) {
+        mark(marked, folded);
+    }
+    return marked;
 }

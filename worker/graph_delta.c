@@ -64,7 +64,7 @@ static edge read_edge(graph_reader *r)
 
 /* --- users --- */
 
-/* What an item says of a user; each member has a function that reads its value. */
+/* What an item says of a user. */
 typedef struct told {
     sync_user user;
     const char *type;
