@@ -149,7 +149,7 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group)
     const char *wanted = ida_json_string(call->arguments, "resource"), *shown = ida_clean(c->pool, wanted, strlen(wanted), 128);
     ida_kind kind = store_group_find(s, c, call->principal->company, wanted, group);
     if (kind == IDA_NOT_FOUND) {
-        return ida_fail(c, kind, "resource: No group has the ID or name \"%s\". get_user_access of a member shows the exact name and ID.", shown);
+        return ida_fail(c, kind, "resource: No group has the ID or name \"%s\". The list of what a member can reach shows the exact name and ID.", shown);
     }
     if (kind == IDA_CONFLICT) {
         return ida_fail(c, IDA_BAD_REQUEST, "resource: Several groups are named \"%s\"; give the group's ID.", shown);
