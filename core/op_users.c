@@ -39,8 +39,8 @@ static int words_of(apr_pool_t *pool, const char *query, store_people_filter *fi
 
 /* --- finding --- */
 
-/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what somebody typed: they stand in quotation marks,
- * as JSON strings, so that a model can tell them from our own words. */
+/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what somebody typed: they stand in
+ * quotation marks, as JSON strings, so that a model can tell them from our own words. */
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
@@ -52,8 +52,8 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "", *handle = rows[i].upn ? rows[i].upn : rows[i].id;
         json_t *quoted = ida_json_keep(c->pool, json_string(ida_clean(c->pool, name, strlen(name), 64)));
-        const char *one = apr_pstrcat(c->pool, i ? ", " : "", ida_json_text(c->pool, quoted), " (", ida_clean(c->pool, handle, strlen(handle), 128), ")",
-                                      NULL);
+        const char *one = apr_pstrcat(c->pool, i ? ", " : "", ida_json_text(c->pool, quoted), " (",
+                                      ida_clean(c->pool, handle, strlen(handle), 128), ")", NULL);
         if (strlen(*named) + strlen(one) > CANDIDATES_BYTES) {
             break;
         }

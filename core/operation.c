@@ -279,7 +279,8 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
 
 static ida_kind check_synced(ida_call *call)
 {
-    ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool); /* whatever the work failed with stays the answer when all is well */
+    /* Of its own: whatever the work failed with stays the answer when all is well. */
+    ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
     ida_kind kind = store_tenant_synced(call->store, asking, call->tenant, &call->synced);
     if (kind) {
         c->retry_after = asking->retry_after;
@@ -296,9 +297,9 @@ static ida_kind check_synced(ida_call *call)
     return kind;
 }
 
-/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That is enough to show somebody who was found; a
- * write, a list, and "there is nobody" rest on what is not there, and ask the store. Reads ask behind their work: a reset marks the cache before
- * it takes the first row out. */
+/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That is enough to show somebody who
+ * was found; a write, a list, and "there is nobody" rest on what is not there, and ask the store. Reads ask behind their work: a
+ * reset marks the cache before it takes the first row out. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;

@@ -19,7 +19,7 @@
 #define SHARDS 16
 #define BUCKETS 64
 #define RENEW_MS 1500         /* from this age on one thread loads again */
-#define SYNCED_AGE_MS 5000    /* how long "synced" is believed where that may be (core/operation.c); until it is true it is asked each time */
+#define SYNCED_AGE_MS 5000    /* how long "synced" is believed (core/operation.c says for what); until it is true it is asked */
 
 /* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
 typedef struct held_tenant {

@@ -54,7 +54,8 @@ static const char *parse_company(cmd_parms *cmd, const char *words, const void *
     *parsed = NULL;
     while (*(word = ap_getword_conf(cmd->temp_pool, &rest))) {
         if (!ida_name_valid(word)) {
-            return apr_psprintf(cmd->pool, "Require idadmin-company: \"%s\" is no company ID (1 to %d of A-Z a-z 0-9 . _ -)", word, IDA_NAME_MAX);
+            return apr_psprintf(cmd->pool, "Require idadmin-company: \"%s\" is no company ID (1 to %d of A-Z a-z 0-9 . _ -)",
+                                word, IDA_NAME_MAX);
         }
     }
     return *words ? NULL : "Require idadmin-company takes one or more company IDs";

@@ -167,8 +167,10 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
 /* A name or address as browsers write it in an origin, without wildcards: anything else would be a rule that never holds. */
 static int is_origin_host(const char *host)
 {
-    int address = strchr(host, ':') != NULL; /* apr_uri_parse takes the brackets off */
-    return *host && host[strspn(host, address ? "0123456789abcdefABCDEF:." : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
+    static const char of_address[] = "0123456789abcdefABCDEF:.";
+    static const char of_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    /* apr_uri_parse takes the brackets off */
+    return *host && host[strspn(host, strchr(host, ':') ? of_address : of_name)] == '\0';
 }
 
 /* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means anyway. */

@@ -320,8 +320,8 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
         return 1;
     }
     if (!en->present) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s has no directory %s any more: what the cache held of it is gone", en->tenant,
-                ida_directory_name(en->directory));
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s has no directory %s any more: what the cache held of it is gone",
+                en->tenant, ida_directory_name(en->directory));
         return 0;
     }
     directory_class class = session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);

@@ -107,13 +107,15 @@ static ida_kind current_document(store *s, ida_ctx *c, const char *id, const cha
     return kind;
 }
 
-/* People and groups of a directory that is not the tenant's any more must not be listed and counted on: the worker takes them out of the cache. */
+/* People and groups of a directory that is not the tenant's any more must not be listed and counted on: the worker takes them out
+ * of the cache. */
 static ida_kind forget_removed(store *s, ida_ctx *c, const ida_tenant *tenant, const char *before)
 {
     const json_t *directories = json_object_get(ida_json_load(c->pool, before), "directories");
     ida_kind kind = IDA_OK;
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-        if (!tenant->has_directory[d] && json_is_object(json_object_get(directories, ida_directory_name((ida_directory_kind)d)))) {
+        const char *name = ida_directory_name((ida_directory_kind)d);
+        if (!tenant->has_directory[d] && json_is_object(json_object_get(directories, name))) {
             kind = store_sync_request(s, c, tenant->id, (ida_directory_kind)d, 0, 1);
         }
     }
