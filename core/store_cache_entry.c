@@ -1,8 +1,8 @@
 /* Owns the numbers that stand for IDs in memberships: found, made, remembered. Must not know what bears them. */
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digest.h"
 #include "core/store_cache.h"
 
 #define LOOK_AT_ONCE 5000
@@ -67,9 +67,9 @@ static int uuid(const char *text, unsigned char key[16])
 
 static void key_of(const char *id, unsigned char key[16])
 {
-    unsigned char hash[SHA256_DIGEST_LENGTH];
+    unsigned char hash[IDA_DIGEST_LEN];
     if (!uuid(id, key)) {
-        SHA256((const unsigned char *)id, strlen(id), hash);
+        ida_sha256(id, strlen(id), hash);
         memcpy(key, hash, 16);
     }
 }
