@@ -462,7 +462,8 @@ static void test_deadlock(const char *dsn)
     is_int(store_transaction(s, fresh(), lock_crosswise, &l), IDA_OK, "crosswise locks: this one ends well");
     waitpid(child, &status, 0);
     ok(WIFEXITED(status) && WEXITSTATUS(status) < 100, "the other one too");
-    is_int(l.runs + WEXITSTATUS(status), 3, "because one of them was repeated");
+    /* The one that the engine ended may be back before the other has been woken: then once more. */
+    ok(l.runs + WEXITSTATUS(status) >= 3, "because one of them was repeated");
 }
 
 /* -- the gate --------------------------------------------------------------------------------------------------------------- */
@@ -693,7 +694,7 @@ int main(void)
             test_checkpoint(dsn);
         } else {
             test_lost(dsn);
-        test_copy(dsn);
+            test_copy(dsn);
             test_deadlock(dsn);
         }
     }

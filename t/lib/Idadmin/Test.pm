@@ -115,9 +115,10 @@ sub program {
 sub secret_file {
     my ($name, $text) = @_;
     my $file = $name =~ m{^/} ? $name : tempdir() . "/$name";
-    spew($file, $text);
-    chmod 0600, $file or die "chmod $file: $!\n";
-    give_to(runtime_user(), $file);
+    spew("$file.new", $text);
+    chmod 0600, "$file.new" or die "chmod $file.new: $!\n";
+    give_to(runtime_user(), "$file.new");
+    rename "$file.new", $file or die "rename $file.new: $!\n";    # a worker may be reading it
     return $file;
 }
 
