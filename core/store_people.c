@@ -103,14 +103,15 @@ ida_kind store_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 ida_kind store_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, store_freshness *fresh)
 {
     db_result r;
-    int64_t completed[IDA_DIR_COUNT] = {0};
+    int64_t completed[IDA_DIR_COUNT] = {0}, full_at[IDA_DIR_COUNT] = {0};
     ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
-    *fresh = (store_freshness){.as_of = 0, .sign_ins = {1, 1}};
+    *fresh = (store_freshness){.as_of = 0, .sign_ins = {1, 1}, .synced = !kind};
     for (int i = 0; !kind && i < r.rows; i++) {
         int d = ida_directory_parse(db_text(&r, i, 0));
         if (d >= 0) {
             completed[d] = db_int(&r, i, 1);
             fresh->sign_ins[d] = db_int(&r, i, 2) != 0;
+            full_at[d] = db_int(&r, i, 3);
         }
     }
     int any = 0;
@@ -118,6 +119,7 @@ ida_kind store_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, sto
         if (tenant->has_directory[d]) {
             fresh->as_of = any && fresh->as_of < completed[d] ? fresh->as_of : completed[d];
             any = 1;
+            fresh->synced = fresh->synced && full_at[d];
         }
     }
     return kind;

@@ -51,6 +51,7 @@ ida_kind store_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 typedef struct store_freshness {
     int64_t as_of;
     int sign_ins[IDA_DIR_COUNT];
+    int synced; /* every directory of the tenant was read in full once */
 } store_freshness;
 
 ida_kind store_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, store_freshness *fresh);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/store_people.h"
 #include "core/store_user.h"
 #include "core/text.h"
 
@@ -206,19 +207,9 @@ ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
 
 ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
 {
-    db_result r;
-    int64_t full_at[IDA_DIR_COUNT] = {0};
-    ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
-    for (int i = 0; !kind && i < r.rows; i++) {
-        int d = ida_directory_parse(db_text(&r, i, 0));
-        if (d >= 0) {
-            full_at[d] = db_int(&r, i, 3);
-        }
-    }
-    *synced = !kind;
-    for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        *synced = *synced && (!tenant->has_directory[d] || full_at[d]);
-    }
+    store_freshness fresh;
+    ida_kind kind = store_freshness_get(s, c, tenant, &fresh);
+    *synced = fresh.synced;
     return kind;
 }
 
