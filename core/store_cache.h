@@ -175,6 +175,7 @@ typedef struct sync_buffer {
     int count;                  /* entries */
     apr_array_header_t *slices; /* of a first load: members named without a list, sync_slice each */
     size_t bytes;               /* what it takes to hold and to write them */
+    int behind_users;           /* of a first load: the users are all in the buffers before this one */
 } sync_buffer;
 
 typedef struct sync_slice {
@@ -189,6 +190,7 @@ struct sync_run {
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
     int bare;                    /* first load: indexes for readers are laid aside */
+    int users_done;              /* first load: sync_load_users_end has been */
     int numbered;                /* first load: the users who came before the first group have numbers */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
@@ -218,6 +220,8 @@ void sync_writer_stop(sync_run *run);
  * anything in the cache; and those that are aside made again, whoever laid them there. */
 ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c);
 ida_kind sync_indexes_back(sync_run *run, ida_ctx *c);
+/* Those of the tables of users alone, of this run's own. */
+ida_kind sync_indexes_of_users_back(sync_run *run, ida_ctx *c);
 
 /* Statistics of tables for PostgreSQL's planner, in a transaction of its own. `more` may be 0. */
 ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more);
@@ -247,6 +251,8 @@ int sync_load_needs_indexes(const sync_buffer *b);
 ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
+/* The users are all written, groups are still to come. */
+ida_kind sync_load_users_end(sync_run *run, ida_ctx *c);
 
 /* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many,
  * and `which` where the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one.

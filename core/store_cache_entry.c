@@ -110,6 +110,28 @@ static void remember(cache_memory *m, const unsigned char key[16], int64_t numbe
     at->number = number;
 }
 
+typedef struct id_key {
+    unsigned char bytes[16];
+} id_key;
+
+/* Of all at once: each one's place is on its way to the processor before it is asked for. NULL without a memory. */
+static id_key *keys_of(cache_memory *m, apr_pool_t *pool, const char *const *ids, int count)
+{
+    id_key *keys = m ? apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *keys) : NULL;
+    for (int i = 0; m && i < count; i++) {
+        if (i && ids[i] == ids[i - 1]) { /* one group's members come together */
+            keys[i] = keys[i - 1];
+            continue;
+        }
+        key_of(ids[i], keys[i].bytes);
+        const char *set = (const char *)set_of(m, keys[i].bytes);
+        for (size_t line = 0; line < WAYS * sizeof(place); line += 64) {
+            __builtin_prefetch(set + line);
+        }
+    }
+    return keys;
+}
+
 /* --- the table --- */
 
 static ida_kind look_up(cache_at *at, ida_ctx *c, const char *list, apr_hash_t *found)
@@ -193,13 +215,9 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
     apr_hash_t *found = NULL;
     int unknown_count = 0;
     ida_kind kind = IDA_OK;
+    const id_key *keys = keys_of(at->memory, c->pool, ids, count);
     for (int i = 0; i < count; i++) {
-        unsigned char key[16];
-        numbers[i] = i && ids[i] == ids[i - 1] ? numbers[i - 1] : 0; /* one group's members come together */
-        if (!numbers[i] && at->memory) {
-            key_of(ids[i], key);
-            numbers[i] = recall(at->memory, key);
-        }
+        numbers[i] = i && ids[i] == ids[i - 1] ? numbers[i - 1] : keys ? recall(at->memory, keys[i].bytes) : 0;
         if (numbers[i]) {
             continue;
         }
@@ -220,7 +238,6 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
         kind = resolve(at, c, unknown + i, unknown_count - i < LOOK_AT_ONCE ? unknown_count - i : LOOK_AT_ONCE, found);
     }
     for (int i = 0; !kind && i < count; i++) {
-        unsigned char key[16];
         if (numbers[i]) {
             continue;
         }
@@ -229,9 +246,8 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
             return ida_fail(c, IDA_INTERNAL_ERROR, "The store gave the entry %s no number.", ids[i]);
         }
         numbers[i] = *number;
-        if (at->memory) {
-            key_of(ids[i], key);
-            remember(at->memory, key, numbers[i]);
+        if (keys) {
+            remember(at->memory, keys[i].bytes, numbers[i]);
         }
     }
     return kind;

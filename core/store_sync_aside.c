@@ -70,18 +70,15 @@ ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c)
     return sync_run_failed(c, b, kind);
 }
 
-ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
+/* Those that `names` lists. */
+static ida_kind make_again(sync_run *run, ida_ctx *c, db_statement names)
 {
     apr_pool_t *pool;
     db_result r;
-    if (run->bare) {
-        run->bare = 0;
-        run->budget = CACHE_FIRST_BUDGET_MS;
-    }
     apr_pool_create(&pool, c->pool);
     ida_ctx *own = ida_ctx_make(c->env, pool);
     store *s = run->at.s;
-    ida_kind kind = store_read(s, own, STMT_index_aside, DB_NONE, &r);
+    ida_kind kind = store_read(s, own, names, DB_NONE, &r);
     if (!kind && r.rows) {
         kind = settings(s, own, "PRAGMA temp_store = FILE");
         for (int row = 0; !kind && row < r.rows; row++) {
@@ -94,4 +91,18 @@ ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
     kind = sync_run_failed(c, own, kind);
     apr_pool_destroy(pool);
     return kind;
+}
+
+ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
+{
+    if (run->bare) {
+        run->bare = 0;
+        run->budget = CACHE_FIRST_BUDGET_MS;
+    }
+    return make_again(run, c, STMT_index_aside);
+}
+
+ida_kind sync_indexes_of_users_back(sync_run *run, ida_ctx *c)
+{
+    return run->bare ? make_again(run, c, STMT_index_aside_of_users) : IDA_OK;
 }

@@ -13,7 +13,7 @@
     (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
-#define RELIEF_EVERY 4                /* transactions of a first load: the log then holds most pages once */
+#define RELIEF_EVERY 12               /* transactions of a first load: each time waits for the disk */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
@@ -187,7 +187,7 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
         }
         sync_cursor cursor = {.baton = &p};
         kind = sync_run_phase(run, c, step_page, &cursor);
-        if (!kind) {
+        if (!kind && !run->at.first) {
             relieve(run, c);
         }
     } while (!kind && p.r.rows == pages->rows);
@@ -363,6 +363,7 @@ ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
     int first = run->at.first;
     ida_kind kind = run->bare && sync_load_needs_indexes(buffer) ? sync_indexes_back(run, c) : IDA_OK;
     kind = kind || !first ? kind : sync_load_numbers(run, c, buffer);
+    kind = kind || !(buffer->behind_users || run->users_done) ? kind : sync_load_users_end(run, c);
     if (kind) {
         return kind;
     }
@@ -485,6 +486,14 @@ ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const
         stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
         kind = flush_when_full(run, c);
     }
+    return kind;
+}
+
+/* The buffer that begins then tells the writer. */
+ida_kind sync_run_users_told(sync_run *run, ida_ctx *c)
+{
+    ida_kind kind = run->at.first ? sync_run_flush(run, c) : IDA_OK;
+    run->buffer->behind_users = !kind && run->at.first;
     return kind;
 }
 

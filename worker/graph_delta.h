@@ -19,6 +19,7 @@ typedef struct graph_delta {
     apr_pool_t *item_pool; /* cleared after every item */
     apr_hash_t *skus;      /* skuId -> name, as met in this run */
     int unnamed_skus;      /* licences met that have no name as far as we know */
+    int64_t users;         /* items of users read so far */
     int64_t foreign;       /* members that are neither user nor group */
     apr_hash_t *gone;      /* IDs of users who are deleted, as far as the round told: memberships named for them are none */
     int64_t settled;       /* the last run that was committed */

@@ -1,4 +1,4 @@
-/* Owns how pages come in: ahead of their reader by one, each request bounded, what is cut off asked for once more, lost tokens
+/* Owns how pages come in: ahead of their reader by a few, each request bounded, what is cut off asked for once more, lost tokens
  * told from failures. Must not know what is in an item. */
 #include "worker/graph_fetch.h"
 
@@ -11,6 +11,15 @@
 #define PAGE_BYTES (64 * 1024 * 1024)
 #define AGAIN_MS 750 /* before a page is asked for once more */
 #define LOOK_MS 100  /* how often a wait looks whether to go on */
+/* Pages that wait for a reader whose own reader is busy: the directory goes on answering meanwhile. One of any size always may. */
+#define AHEAD 16
+#define AHEAD_BYTES (4 * 1024 * 1024)
+
+typedef struct waiting_page {
+    graph_page page;
+    apr_size_t bytes;
+    directory_class class; /* other than OK: the last one */
+} waiting_page;
 
 struct graph_fetch {
     graph_call *k;
@@ -22,10 +31,11 @@ struct graph_fetch {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* under the lock: at most one page waits */
-    int full, ended;
-    graph_page page;
-    directory_class class;
+    /* under the lock */
+    int ended;             /* nothing comes behind what waits */
+    int first, count;      /* of the ring */
+    apr_size_t bytes;      /* of all that wait */
+    waiting_page waiting[AHEAD];
     atomic_int stop;
 };
 
@@ -118,18 +128,17 @@ static int token_refused(const graph_fetch *f, directory_class class, const grap
     return class && (answer->status == 410 || (f->token && (answer->status == 400 || answer->status == 404)));
 }
 
-static void hand_over(graph_fetch *f, const graph_page *page, directory_class class, int ended)
+static void hand_over(graph_fetch *f, const waiting_page *fresh, int ended)
 {
     pthread_mutex_lock(&f->lock);
-    while (f->full && !atomic_load(&f->stop)) {
+    while (f->count && (f->count == AHEAD || f->bytes + fresh->bytes > AHEAD_BYTES) && !atomic_load(&f->stop)) {
         pthread_cond_wait(&f->changed, &f->lock);
     }
-    if (f->full) { /* nobody takes it any more */
-        apr_pool_destroy(page->pool);
+    if (atomic_load(&f->stop)) { /* nobody takes it any more */
+        apr_pool_destroy(fresh->page.pool);
     } else {
-        f->page = *page;
-        f->full = 1;
-        f->class = class;
+        f->waiting[(f->first + f->count++) % AHEAD] = *fresh;
+        f->bytes += fresh->bytes;
     }
     f->ended = ended;
     pthread_cond_broadcast(&f->changed);
@@ -144,20 +153,21 @@ static void *thread_main(void *baton)
     const char *url = apr_pstrdup(url_pool, f->url);
     int ended = 0;
     while (!ended) {
-        graph_page page = {0};
+        waiting_page fresh = {0};
         graph_answer answer;
         const char *next = NULL;
-        apr_pool_create(&page.pool, NULL);
-        f->own.pool = page.pool;
-        directory_class class = graph_fetch_page(&f->own, url, f->doing, &page, &next, &answer);
-        class = token_refused(f, class, &answer) ? DIRECTORY_TOKEN_LOST : class;
-        ended = class || !next || atomic_load(&f->stop);
+        apr_pool_create(&fresh.page.pool, NULL);
+        f->own.pool = fresh.page.pool;
+        directory_class class = graph_fetch_page(&f->own, url, f->doing, &fresh.page, &next, &answer);
+        fresh.class = token_refused(f, class, &answer) ? DIRECTORY_TOKEN_LOST : class;
+        fresh.bytes = answer.bytes_len;
+        ended = fresh.class || !next || atomic_load(&f->stop);
         if (!ended) {
             apr_pool_clear(url_pool);
             url = apr_pstrdup(url_pool, next);
             f->token = 1;
         }
-        hand_over(f, &page, class, ended);
+        hand_over(f, &fresh, ended);
     }
     apr_pool_destroy(url_pool);
     return NULL;
@@ -185,11 +195,14 @@ directory_class graph_fetch_begin(graph_fetch **out, graph_call *k, const char *
 
 static directory_class take(graph_fetch *f, graph_page *page)
 {
-    directory_class class = f->class;
-    *page = f->page;
-    f->full = 0;
+    const waiting_page *next = &f->waiting[f->first];
+    directory_class class = next->class;
+    *page = next->page;
+    f->bytes -= next->bytes;
+    f->first = (f->first + 1) % AHEAD;
+    f->count--;
     pthread_cond_broadcast(&f->changed);
-    if (class) {
+    if (class) { /* the thread is done: its error is ours */
         apr_pool_t *pool = f->k->pool;
         *f->k->e = f->e;
         f->k->e->class = class;
@@ -206,18 +219,18 @@ directory_class graph_fetch_next(graph_fetch *f, graph_page *page)
     directory_class class = DIRECTORY_OK;
     *page = (graph_page){0};
     pthread_mutex_lock(&f->lock);
-    while (!f->full && !f->ended) {
+    while (!f->count && !f->ended) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += LOOK_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         pthread_cond_timedwait(&f->changed, &f->lock, &until);
-        if (!f->full && f->k->alive && f->k->alive(f->k->baton)) {
+        if (!f->count && f->k->alive && f->k->alive(f->k->baton)) {
             break;
         }
     }
-    if (f->full) {
+    if (f->count) {
         class = take(f, page);
     } else {
         class = graph_fail(f->k, DIRECTORY_LOCAL, NULL, "%s: stopped", f->doing);
@@ -235,9 +248,8 @@ void graph_fetch_end(graph_fetch *f)
         pthread_mutex_unlock(&f->lock);
         pthread_join(f->thread, NULL);
     }
-    if (f->full) {
-        apr_pool_destroy(f->page.pool);
-        f->full = 0;
+    for (; f->count; f->count--, f->first = (f->first + 1) % AHEAD) {
+        apr_pool_destroy(f->waiting[f->first].page.pool);
     }
     pthread_mutex_destroy(&f->lock);
     pthread_cond_destroy(&f->changed);

@@ -1,4 +1,4 @@
-/* Pages of a list or delta round, fetched by a thread of its own while the page before is being staged. */
+/* Pages of a list or delta round, fetched by a thread of its own while those before are being staged. */
 #ifndef WORKER_GRAPH_FETCH_H
 #define WORKER_GRAPH_FETCH_H
 

@@ -50,6 +50,10 @@ static directory_class take_page(graph_delta *d, graph_page *page, int which)
     graph_reader_begin(&r, page->items);
     for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
         class = streams[which].item(d, &r);
+        d->users += which == USERS;
+    }
+    if (which == USERS) { /* as soon as they are known: a first round would else be read at the pace of a small tenant */
+        graph_throttle_tenant_size(d->k->g, d->users);
     }
     return class;
 }
@@ -299,6 +303,9 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         ida_json_put(fresh, streams[i].token, token);
         if (!class && i == USERS && !full) {
             class = read_returned(d, w);
+        }
+        if (!class && i == USERS && full) {
+            class = graph_stored(k, w->c, sync_run_users_told(d->run, w->c));
         }
         if (!class && i == GROUPS && !full) {
             class = read_appeared(d);

@@ -31,7 +31,11 @@ static void tune(graph_throttle *t, int64_t now)
     t->writes.rate = GRAPH_WRITES_PER_S * part * (strain > 1.0 ? 0.5 : 1);
     t->writes.burst = fmax(1, GRAPH_WRITES_BURST * part);
     t->units.rate = limit / 10 * GRAPH_UNITS_SHARE * part * (strain > 1.0 ? 0.5 : strain > 0.8 ? 0.75 : 1);
-    t->units.burst = fmax(20, limit * GRAPH_UNITS_BURST * part);
+    double burst = fmax(20, limit * GRAPH_UNITS_BURST * part);
+    if (t->units.burst > 0) { /* as full as it was */
+        t->units.level *= burst / t->units.burst;
+    }
+    t->units.burst = burst;
 }
 
 void graph_throttle_init(graph_throttle *t, int64_t now)

@@ -99,6 +99,10 @@ int main(int argc, char **argv)
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &p);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, 60L);
+    const char *ca = getenv("CURL_CA_BUNDLE"); // as of the command curl
+    if (ca) {
+        curl_easy_setopt(curl, CURLOPT_CAINFO, ca);
+    }
     long pages = 0;
     double bytes = 0, start = now_s();
     for (int i = 2; i < argc; i++) {

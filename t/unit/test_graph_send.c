@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "worker/graph_client.h"
+#include "worker/graph_fetch.h"
 #include "worker/graph_http.h"
 #include "worker/graph_session.h"
 
@@ -289,6 +290,87 @@ static void raw_bodies(void)
     ok(!answer.bytes, "nothing of it is given");
 }
 
+/* `count` pages that name each other, each with so many bytes of padding, then a refusal. */
+static void page_script(int count, int padding)
+{
+    static reply replies[64];
+    char *filler = apr_palloc(pool, (apr_size_t)padding + 1);
+    memset(filler, 'x', (size_t)padding);
+    filler[padding] = '\0';
+    for (int i = 0; i < count; i++) {
+        replies[i] = (reply){ACT_ANSWER, 200, JSON, apr_psprintf(pool, "{\"value\":[\"%d\",\"%s\"],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/p%d\"}", i,
+                                                                 filler, server.port, i + 1)};
+    }
+    replies[count] = (reply){ACT_ANSWER, 403, JSON, "{\"error\":{\"code\":\"Authorization_RequestDenied\",\"message\":\"no\"}}"};
+    script(replies, count + 1);
+}
+
+/* Requests for pages once no further one comes. */
+static int settled(int expected)
+{
+    for (int i = 0; i < 500 && seen("GET /v1.0/p") < expected; i++) {
+        usleep(10000);
+    }
+    usleep(100000);
+    return seen("GET /v1.0/p");
+}
+
+/* Pages come ahead of who takes them, so many and no more; in order, and a failure behind those that came before it. */
+static void pages_ahead(void)
+{
+    graph *g = fresh_session();
+    graph_call k = graph_call_begin(g, pool, &e);
+    graph_fetch *fetch;
+    graph_page page;
+    int in_order = 0;
+    TOKENS(good_token);
+    graph_throttle_tenant_size(g, 1000);
+    page_script(30, 10);
+    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
+    is_int(settled(17), 17, "sixteen pages wait and one is at hand while nobody takes any");
+    for (int i = 0; i < 30; i++) {
+        graph_reader r;
+        if (graph_fetch_next(fetch, &page)) {
+            break;
+        }
+        graph_reader_begin(&r, page.items);
+        in_order += graph_array_begin(&r) && atoi(graph_read_text(&r)) == i && !page.last;
+        apr_pool_destroy(page.pool);
+    }
+    is_int(in_order, 30, "all thirty come, in order");
+    is_int(graph_fetch_next(fetch, &page), DIRECTORY_FORBIDDEN, "then the failure");
+    ok(!page.pool && said("no"), "with its reason");
+    graph_fetch_end(fetch);
+
+    page_script(10, 3 * 1024 * 1024);
+    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
+    is_int(settled(2), 2, "of large ones one waits");
+    is_int(graph_fetch_next(fetch, &page), DIRECTORY_OK, "taken");
+    apr_pool_destroy(page.pool);
+    is_int(settled(3), 3, "the next one is asked for");
+    graph_fetch_end(fetch);
+    is_int(seen("GET /v1.0/p"), 3, "nothing more once it is ended");
+}
+
+/* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in the middle of a first round. */
+static void tenant_size(void)
+{
+    graph_answer a;
+    graph *g = fresh_session();
+    graph_throttle *t = &g->client->throttle;
+    SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
+    ask(g, "GET", "/users", NULL, 5000, &a);
+    double small = t->units.rate, full = t->units.level / t->units.burst;
+    graph_throttle_tenant_size(g, 499);
+    graph_throttle_tenant_size(g, 30); /* a number that is smaller says nothing: a part of them is read */
+    ask(g, "GET", "/users", NULL, 5000, &a);
+    ok(t->units.rate > small * 1.4 && t->units.rate < small * 1.5, "499 users: 5,000 units in place of 3,500");
+    graph_throttle_tenant_size(g, 500);
+    ask(g, "GET", "/users", NULL, 5000, &a);
+    ok(t->units.rate > small * 2.2 && t->units.rate < small * 2.3, "500 users: 8,000");
+    ok(t->units.level / t->units.burst >= full - 0.02, "as full as before (%.2f, %.2f)", t->units.level / t->units.burst, full);
+}
+
 static void proxies(void)
 {
     http_answer a;
@@ -346,6 +428,8 @@ int main(void)
     one_refresh();
     throttling();
     raw_bodies();
+    pages_ahead();
+    tenant_size();
     proxies();
     unreachable();
     return done();

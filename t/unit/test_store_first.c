@@ -371,6 +371,47 @@ static void test_indexes(const char *dsn)
     store_disconnect(other);
 }
 
+/* Users told, groups still to come: what lists of users need is made index by index, sign-ins before; who comes late is in it too. */
+static void test_users_told(const char *dsn)
+{
+    const char *all = indexes(dsn);
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    const sync_sign_ins times = {1000, 2000, 3000};
+    sync_summary summary;
+    sync_run *run;
+    ida_user *found = NULL;
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    must(sync_run_sign_ins(run, c, "u3", &times), c, "sign-ins");
+    tell(run, c, 0, 10, "told");
+    must(sync_run_users_told(run, c), c, "users told");
+    ok(bare(dsn) == 1, "until groups come the indexes are aside");
+    for (int i = 0; i < 20; i++) {
+        const char *id = apr_psprintf(pool, "g%d", i);
+        sync_group group = {.id = id, .name = id, .kind = "security"};
+        sync_member member = {.id = apr_psprintf(pool, "u%d", i / 2), .kind = "user"};
+        must(sync_run_group(run, c, &group, NULL, 0), c, "group");
+        must(sync_run_slice(run, c, id, &member, 1), c, "slice");
+        must(sync_run_flush(run, c), c, "flush");
+        must(sync_writer_wait(run, c), c, "written");
+        if (i == 0) {
+            const char *there = indexes(dsn);
+            ok(run->bare && strcmp(there, all) != 0 && !strstr(there, "membership_member"), "one buffer does not bring all of them back");
+        }
+    }
+    const char *there = indexes(dsn);
+    ok(strstr(there, "directory_user_list") && strstr(there, "address_key") && strstr(there, "directory_user_upn") && !strstr(there, "membership_member"),
+       "those of users are there before the load is over, that of members is not");
+    tell(run, c, 10, 11, "late");
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(summary.users, 11, "all people are in, the late one too");
+    is_str(indexes(dsn), all, "and all indexes");
+    must(store_user_by_upn(s, c, tenant, "u3@contoso.example", &found), c, "look-up");
+    ok(found && found->last_success_at == 3000, "with the sign-in that was told first");
+    empty(s, c);
+    store_disconnect(s);
+}
+
 int main(void)
 {
     setup();
@@ -380,6 +421,7 @@ int main(void)
         int is_file = strncmp(dsn, "sqlite3:", 8) == 0;
         clock_step = 0;
         test_indexes(dsn);
+        test_users_told(dsn);
         if (is_file) {
             test_patience(dsn);
         }
