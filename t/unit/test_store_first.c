@@ -412,6 +412,39 @@ static void test_users_told(const char *dsn)
     store_disconnect(s);
 }
 
+/* Whole tables at once when a directory is alone in the cache, else what is its own. */
+static void test_reset(const char *dsn)
+{
+    static const struct {
+        const char *tenant;
+        ida_directory_kind directory;
+    } others[] = {{"aardvark", IDA_DIR_CLOUD}, {"zebra", IDA_DIR_CLOUD}, {"contoso", IDA_DIR_ON_PREMISES}};
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    ida_user *found;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
+        end_run(half(s, c, others[i].tenant, others[i].directory), c);
+        must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+        must(store_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found), c, "look-up");
+        ok(found != NULL, "what another directory (%s) holds stays", others[i].tenant);
+        must(store_cache_reset(s, c, others[i].tenant, others[i].directory), c, "reset");
+        found = NULL;
+        store_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found);
+        ok(found == NULL, "the last one is emptied");
+    }
+    sync_user u = {.id = "w", .upn = "w@fabrikam.example", .display_name = "Written", .enabled = 1};
+    end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
+    must(store_cache_user_put(s, c, "fabrikam", IDA_DIR_CLOUD, &u), c, "written through before its first sync");
+    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(store_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
+    ok(found != NULL, "somebody who was written through stays");
+    empty(s, c);
+    end_run(half(s, c, tenant, IDA_DIR_CLOUD), c); /* counts ten people, not twenty */
+    empty(s, c);
+    store_disconnect(s);
+}
+
 int main(void)
 {
     setup();
@@ -422,6 +455,7 @@ int main(void)
         clock_step = 0;
         test_indexes(dsn);
         test_users_told(dsn);
+        test_reset(dsn);
         if (is_file) {
             test_patience(dsn);
         }
