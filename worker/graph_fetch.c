@@ -6,11 +6,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE_BYTES (64 * 1024 * 1024)
 #define AGAIN_MS 750 /* before a page is asked for once more */
 #define LOOK_MS 100  /* how often a wait looks whether to go on */
+/* Reading gives way to who serves people, and to the thread that writes what was read, which a first load waits for. */
+#define NICE 10
 /* Pages that wait for a reader whose own reader is busy: the directory goes on answering meanwhile. One of any size always may. */
 #define AHEAD 16
 #define AHEAD_BYTES (4 * 1024 * 1024)
@@ -149,6 +153,7 @@ static void *thread_main(void *baton)
 {
     graph_fetch *f = baton;
     apr_pool_t *url_pool;
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux: of this thread */
     apr_pool_create(&url_pool, NULL);
     const char *url = apr_pstrdup(url_pool, f->url);
     int ended = 0;
