@@ -34,7 +34,8 @@ typedef struct sqlite_db {
 
 static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
 
-/* Of a new file. A sync writes large parts of the cache at a time: half as many pages are a tenth less work. Elsewhere commits are small. */
+/* Of a new file; an older one keeps its own, and its log counts for more than it is. A sync writes large parts of the cache at a
+ * time: half as many pages are a tenth less work. Elsewhere commits are small. */
 static const int page_bytes[DB_FILE_COUNT] = {[DB_MAIN] = 4096, [DB_CACHE] = 8192, [DB_AUDIT] = 4096};
 
 /* -- failures --------------------------------------------------------------------------------------------------------------- */

@@ -136,19 +136,19 @@ static ida_kind work_forget(write_through *w, ida_ctx *c)
     return kind ? kind : cache_enter(&w->at, c);
 }
 
-/* SQLite empties a whole table by giving its pages back, without a look at rows and indexes: a second in place of a minute. Another's rows
- * cannot come in between, as the gate lets one writer in; on PostgreSQL they could. */
+/* SQLite empties a whole table by giving its pages back, without a look at rows and indexes: a second in place of a minute.
+ * Another's rows cannot come in between, as the gate lets one writer in; on PostgreSQL they could. */
 static ida_kind work_alone(write_through *w, ida_ctx *c)
 {
+    static const char empty_all[] = "DELETE FROM cache.membership; DELETE FROM cache.unresolved_member; DELETE FROM cache.entry; "
+                                    "DELETE FROM cache.address; DELETE FROM cache.directory_user; "
+                                    "DELETE FROM cache.directory_group; DELETE FROM cache.counter";
     db_result r;
     if (db_is_postgresql(w->at.s->db)) {
         return IDA_OK;
     }
     ida_kind kind = store_read(w->at.s, c, STMT_reset_alone, DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory)), &r);
-    return kind || !r.rows ? kind
-                           : db_script(w->at.s->db, c, "DELETE FROM cache.membership; DELETE FROM cache.unresolved_member; DELETE FROM "
-                                                       "cache.entry; DELETE FROM cache.address; DELETE FROM cache.directory_user; "
-                                                       "DELETE FROM cache.directory_group; DELETE FROM cache.counter");
+    return kind || !r.rows ? kind : db_script(w->at.s->db, c, empty_all);
 }
 
 static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)

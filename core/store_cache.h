@@ -220,8 +220,9 @@ void sync_writer_stop(sync_run *run);
  * anything in the cache; and those that are aside made again, whoever laid them there. */
 ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c);
 ida_kind sync_indexes_back(sync_run *run, ida_ctx *c);
-/* Those of the tables of users alone, of this run's own. */
-ida_kind sync_indexes_of_users_back(sync_run *run, ida_ctx *c);
+/* One further index of the tables of users while this run has them aside, none when there are no more: so that who tells the run
+ * of groups waits for one at a time. */
+ida_kind sync_index_of_users_back(sync_run *run, ida_ctx *c);
 
 /* Statistics of tables for PostgreSQL's planner, in a transaction of its own. `more` may be 0. */
 ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more);
@@ -251,7 +252,7 @@ int sync_load_needs_indexes(const sync_buffer *b);
 ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
-/* The users are all written, groups are still to come. */
+/* Before each buffer behind the users: sign-ins once, then a further index. */
 ida_kind sync_load_users_end(sync_run *run, ida_ctx *c);
 
 /* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many,

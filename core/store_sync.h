@@ -64,8 +64,8 @@ ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const s
 /* Sign-in times alone, of users in the cache when the run is committed; others are no-ops. 0: never or not recorded. */
 typedef struct sync_sign_ins { int64_t last, last_noninteractive, last_success; } sync_sign_ins;
 ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times);
-/* No user and no sign-in will be told any more, only groups and members. May be left out: a first load uses it to make what lists of
- * users need while the directory sends the rest. */
+/* No user and no sign-in will be told any more, only groups and members. May be left out: a first load uses it to make what lists
+ * of users need while the directory sends the rest. */
 ida_kind sync_run_users_told(sync_run *run, ida_ctx *c);
 /* --- what comes back without its links ---
  * `settled` is the number of the last run that was committed: what a later one wrote may lack the links it did not come to. */

@@ -371,7 +371,7 @@ ida_kind sync_load_users_end(sync_run *run, ida_ctx *c)
 {
     ida_kind kind = run->users_done ? IDA_OK : sync_run_pages(run, c, &sign_ins_pages);
     run->users_done = 1;
-    return kind ? kind : sync_indexes_of_users_back(run, c);
+    return kind ? kind : sync_index_of_users_back(run, c);
 }
 
 /* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */

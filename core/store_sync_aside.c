@@ -102,7 +102,7 @@ ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
     return make_again(run, c, STMT_index_aside);
 }
 
-ida_kind sync_indexes_of_users_back(sync_run *run, ida_ctx *c)
+ida_kind sync_index_of_users_back(sync_run *run, ida_ctx *c)
 {
     return run->bare ? make_again(run, c, STMT_index_aside_of_users) : IDA_OK;
 }

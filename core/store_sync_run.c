@@ -13,7 +13,7 @@
     (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
-#define RELIEF_EVERY 12               /* transactions of a first load: each time waits for the disk */
+#define RELIEF_EVERY 12               /* transactions of a first load */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
@@ -101,7 +101,7 @@ static int is_usable(const store *s)
 }
 
 /* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done
- * later. */
+ * later. In a first load the phases count their transactions for it: each time waits for the disk. */
 static void relieve(sync_run *run, ida_ctx *c)
 {
     if (is_usable(run->at.s)) {

@@ -42,7 +42,7 @@ int64_t graph_throttle_answered(graph_throttle *t, const ida_env *env, const htt
 
 /* Live workers on this store: each takes its part of the limits. Any thread, any time. */
 void graph_throttle_share(int workers);
-/* Users of the tenant, once a sync knows them: the read limit depends on it. */
+/* Users of the tenant as far as a sync has met them: the read limit depends on it. The largest number told holds. */
 void graph_throttle_tenant_size(const graph *g, int64_t users);
 
 /* --- inside, for tests --- */
