@@ -198,7 +198,7 @@ sub in_each_step {
     my $sleeper = $stack->new_worker(options => ['--threads', 8]);
     $sleeper->expect_log(qr/IDA0/);
     all_wait($stack, $gate, @stopped_cases);
-    $sleeper->signal('STOP');
+    $stack->stand_still($sleeper);
     $gate->release($_->{name}, $_->{how}) for @stopped_cases;
 
     my @cases = make_points($stack, $gate, 'killed');

@@ -46,7 +46,7 @@ sub shared_work {
 # An immediate shutdown is a crash: connections break in the middle of transactions, what was committed must be there afterwards.
 sub crash {
     my ($stack, $server, @workers) = @_;
-    $_->signal('STOP') for @workers;    # so that there is work left to be in the middle of
+    $stack->stand_still(@workers);    # so that there is work left to be in the middle of
     my @ids = queue_many($stack, 'c', 25);
     $_->signal('CONT') for @workers;
     ok(wait_until(10, sub { open_tasks($stack) < 95 }), 'work is going on');

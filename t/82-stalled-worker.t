@@ -63,7 +63,7 @@ sub prepare {
     $other->cloud->control(faults => { method => '^POST$', path => '^/groups/[^/]+/members', do => 'hang', when => 'after', count => 1 });
     push @cases, join_now($other, 'Cloud');
     until_it_waits($cases[-1], sub { @{ ($other->cloud->user($cases[-1]{upn}) // {})->{groups} // [] } });
-    $sleeper->signal('STOP');
+    $stack->stand_still($sleeper);
     my $since = Time::HiRes::time();
     $gate->release($_->{hold}, $_->{how}) for grep { $_->{hold} } @cases;
     $other->cloud->control(release => JSON::PP::true(), clearFaults => JSON::PP::true());

@@ -116,6 +116,25 @@ sub sql {
     return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/, $result->{out};
 }
 
+# Stops workers (SIGSTOP) between two transactions, where they are nearly all the time: one that stands still within a transaction keeps everybody from SQLite's
+# files, and from its rows in PostgreSQL until that ends the session.
+sub stand_still {
+    my ($self, @workers) = @_;
+    for (1 .. 30) {
+        $_->signal('STOP') for @workers;
+        return if $self->{postgresql} ? Idadmin::Test::wait_until(0.5, sub { !$self->_transactions }) : eval { $self->sql('PRAGMA busy_timeout = 500; BEGIN IMMEDIATE; ROLLBACK'); 1 };
+        $_->signal('CONT') for @workers;
+        Time::HiRes::sleep(0.05 + rand 0.1);
+    }
+    die "a worker is always within a transaction\n";
+}
+
+sub _transactions {
+    my ($self) = @_;
+    my ($row) = $self->sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL");
+    return $row->[0];
+}
+
 # -- idadminctl ------------------------------------------------------------------------------------------------------
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
