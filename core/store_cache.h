@@ -30,6 +30,7 @@ typedef struct cache_at {
     int64_t written_at; /* time of a write-through, 0 for a sync */
     int first;          /* first load: a manager's DN means what the cache holds already */
     int copying;        /* first load: rows are taken to be new (cache_copy) */
+    int uncounted;      /* first load: some members came or went without being counted, or before their group */
     struct cache_memory *memory; /* of a run: numbers of IDs; NULL: they are looked up */
 } cache_at;
 
@@ -176,6 +177,8 @@ typedef struct sync_buffer {
     apr_array_header_t *slices; /* of a first load: members named without a list, sync_slice each */
     size_t bytes;               /* what it takes to hold and to write them */
     int behind_users;           /* of a first load: the users are all in the buffers before this one */
+    unsigned told;              /* of a first load: 1 users, 2 groups are in it */
+    struct sync_load *load;     /* of a first load: the way into the tables, made by who fills the buffer */
 } sync_buffer;
 
 typedef struct sync_slice {
@@ -190,16 +193,17 @@ struct sync_run {
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
     int bare;                    /* first load: indexes for readers are laid aside */
+    int by_id;                   /* first load: bare when it began */
     int users_done;              /* first load: sync_load_users_end has been */
     int numbered;                /* first load: the users who came before the first group have numbers */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
-    size_t first_bytes;          /* of a first load: a buffer that is full */
+    size_t first_bytes, full_bytes; /* of a first load: a buffer that is full, now and later */
     sync_buffer *buffer;
     struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
     int transactions, flushes, analyze_at; /* of a first load */
     int copies;                  /* of a first load: how many more may fail, 0: at.copying is over */
-    unsigned told;               /* of a first load: 1 users, 2 groups have come */
+    unsigned told;               /* of a first load, of all buffers written */
 };
 
 void sync_buffer_clear(sync_buffer *buffer);
@@ -242,9 +246,9 @@ typedef struct sync_cursor {
 typedef ida_kind (*sync_step)(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more);
 ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor);
 
-/* A buffer of a first load on its way into the tables, step by step; it and the buffer live as long as `pool`. */
+/* A buffer of a first load on its way into the tables, step by step. Made in the buffer's pool, by the thread that filled it. */
 typedef struct sync_load sync_load;
-sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b);
+void sync_load_make(sync_run *run, sync_buffer *b);
 ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more); /* cursor->baton: sync_load */
 /* 1: not without the indexes that may be laid aside. */
 int sync_load_needs_indexes(const sync_buffer *b);
@@ -252,7 +256,7 @@ int sync_load_needs_indexes(const sync_buffer *b);
 ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
 ida_kind sync_load_end(sync_run *run, ida_ctx *c);
-/* Before each buffer behind the users: sign-ins once, then a further index. */
+/* Before each buffer behind the users: sign-ins once, then from time to time a further index. */
 ida_kind sync_load_users_end(sync_run *run, ida_ctx *c);
 
 /* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many,

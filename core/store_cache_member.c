@@ -64,10 +64,18 @@ static ida_kind put_each(cache_at *at, ida_ctx *c, int64_t run, const int64_t *r
     return kind;
 }
 
-/* Those of one group and kind, sorted: together, and one by one when some were there. */
-static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+/* Of as many as one statement names. */
+static ida_kind put_block(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, db_result *r)
 {
-    db_result r;
+    db_arg args[3 + CACHE_MEMBERS_BLOCK] = {DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED])};
+    for (int i = 0; i < CACHE_MEMBERS_BLOCK; i++) {
+        args[3 + i] = (db_arg)DB_I(rows[NUMBERS * i + MEMBER]);
+    }
+    return store_write(at->s, c, STMT_members_block, args, sizeof args / sizeof *args, r);
+}
+
+static ida_kind put_list(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count, db_result *r)
+{
     char *list = apr_palloc(c->pool, (apr_size_t)count * 21 + 3), *p = list;
     for (int i = 0; i < count; i++) {
         char digits[20];
@@ -81,9 +89,27 @@ static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_
         }
     }
     strcpy(p, "]");
-    ida_kind kind =
-        store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), &r);
-    return kind || r.changes == count ? kind : put_each(at, c, run, rows, count);
+    return store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), r);
+}
+
+/* Those of one group and kind, sorted: together, and one by one when some were there. Their group counts them, if it is there. */
+static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
+{
+    ida_kind kind = IDA_OK;
+    db_result r;
+    for (int from = 0, some; !kind && from < count; from += some) {
+        const int64_t *first = rows + NUMBERS * from;
+        int block = count - from >= CACHE_MEMBERS_BLOCK;
+        some = block ? CACHE_MEMBERS_BLOCK : count - from;
+        kind = block ? put_block(at, c, run, first, &r) : put_list(at, c, run, first, some, &r);
+        if (!kind && r.changes != some) {
+            at->uncounted = 1;
+            kind = put_each(at, c, run, first, some);
+        }
+    }
+    kind = kind ? kind : store_write(at->s, c, STMT_group_grew, DB_ARGS(DB_I(rows[GROUP]), DB_I(count)), &r);
+    at->uncounted |= !kind && !r.changes;
+    return kind;
 }
 
 static ida_kind put_groups(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int count)
@@ -112,10 +138,12 @@ static ida_kind put_new(cache_at *at, ida_ctx *c, int64_t run, const int64_t *ro
 
 static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int count)
 {
+    int lite = !db_is_postgresql(at->s->db);
+    at->uncounted |= !(lite && at->first);
     if (at->copying) {
         return put_new(at, c, run, rows, in_order(rows, count));
     }
-    if (!db_is_postgresql(at->s->db)) {
+    if (lite) {
         return at->first ? put_groups(at, c, run, rows, count) : put_each(at, c, run, rows, in_order(rows, count));
     }
     const db_arg fixed[] = {DB_I(run), DB_I(cache_horizon(at, c))};
@@ -220,6 +248,7 @@ static ida_kind drop_pairs(cache_at *at, ida_ctx *c, const char *pairs)
     static const db_statement in_order[] = {STMT_pairs_agree, STMT_pairs_hold, STMT_pairs_drop};
     int64_t horizon = cache_horizon(at, c);
     ida_kind kind = IDA_OK;
+    at->uncounted = 1;
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
         kind = store_write(at->s, c, in_order[i],
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(pairs), DB_I(horizon)), NULL);
@@ -268,6 +297,7 @@ ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, 
 {
     db_result r;
     ida_kind kind;
+    at->uncounted = 1;
     if (all) {
         kind = store_write(at->s, c, STMT_membership_of_groups,
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)), &r);

@@ -12,6 +12,7 @@
 #define DROP_MEMBERS 2000
 #define SLICES_PAGE 200 /* of at most 250 members */
 #define SLICES_CHUNK 4
+#define INDEX_EVERY 2 /* buffers of a first load: what came in while one index was made is written before the next */
 
 /* --- guard --- */
 
@@ -371,7 +372,7 @@ ida_kind sync_load_users_end(sync_run *run, ida_ctx *c)
 {
     ida_kind kind = run->users_done ? IDA_OK : sync_run_pages(run, c, &sign_ins_pages);
     run->users_done = 1;
-    return kind ? kind : sync_index_of_users_back(run, c);
+    return kind || run->flushes % INDEX_EVERY ? kind : sync_index_of_users_back(run, c);
 }
 
 /* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */

@@ -10,6 +10,7 @@
 #include "core/store_cache.h"
 
 #define PAGE 5000
+#define USERS_PAGE 20000 /* to be numbered: some 50 ms */
 #define CHUNK 500
 #define FEW 50 /* groups whose members are counted or go */
 #define SOME_MEMBERS 5000 /* of one chunk */
@@ -73,14 +74,14 @@ static int by_name(const void *a, const void *b)
 }
 
 /* By name, as the widest index is ordered, or by ID when that one is laid aside: neighbours are then written together. */
-static void sort_users(picked *users, apr_pool_t *parent, int bare)
+static void sort_users(picked *users, apr_pool_t *parent, int by_id)
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, parent);
     named_user *named = apr_palloc(pool, (apr_size_t)(users->count + 1) * sizeof *named);
     for (int i = 0; i < users->count; i++) {
         const sync_entry *e = users->items[i];
-        named[i] = (named_user){bare ? e->id : cache_record_field(pool, e->item, CACHE_USER_name_key), e};
+        named[i] = (named_user){by_id ? e->id : cache_record_field(pool, e->item, CACHE_USER_name_key), e};
         named[i].name = named[i].name ? named[i].name : "";
     }
     qsort(named, (size_t)users->count, sizeof *named, by_name);
@@ -99,18 +100,19 @@ int sync_load_needs_indexes(const sync_buffer *b)
     return e != NULL;
 }
 
-/* 1: not of users alone. */
+/* 1: not of users and their sign-ins alone. */
 static int names_members(const sync_buffer *b)
 {
     const sync_entry *e = b->head;
-    while (e && strcmp(e->kind, "user") == 0) {
+    while (e && (strcmp(e->kind, "user") == 0 || strcmp(e->kind, "sign_ins") == 0)) {
         e = e->next;
     }
     return e != NULL || b->slices->nelts > 0;
 }
 
-sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
+void sync_load_make(sync_run *run, sync_buffer *b)
 {
+    apr_pool_t *pool = b->pool;
     sync_load *l = apr_pcalloc(pool, sizeof *l);
     apr_size_t room = (apr_size_t)(b->count + b->slices->nelts + 1) * sizeof(void *);
     apr_hash_t *changed = apr_hash_make(pool);
@@ -149,14 +151,10 @@ sync_load *sync_load_make(sync_run *run, apr_pool_t *pool, const sync_buffer *b)
         l->of[NUMBERED].count = l->of[USERS].count;
     }
     l->born = apr_pcalloc(pool, (apr_size_t)l->of[GROUPS].count + 1);
-    sort_users(&l->of[USERS], pool, run->bare);
+    sort_users(&l->of[USERS], pool, run->by_id);
     run->apart |= l->of[REMOVED].count + l->of[ADDED].count + l->of[NAMED].count > 0;
-    unsigned told = (unsigned)(l->of[USERS].count > 0) | (unsigned)(l->of[GROUPS].count > 0) << 1;
-    if (told & ~run->told) { /* a table that was empty: figures of what it held once are worse than none */
-        run->told |= told;
-        run->analyze_at = 0;
-    }
-    return l;
+    b->told = (unsigned)(l->of[USERS].count > 0) | (unsigned)(l->of[GROUPS].count > 0) << 1;
+    b->load = l;
 }
 
 /* --- numbers --- */
@@ -172,7 +170,7 @@ static ida_kind number_users(sync_run *run, ida_ctx *c, const db_result *r, int 
  * grow at their ends, instead of at random places as memberships name them. Those of the same buffer follow in load_numbers. */
 ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b)
 {
-    static const sync_pages users = {STMT_load_users, 1, PAGE, PAGE, NULL, number_users};
+    static const sync_pages users = {STMT_load_users, 1, USERS_PAGE, USERS_PAGE, NULL, number_users};
     if (run->numbered || !names_members(b)) {
         return IDA_OK;
     }
@@ -443,8 +441,9 @@ ida_kind sync_load_end(sync_run *run, ida_ctx *c)
     if (!kind) {
         kind = sync_run_pages(run, c, &waiting);
     }
-    if (!kind && run->apart) {
-        kind = sync_run_pages(run, c, &orphans);
+    if (kind || !run->at.uncounted) {
+        return kind;
     }
+    kind = run->apart ? sync_run_pages(run, c, &orphans) : IDA_OK;
     return kind ? kind : sync_run_pages(run, c, &counts);
 }

@@ -12,6 +12,7 @@
 #define FIRST_LITE_BYTES                                                                                                         \
     (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
+#define FIRST_GROWS 8 /* the writer need not wait for the first buffers to be as full */
 #define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
 #define RELIEF_EVERY 12               /* transactions of a first load */
 #define SLICE_WEIGHT 3                /* rows a byte: members are short */
@@ -367,7 +368,11 @@ ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
     if (kind) {
         return kind;
     }
-    sync_cursor cursor = {.baton = first ? (const void *)sync_load_make(run, buffer->pool, buffer) : buffer};
+    if (buffer->told & ~run->told) { /* a table that was empty: figures of what it held once are worse than none */
+        run->told |= buffer->told;
+        run->analyze_at = 0;
+    }
+    sync_cursor cursor = {.baton = first ? (const void *)buffer->load : buffer};
     kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
     if (!kind && !first) {
         relieve(run, c);
@@ -385,6 +390,7 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
         return IDA_OK;
     }
     if (run->writer) {
+        run->first_bytes = 2 * run->first_bytes < run->full_bytes ? 2 * run->first_bytes : run->full_bytes;
         return sync_writer_give(run, c);
     }
     ida_kind kind = sync_run_write(run, c, run->buffer);
@@ -722,9 +728,11 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
             run->budget = CACHE_FIRST_BUDGET_MS;
             run->copies = db_copies(s->db) ? COPIES_LOST : 0;
             run->at.copying = run->copies > 0;
-            run->first_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
+            run->full_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
+            run->first_bytes = run->full_bytes / FIRST_GROWS;
             kind = sync_writer_start(run, c);
             kind = kind ? kind : sync_indexes_aside(run, c);
+            run->by_id = run->bare;
         }
     }
     if (!kind && !run->bare) {

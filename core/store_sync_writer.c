@@ -129,6 +129,7 @@ static ida_kind wait_idle(sync_writer *w, ida_ctx *c)
 ida_kind sync_writer_give(sync_run *run, ida_ctx *c)
 {
     sync_writer *w = run->writer;
+    sync_load_make(run, run->buffer); /* while the writer is at the one before */
     pthread_mutex_lock(&w->lock);
     ida_kind kind = wait_idle(w, c);
     if (!kind) {

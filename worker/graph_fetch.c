@@ -15,10 +15,10 @@
 #define LOOK_MS 100  /* how often a wait looks whether to go on */
 /* Reading gives way to who serves people, and to the thread that writes what was read, which a first load waits for. */
 #define NICE 10
-/* Pages that wait for a reader whose own reader is busy: the directory goes on answering meanwhile. One of any size always may.
- */
-#define AHEAD 16
-#define AHEAD_BYTES (4 * 1024 * 1024)
+/* Pages that wait for a reader whose own reader is busy, for as long as an index of a first load takes: the directory goes on
+ * answering meanwhile. One of any size always may. */
+#define AHEAD 128
+#define AHEAD_BYTES (12 * 1024 * 1024)
 
 typedef struct waiting_page {
     graph_page page;

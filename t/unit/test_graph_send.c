@@ -293,7 +293,7 @@ static void raw_bodies(void)
 /* `count` pages that name each other, each with so many bytes of padding, then a refusal. */
 static void page_script(int count, int padding)
 {
-    static reply replies[64];
+    static reply replies[200];
     char *filler = apr_palloc(pool, (apr_size_t)padding + 1);
     memset(filler, 'x', (size_t)padding);
     filler[padding] = '\0';
@@ -325,10 +325,10 @@ static void pages_ahead(void)
     int in_order = 0;
     TOKENS(good_token);
     graph_throttle_tenant_size(g, 1000);
-    page_script(30, 10);
+    page_script(150, 10);
     is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
-    is_int(settled(17), 17, "sixteen pages wait and one is at hand while nobody takes any");
-    for (int i = 0; i < 30; i++) {
+    is_int(settled(129), 129, "128 pages wait and one is at hand while nobody takes any");
+    for (int i = 0; i < 150; i++) {
         graph_reader r;
         if (graph_fetch_next(fetch, &page)) {
             break;
@@ -337,19 +337,19 @@ static void pages_ahead(void)
         in_order += graph_array_begin(&r) && atoi(graph_read_text(&r)) == i && !page.last;
         apr_pool_destroy(page.pool);
     }
-    is_int(in_order, 30, "all thirty come, in order");
+    is_int(in_order, 150, "all come, in order");
     is_int(graph_fetch_next(fetch, &page), DIRECTORY_FORBIDDEN, "then the failure");
     ok(!page.pool && said("no"), "with its reason");
     graph_fetch_end(fetch);
 
     page_script(10, 3 * 1024 * 1024);
     is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
-    is_int(settled(2), 2, "of large ones one waits");
+    is_int(settled(4), 4, "of large ones three wait");
     is_int(graph_fetch_next(fetch, &page), DIRECTORY_OK, "taken");
     apr_pool_destroy(page.pool);
-    is_int(settled(3), 3, "the next one is asked for");
+    is_int(settled(5), 5, "the next one is asked for");
     graph_fetch_end(fetch);
-    is_int(seen("GET /v1.0/p"), 3, "nothing more once it is ended");
+    is_int(seen("GET /v1.0/p"), 5, "nothing more once it is ended");
 }
 
 /* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in the middle of a first round. */

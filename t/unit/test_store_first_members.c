@@ -1,0 +1,221 @@
+/* How many members a group has after a first load that tells them apart from their groups: counted as they come where that is
+ * possible, counted anew at the end where it is not. On both engines. And the numbers of users, which follow their IDs. */
+#include <sqlite3.h>
+
+#include "core/store_cache.h"
+#include "core/store_user.h"
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+enum { USERS = 300 };
+
+static const char *const tenant = "contoso";
+static const char *engine, *dsn;
+static sync_member list[USERS];
+static store *s, *worker;
+static ida_ctx *c;
+static int failures;
+
+static void must(ida_kind kind, const char *what)
+{
+    if (kind) {
+        failures++;
+        printf("# %s: %s: %s\n", engine, what, c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
+static int64_t one_number(const char *sql)
+{
+    int64_t number = -1;
+    if (strncmp(dsn, "sqlite3:", 8) == 0) {
+        const char *path = dsn + 8, *dot = strrchr(path, '.');
+        sqlite3 *file;
+        sqlite3_stmt *stmt;
+        sqlite3_open(":memory:", &file);
+        sqlite3_exec(file, apr_psprintf(pool, "ATTACH '%.*s-cache%s' AS cache", (int)(dot - path), path, dot), NULL, NULL, NULL);
+        sqlite3_prepare_v2(file, sql, -1, &stmt, NULL);
+        number = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+        sqlite3_finalize(stmt);
+        sqlite3_close(file);
+    } else {
+        PGconn *conn = PQconnectdb(dsn + 6);
+        PGresult *r = PQexec(conn, sql);
+        number = PQntuples(r) ? atoll(PQgetvalue(r, 0, 0)) : -1;
+        PQclear(r);
+        PQfinish(conn);
+    }
+    return number;
+}
+
+static int64_t members_of(const char *id)
+{
+    ida_group *found = NULL;
+    ida_kind kind = store_group_find(s, c, tenant, id, &found);
+    int64_t there = one_number(apr_psprintf(pool,
+                                            "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no = m.group_no"
+                                            " WHERE g.id = '%s' AND m.removed = 0", id));
+    return kind || !found || found->member_count != there ? -1 : there;
+}
+
+static void written(sync_run *run)
+{
+    must(sync_run_flush(run, c), "flush");
+    must(sync_writer_wait(run, c), "written");
+}
+
+/* Sign-ins come before users, as a directory tells them. */
+static sync_run *begin(void)
+{
+    sync_run *run;
+    const sync_sign_ins times = {1000, 2000, 3000};
+    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), "reset");
+    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), "begin");
+    must(sync_run_sign_ins(run, c, list[7].id, &times), "sign-ins");
+    for (int i = 0; i < USERS; i++) {
+        sync_user u = {.id = list[i].id, .upn = apr_psprintf(pool, "%s@contoso.example", list[i].id), .display_name = list[i].id, .enabled = 1};
+        must(sync_run_user(run, c, &u), "user");
+        if (i % 50 == 0) {
+            written(run);
+        }
+    }
+    must(sync_run_users_told(run, c), "users told");
+    return run;
+}
+
+static void group(sync_run *run, const char *id)
+{
+    sync_group g = {.id = id, .name = id, .kind = "security"};
+    must(sync_run_group(run, c, &g, NULL, 0), "group");
+}
+
+static void slice(sync_run *run, const char *id, int from, int to)
+{
+    must(sync_run_slice(run, c, id, list + from, to - from), "slice");
+}
+
+static void end(sync_run *run)
+{
+    sync_summary summary;
+    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), "commit");
+    is_int(summary.users, USERS, "everybody is there");
+}
+
+/* Blocks of one statement, what is left of them, and groups as members; nothing is counted twice for it. */
+static void test_counted(void)
+{
+    sync_run *run = begin();
+    sync_member nested[] = {{.id = "small", .kind = "group"}, {.id = "block", .kind = "group"}, {.id = list[3].id, .kind = "user"}};
+    group(run, "small");
+    slice(run, "small", 0, 3);
+    group(run, "block");
+    slice(run, "block", 0, CACHE_MEMBERS_BLOCK);
+    group(run, "large");
+    slice(run, "large", 0, 2 * CACHE_MEMBERS_BLOCK + 1);
+    written(run);
+    group(run, "large"); /* goes on in another buffer */
+    slice(run, "large", 2 * CACHE_MEMBERS_BLOCK + 1, USERS);
+    group(run, "nests");
+    must(sync_run_slice(run, c, "nests", nested, 3), "slice");
+    group(run, "nobody");
+    written(run);
+    is_int(run->at.uncounted, db_is_postgresql(run->at.s->db), "what comes once and behind its group is counted as it comes, by SQLite");
+    end(run);
+    is_int(members_of("small"), 3, "a few");
+    is_int(members_of("block"), CACHE_MEMBERS_BLOCK, "as many as one statement takes");
+    is_int(members_of("large"), USERS, "more, over two buffers");
+    is_int(members_of("nests"), 3, "groups and a person");
+    is_int(members_of("nobody"), 0, "nobody");
+    is_int(one_number("SELECT count(*) FROM cache.entry a JOIN cache.entry b ON b.id > a.id AND b.no < a.no AND b.id LIKE 'u%' AND a.id LIKE 'u%'"), 0,
+           "users are numbered in the order of their IDs, though sign-ins came first");
+}
+
+/* Ways in which what was counted would be wrong, each in a load of its own: one of them has all groups counted anew. */
+static void before_group(sync_run *run)
+{
+    slice(run, "g", 0, 10);
+    slice(run, "never", 0, 10);
+    written(run);
+    group(run, "g");
+    slice(run, "g", 10, 12);
+}
+
+static void told_twice(sync_run *run)
+{
+    group(run, "g");
+    slice(run, "g", 0, 100);
+    written(run);
+    slice(run, "g", 50, 150);
+}
+
+static void removed_again(sync_run *run)
+{
+    group(run, "g");
+    slice(run, "g", 0, 10);
+    written(run);
+    must(sync_run_member(run, c, "g", &list[4], 1), "removed");
+}
+
+static void list_instead(sync_run *run)
+{
+    sync_group g = {.id = "g", .name = "g", .kind = "security"};
+    group(run, "g");
+    slice(run, "g", 0, 10);
+    written(run);
+    must(sync_run_group(run, c, &g, list + 5, 8), "a whole list");
+    written(run);
+    slice(run, "g", 20, 22);
+}
+
+static void written_through(sync_run *run)
+{
+    group(run, "g");
+    slice(run, "g", 0, 10);
+    written(run);
+    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[20].id, 0), "written through: added");
+    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[2].id, 1), "written through: removed");
+    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[30].id, 1), "written through: never there");
+    slice(run, "g", 10, 40);
+}
+
+static void test_uncounted(void)
+{
+    static const struct {
+        void (*tell)(sync_run *run);
+        int members;
+        const char *what;
+    } cases[] = {
+        {before_group, 12, "members told before their group count"},
+        {told_twice, 150, "members told twice count once"},
+        {removed_again, 9, "a member who was removed again does not count"},
+        {list_instead, 10, "a whole list takes the place of what came before it"},
+        {written_through, 38, "what the worker wrote meanwhile holds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sync_run *run = begin();
+        cases[i].tell(run);
+        end(run);
+        is_int(members_of("g"), cases[i].members, cases[i].what);
+        is_int(one_number("SELECT count(*) FROM cache.membership m WHERE NOT EXISTS (SELECT 1 FROM cache.directory_group g WHERE g.no = m.group_no)"),
+               0, "and no group that never came has any");
+    }
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < USERS; i++) {
+        list[i] = (sync_member){.id = apr_psprintf(pool, "u%03d", i * 7919 % USERS), .kind = "user"};
+    }
+    for (int i = 0; i < store_engines(); i++) {
+        dsn = store_upgraded(i, &engine);
+        s = store_make(pool, dsn, DB_SYNC);
+        worker = store_make(pool, dsn, DB_SYNC);
+        c = fresh();
+        test_counted();
+        test_uncounted();
+        ok(!failures, "%s: member counts of first loads", engine);
+        store_disconnect(s);
+        store_disconnect(worker);
+    }
+    return done();
+}
