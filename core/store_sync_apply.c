@@ -367,18 +367,24 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
     return sync_run_failed(c, b, kind);
 }
 
-/* Sign-ins before the lists that are ordered by them. */
-ida_kind sync_load_users_end(sync_run *run, ida_ctx *c)
+static ida_kind sign_ins_once(sync_run *run, ida_ctx *c)
 {
     ida_kind kind = run->users_done ? IDA_OK : sync_run_pages(run, c, &sign_ins_pages);
     run->users_done = 1;
+    return kind;
+}
+
+/* Sign-ins before the lists that are ordered by them. */
+ida_kind sync_load_users_end(sync_run *run, ida_ctx *c)
+{
+    ida_kind kind = sign_ins_once(run, c);
     return kind || run->flushes % INDEX_EVERY ? kind : sync_index_of_users_back(run, c);
 }
 
 /* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */
 static ida_kind commit_first(sync_run *run, ida_ctx *c)
 {
-    ida_kind kind = run->users_done ? IDA_OK : sync_run_pages(run, c, &sign_ins_pages);
+    ida_kind kind = sign_ins_once(run, c);
     kind = kind ? kind : sync_load_end(run, c);
     kind = kind ? kind : sync_indexes_back(run, c); /* behind managers found late: those rows are written twice */
     return kind ? kind : sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);

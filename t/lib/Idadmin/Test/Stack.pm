@@ -3,6 +3,7 @@ package Idadmin::Test::Stack;
 use strict;
 use warnings;
 use Exporter 'import';
+use Fcntl qw(LOCK_EX LOCK_NB);
 use Idadmin::Test ();
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Httpd ();
@@ -116,17 +117,27 @@ sub sql {
     return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/, $result->{out};
 }
 
-# Stops workers (SIGSTOP) between two transactions, where they are nearly all the time: one that stands still within a transaction keeps everybody from SQLite's
-# files, and from its rows in PostgreSQL until that ends the session.
+# Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that stands still behind the write gate of a SQLite file, or within
+# a transaction of PostgreSQL, would have others wait for it.
 sub stand_still {
     my ($self, @workers) = @_;
     for (1 .. 30) {
         $_->signal('STOP') for @workers;
-        return if $self->{postgresql} ? Idadmin::Test::wait_until(0.5, sub { !$self->_transactions }) : eval { $self->sql('PRAGMA busy_timeout = 500; BEGIN IMMEDIATE; ROLLBACK'); 1 };
+        return if Idadmin::Test::wait_until(0.5, sub { $self->{postgresql} ? !$self->_transactions : $self->_gates_free });
         $_->signal('CONT') for @workers;
         Time::HiRes::sleep(0.05 + rand 0.1);
     }
-    die "a worker is always within a transaction\n";
+    die "a worker keeps others from the store at every look\n";
+}
+
+sub _gates_free {
+    my ($self) = @_;
+    my @gates = glob "$self->{base}/lib/*.gate" or die "no write gate beside the store\n";
+    for my $path (@gates) {
+        open my $gate, '+<', $path or die "$path: $!\n";
+        return 0 if !flock $gate, LOCK_EX | LOCK_NB;
+    }
+    return 1;
 }
 
 sub _transactions {
