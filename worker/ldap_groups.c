@@ -365,13 +365,31 @@ static int settles(directory_class class)
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
 }
 
+/* Where this session has just made the account, if it is there still; NULL: it has to be looked for. Servers take the DN of
+ * nobody for a member, and somebody, or a task of ours, may have moved it meanwhile. */
+static const char *just_made(ld_call *k, const char *user_id)
+{
+    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
+    const char *dn = ld_made_dn(k, user_id), *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
+    const ld_query query = {.base = dn,
+                            .scope = LDAP_SCOPE_BASE,
+                            .filter = uuid ? ld_id_filter(k->d->dialect, k->pool, uuid) : NULL,
+                            .attributes = nothing,
+                            .limit = 1,
+                            .phase = LD_READ,
+                            .doing = "look whether the account is where it was made"};
+    const ld_entry **rows;
+    int count = 0;
+    return uuid && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count ? dn : NULL;
+}
+
 /* One user by itself: looks, acts, and looks again where the answer leaves something open. An account that this session has
- * just made is in no group: it is put in without a look first. */
+ * just made is in no group: it is put in without a look at that. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
     const ld_entry *group = NULL;
-    const char *dns[2] = {ld_made_dn(k, user_id), NULL};
+    const char *dns[2] = {just_made(k, user_id), NULL};
     int sent = 0;
     if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group)) {
         last = put_in(k, group, dns);

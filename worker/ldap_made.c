@@ -1,8 +1,8 @@
 /* Owns what a session remembers of the account it has just made, so that the creation's next steps need not look for what
  * its own answer told. Must not know what those steps do.
  *
- * Only for a moment, and only the DN: who moved or removed the account meanwhile makes the server answer "no such object",
- * after which everybody looks. */
+ * Only for a moment, and only the DN: who moved or removed the account meanwhile makes the server answer "no such object" to a
+ * change of it, after which everybody looks. As a value (a member) it would be taken: whoever writes it there asks before. */
 #include <apr_strings.h>
 #include <strings.h>
 

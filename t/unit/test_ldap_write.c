@@ -324,11 +324,20 @@ static void just_made(directory *d, const char *group)
     is_class(ops->set_manager(d, pool, user.id, "eva.berg@nordic.example", &manager, &e), DIRECTORY_OK, &e, "and found by its ID");
     is_str(attribute("now.here", "manager"), eva, "where it is now");
 
+    c = creation(&person, "just.swung", "idadmin:just-5");
+    is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "another one");
+    is_str(run_ldif(ida_printf(pool, "dn: uid=just.swung,%s\\nchangetype: modrdn\\nnewrdn: uid=swung.away\\ndeleteoldrdn: 1\\n", people)), "ok",
+           "is renamed by somebody");
+    is_class(ops->add_members(d, pool, group, &user.id, 1, &each, &e), DIRECTORY_OK, &e, "and put into a group");
+    is_str(perl("join ' ', map { /^uid=([^,]*)/ } grep { /swung/ } $s->members('Engineering')"), "swung.away", "under the name it has now alone");
+
     c = creation(&person, "just.gone", "idadmin:just-3");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "another one");
     id = user.id;
     is_str(perl("$s->delete_entry('uid=just.gone,%s'); 'ok'", people), "ok", "is removed by somebody");
     is_class(ops->set_manager(d, pool, id, "eva.berg@nordic.example", &manager, &e), DIRECTORY_NOT_FOUND, &e, "and not found");
+    is_class(ops->add_members(d, pool, group, &id, 1, &each, &e), DIRECTORY_NOT_FOUND, &e, "by a group neither");
+    is_int(atoi(perl("scalar grep { /just.gone/ } $s->members('Engineering')")), 0, "which does not name it");
 
     /* Somebody of that name was in the group, and left the directory without it. */
     is_str(run_ldif(ida_printf(pool, "dn: cn=Engineering,$Idadmin::Test::Slapd::groups\\nchangetype: modify\\nadd: member\\nmember: uid=just.back,%s\\n",
