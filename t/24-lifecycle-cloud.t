@@ -38,6 +38,19 @@ $user = $cloud->user($upn);
 ok($user->{accountEnabled} && $user->{jobTitle} eq 'Back', 'the same account, enabled');
 my %now = map { ($_->{resource}{name} => 1) } @{ $stack->get("/v1/api/user/access?user=$upn")->{json}{data}{items} };
 is_deeply([grep { !$now{ $_->{name} } } @{ $rehire->{memberships} }], [], 'the access report shows them');
+
+# In a group that somebody made a moment ago, as the sync has seen, while the lists of the directory still show the moment before.
+$cloud->control(create => { type => 'group', properties => { displayName => 'Brand new', groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false() }, members => [$user->{id}] });
+$stack->ctl_ok('sync', 'acme', '--wait');
+$cloud->control(settings => { lag => { list => 5000 } });
+$task = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
+like(step($task, 'revokeMemberships')->{detail}, qr/removed from .*Brand new/, 'a group that no list shows is left') or diag(json_text($task));
+ok(!(grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
+$cloud->control(settings => { lag => {} });
+$back = $stack->post('/v1/api/user', { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1', rehire => 'restore' });
+ok((grep { $_->{name} eq 'Brand new' } @{ $back->{json}{data}{rehire}{memberships} }), 'and offered to whoever comes back') or diag($back->{body});
+is(outcomes(done($back))->{restoreMemberships}, 'done', 'who gets it');
+ok((grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
 is($stack->worker->stop, 0, 'the worker ends cleanly');
 $stack->stop;
 done_testing();

@@ -503,6 +503,19 @@ subtest 'licences' => sub {
     calm();
     is(call(setLicenses => id => $lars, remove => ['*'])->{class}, 'was so already', 'again');
     is(call(setLicenses => id => $id, remove => ['*'])->{message}, undef, 'nothing is kept: nothing is said');
+
+    # Assigned a moment ago, which no read shows yet: what goes is asked of the directory itself.
+    my $late = call(create => person(country => 'SE'))->{user}{id};
+    select undef, undef, undef, 1.2;
+    my $direct = sub { return map { $_->{skuId} } @{ $cloud->user($late)->{assignedLicenses} } };
+    for my $remove (['EMS'], ['*', 'EMS', 'NO_SUCH', 'SPE_E3']) {
+        is(call(setLicenses => id => $late, add => ['EMS'])->{class}, 'ok', 'given');
+        $cloud->control(settings => { lag => { read => 1000 } });
+        is(call(setLicenses => id => $late, remove => $remove)->{class}, 'ok', "@$remove: taken though it is not shown");
+        is_deeply([$direct->()], [], 'as the directory says');
+        $cloud->control(settings => { lag => {} });
+        is(call(setLicenses => id => $late, remove => $remove)->{class}, 'was so already', 'again');
+    }
 };
 
 subtest 'throttled' => sub {

@@ -1,6 +1,7 @@
 /* Owns the actions on groups, licences and role templates. How access is given and recorded is worker/access.h's. */
 #include <apr_strings.h>
 
+#include "core/store_user.h"
 #include "worker/access.h"
 #include "worker/actions.h"
 
@@ -97,9 +98,27 @@ step_end action_remove_from_group(run *r, const workflow_action *a)
 
 static directory_class call_all_licenses(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
 {
-    static const char *const none[] = {NULL}, *const all[] = {"*", NULL};
-    (void)baton;
-    return ops->set_licenses(dir, r->pool, r->task->object_id, none, all, e);
+    static const char *const none[] = {NULL};
+    return ops->set_licenses(dir, r->pool, r->task->object_id, none, baton, e);
+}
+
+/* All, and those the cache knows of: the directory may answer as before they were assigned. */
+static const char **all_licenses(run *r)
+{
+    json_t *cached = NULL;
+    ida_user *user;
+    const json_t *name;
+    size_t i;
+    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    if (store_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, &cached)) {
+        cached = NULL; /* then the directory's own word has to do */
+    }
+    const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)), **to = list;
+    *to++ = "*";
+    json_array_foreach(cached, i, name) {
+        *to++ = json_string_value(name);
+    }
+    return list;
 }
 
 step_end action_remove_licenses(run *r, const workflow_action *a)
@@ -122,7 +141,7 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
                                                   : "a directory of this kind has no licences");
         }
     }
-    end = run_call(r, call_all_licenses, NULL, &e);
+    end = run_call(r, call_all_licenses, all_licenses(r), &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {
         return end;

@@ -148,8 +148,9 @@ typedef struct directory_ops {
      * put into a group of this kind here. */
     directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                    directory_class *each, directory_error *e);
-    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" in `remove`: all that are assigned to the user
-     * and not through a group; e->message then names, also of a success, those that groups give and that stay (NULL: none).
+    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" first in `remove`: all that are assigned to the
+     * user and not through a group, whatever follows where the directory may not show it yet; e->message then names, also of a
+     * success, those that groups give and that stay (NULL: none).
      * DIRECTORY_ALREADY: it was so. NULL: the directory has no licences. */
     directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
                                     const char *const *remove, directory_error *e);

@@ -167,6 +167,8 @@ static int holds(const json_t *user, const char *id, const char **group)
 
 typedef struct assignment {
     json_t *add, *remove; /* arrays of the body */
+    json_t *unseen;       /* to be taken away, and not shown: what was read may be older than they are */
+    int all;              /* all go: what a group gives, or has no ID, is no failure */
     const json_t *user;
     int names;        /* groups asked for theirs */
     const char *kept; /* what groups give, of a removal of all; NULL: nothing */
@@ -192,11 +194,17 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
         const char *id, *group = NULL;
         class = to_id(k, *list, &id);
         int how = class ? 0 : holds(a->user, id, &group);
-        if (class || (adding ? how == 1 : how == 0)) {
+        if (class == DIRECTORY_INVALID && a->all) {
+            class = DIRECTORY_OK;
+            continue;
+        }
+        if (class || (adding && how == 1) || (a->all && how)) {
             continue;
         }
         if (adding) {
             json_array_append_new(a->add, json_pack("{s:s, s:[]}", "skuId", id, "disabledPlans"));
+        } else if (!how) {
+            json_array_append_new(a->unseen, json_string(id));
         } else if (how == 2) {
             class = graph_fail(k, DIRECTORY_INVALID, "licenses",
                                "the licence %s comes from the group %s and cannot be taken from the user: remove the membership",
@@ -246,6 +254,24 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
     return class;
 }
 
+/* What was not shown goes one by one: of one that is not there the directory says so, and nothing of the request is done. ALREADY:
+ * none was there. */
+static directory_class take_unseen(graph_call *k, const char *user_id, const assignment *a)
+{
+    directory_class class = DIRECTORY_ALREADY;
+    const json_t *id;
+    size_t i;
+    json_array_foreach(a->unseen, i, id) {
+        directory_class one = assign(k, user_id, ida_json_keep(k->pool, json_pack("{s:[], s:[O]}", "addLicenses", "removeLicenses", id)));
+        if (one == DIRECTORY_OK) {
+            class = DIRECTORY_OK;
+        } else if (one != DIRECTORY_LAG && !(one == DIRECTORY_INVALID && a->all)) {
+            return one;
+        }
+    }
+    return class;
+}
+
 /* One round: what the user has, what is to be changed, the change. ALREADY: nothing was. */
 static directory_class change(graph_call *k, const char *user_id, const char *const *add, const char *const *remove, const char **kept)
 {
@@ -259,22 +285,25 @@ static directory_class change(graph_call *k, const char *user_id, const char *co
         return class;
     }
     json_t *body = ida_json_keep(k->pool, json_pack("{s:[], s:[]}", "addLicenses", "removeLicenses"));
-    assignment a = {json_object_get(body, "addLicenses"), json_object_get(body, "removeLicenses"), answer.json, 0, NULL};
+    assignment a = {.add = json_object_get(body, "addLicenses"),
+                    .remove = json_object_get(body, "removeLicenses"),
+                    .unseen = ida_json_keep(k->pool, json_array()),
+                    .all = all,
+                    .user = answer.json};
     class = collect(k, &a, add, 1);
     if (all && !class) {
         collect_all(k, &a);
         *kept = a.kept;
-    } else if (!class) {
-        class = collect(k, &a, remove, 0);
     }
+    class = class ? class : collect(k, &a, remove + all, 0);
     if (!class && json_array_size(a.add) && !ida_json_string(answer.json, "usageLocation")) {
         class = graph_fail(k, DIRECTORY_INVALID, "country",
                            "the user has no usage location, which every licence needs: set country to a two-letter code");
     }
-    if (class || (!json_array_size(a.add) && !json_array_size(a.remove))) {
-        return class ? class : DIRECTORY_ALREADY;
-    }
-    return assign(k, user_id, body);
+    int none = !json_array_size(a.add) && !json_array_size(a.remove);
+    class = class || none ? class : assign(k, user_id, body);
+    directory_class unseen = class ? DIRECTORY_ALREADY : take_unseen(k, user_id, &a);
+    return class ? class : unseen == DIRECTORY_ALREADY && !none ? DIRECTORY_OK : unseen;
 }
 
 directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,

@@ -146,6 +146,7 @@ step_end step_revoke_sessions(run *r)
 /* --- memberships --- */
 
 typedef struct groups_call {
+    const ida_group *cached; /* what the candidates are in the cache */
     const char **candidates;
     int candidate_count;
     const directory_membership *rows;
@@ -180,15 +181,14 @@ static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
  * own word has to do. */
 static void cached_groups(run *r, groups_call *call)
 {
-    const ida_group *groups;
     int count = 0;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (store_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &groups, &count)) {
+    if (store_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &call->cached, &count)) {
         return;
     }
     call->candidates = apr_palloc(r->pool, sizeof *call->candidates * (apr_size_t)(count + 1));
     for (int i = 0; i < count; i++) {
-        call->candidates[i] = groups[i].id;
+        call->candidates[i] = call->cached[i].id;
     }
     call->candidate_count = count;
 }
@@ -196,28 +196,6 @@ static void cached_groups(run *r, groups_call *call)
 static void note(apr_array_header_t *list, const char *text)
 {
     *(const char **)apr_array_push(list) = text;
-}
-
-/* One group. A group that refuses for good does not keep the others from being left. */
-static step_end leave(run *r, const directory_membership *row, sweep *s)
-{
-    directory_error e;
-    step_end end = run_call(r, call_remove, (void *)(uintptr_t)row, &e);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY || e.class == DIRECTORY_NOT_FOUND) {
-        if (e.class == DIRECTORY_OK) {
-            note(s->removed, row->group_name);
-        }
-        return run_cache(r, put_removed, (void *)(uintptr_t)row);
-    }
-    end = run_fails(r, &e);
-    if (end == STEP_FAILED) {
-        note(s->refused, ida_printf(r->pool, "%s (%s)", row->group_name, r->step.detail));
-        return STEP_ON;
-    }
-    return end;
 }
 
 typedef struct snapshot {
@@ -232,23 +210,46 @@ static ida_kind write_snapshot(run *r, ida_ctx *c, void *baton)
 }
 
 /* On disk before the first membership goes: what a rehire is offered. */
-static step_end keep_snapshot(run *r, const groups_call *call)
+static step_end keep_snapshot(run *r, const directory_membership *rows, int count)
 {
-    snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(call->count + 1)), call->count};
-    for (int i = 0; i < call->count; i++) {
-        const directory_membership *row = &call->rows[i];
-        s.rows[i] = (store_membership){r->task->directory, row->group_id, row->group_name, row->retained};
+    snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(count + 1)), count};
+    for (int i = 0; i < count; i++) {
+        s.rows[i] = (store_membership){r->task->directory, rows[i].group_id, rows[i].group_name, rows[i].retained};
     }
-    return call->count ? run_store(r, write_snapshot, &s) : STEP_ON;
+    return count ? run_store(r, write_snapshot, &s) : STEP_ON;
+}
+
+/* What came of leaving a group. One that refuses for good does not keep the others from being left. */
+static step_end left(run *r, const directory_membership *row, sweep *s, const directory_error *e)
+{
+    if (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY || e->class == DIRECTORY_NOT_FOUND) {
+        if (e->class == DIRECTORY_OK) {
+            note(s->removed, row->group_name);
+        }
+        return run_cache(r, put_removed, (void *)(uintptr_t)row);
+    }
+    step_end end = run_fails(r, e);
+    if (end == STEP_FAILED) {
+        note(s->refused, ida_printf(r->pool, "%s (%s)", row->group_name, r->step.detail));
+        return STEP_ON;
+    }
+    return end;
+}
+
+static step_end leave(run *r, const directory_membership *row, sweep *s)
+{
+    directory_error e;
+    step_end end = run_call(r, call_remove, (void *)(uintptr_t)row, &e);
+    return end == STEP_ON ? left(r, row, s, &e) : end;
 }
 
 /* Groups that an action of this offboarding put the person into are meant to stay. */
-static int granted_by_action(run *r, sweep *s, const directory_membership *row)
+static int granted_by_action(run *r, sweep *s, const char *group_id, const char *name)
 {
-    if (!action_granted(r, row->group_id)) {
+    if (!action_granted(r, group_id)) {
         return 0;
     }
-    note(s->granted, row->group_name);
+    note(s->granted, name);
     return 1;
 }
 
@@ -262,19 +263,32 @@ static int shows(const groups_call *call, const char *group_id)
     return 0;
 }
 
-/* Memberships that the cache still has and the directory has no more: an earlier try took them away and did not live to say so. Not while
- * the directory may answer as before a write. */
-static step_end forget_removed(run *r, const groups_call *call)
+/* Nobody changes its members by hand, or not in this directory. */
+static int left_by_itself(const ida_group *group)
 {
-    step_end end = STEP_ON;
-    if (ida_now(&r->r->w->env) - run_last_write(r) < r->session->ops->lag_ms) {
+    return group->synced || strcmp(group->kind, "dynamic") == 0 || strcmp(group->kind, "distribution") == 0;
+}
+
+/* A membership that the cache has and the directory does not show. Where what was written shows at once it is gone: an earlier try
+ * took it away and did not live to say so, or somebody else did. Elsewhere the answer may be older than the membership, and the
+ * person would stay in the group: it is left all the same, which does no harm where there is nothing to leave. */
+static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
+{
+    directory_membership row = {.group_id = group->id, .group_name = group->name};
+    directory_error e;
+    if (!r->session->ops->lag_ms) {
+        return run_cache(r, put_removed, &row);
+    }
+    if (left_by_itself(group) || granted_by_action(r, s, group->id, group->name)) {
         return STEP_ON;
     }
-    for (int i = 0; i < call->candidate_count && end == STEP_ON; i++) {
-        directory_membership row = {.group_id = call->candidates[i]};
-        end = shows(call, row.group_id) ? STEP_ON : run_cache(r, put_removed, &row);
+    int before = s->removed->nelts;
+    step_end end = run_call(r, call_remove, &row, &e);
+    if (end == STEP_ON && e.class == DIRECTORY_INVALID) {
+        return STEP_ON; /* of a kind that cannot be left here, and not shown: nothing is known against the directory's word */
     }
-    return end;
+    end = end == STEP_ON ? left(r, &row, s, &e) : end;
+    return end == STEP_ON && keep && s->removed->nelts > before ? keep_snapshot(r, &row, 1) : end;
 }
 
 /* Reads the memberships and removes what can be removed. `keep`: what is found is what the person had. */
@@ -296,10 +310,12 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
     if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
         return run_fails(r, &e);
     }
-    end = keep ? keep_snapshot(r, &call) : STEP_ON;
-    end = end == STEP_ON ? forget_removed(r, &call) : end;
+    end = keep ? keep_snapshot(r, call.rows, call.count) : STEP_ON;
+    for (int i = 0; i < call.candidate_count && end == STEP_ON; i++) {
+        end = shows(&call, call.candidates[i]) ? STEP_ON : leave_unseen(r, &call.cached[i], s, keep);
+    }
     for (int i = 0; i < call.count && end == STEP_ON; i++) {
-        if (granted_by_action(r, s, &call.rows[i])) {
+        if (granted_by_action(r, s, call.rows[i].group_id, call.rows[i].group_name)) {
             continue;
         }
         if (call.rows[i].retained) {
