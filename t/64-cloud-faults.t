@@ -115,6 +115,7 @@ for_each_engine {
     my $second = $stack->new_worker(options => ['--threads', 6]);
     # Held directories, lost leases and take-overs are what happens here.
     $_->expect_log(qr/IDA03(?:0\d|1[0135]|2[0-5])|IDA0[45]\d\d/) for $stack->worker, $second;
+    $stack->httpd->expect_log(qr/IDA0105/);    # hundreds are queued at once, quicker than a worker cleans the log
     $cloud->control(faults => \@faults, settings => { lag => { read => $lag, share => 0.5 } });
     my ($made, $left) = queue_all($stack);
     my ($seconds, $killed) = weather($stack, $stack->worker, $second);
