@@ -7,10 +7,11 @@ use Idadmin::Test qw(json_text);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(outcomes step);
+use Idadmin::Test::Workflows qw(act workflow);
 
 my $domain = $Idadmin::Test::Cloud::domain;
 # The rules are the same on both engines (t/22-lifecycle.t): here the connector counts.
-my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', cloud => {});
+my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', cloud => {}, tenant => { workflows => [workflow('Leaver', 'userDelete', act('removeLicenses'))] });
 my $cloud = $stack->cloud;
 my $upn   = "karin.hedlund\@$domain";
 sub patch { return $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, @_ }) }
@@ -39,18 +40,34 @@ ok($user->{accountEnabled} && $user->{jobTitle} eq 'Back', 'the same account, en
 my %now = map { ($_->{resource}{name} => 1) } @{ $stack->get("/v1/api/user/access?user=$upn")->{json}{data}{items} };
 is_deeply([grep { !$now{ $_->{name} } } @{ $rehire->{memberships} }], [], 'the access report shows them');
 
-# In a group that somebody made a moment ago, as the sync has seen, while the lists of the directory still show the moment before.
-$cloud->control(create => { type => 'group', properties => { displayName => 'Brand new', groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false() }, members => [$user->{id}] });
+# In groups that somebody made a moment ago, as the sync has seen, while the lists of the directory still show the moment before.
+my $true  = JSON::PP::true();
+my %group = (groupTypes => [], securityEnabled => $true, mailEnabled => JSON::PP::false());
+$cloud->control(create => [
+    { type => 'group', properties => { %group, displayName => 'Brand new' }, members => [$user->{id}] },
+    { type => 'group', properties => { %group, displayName => 'New roles', isAssignableToRole => $true }, members => [$user->{id}] },
+]);
 $stack->ctl_ok('sync', 'acme', '--wait');
 $cloud->control(settings => { lag => { list => 5000 } });
 $task = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
 like(step($task, 'revokeMemberships')->{detail}, qr/removed from .*Brand new/, 'a group that no list shows is left') or diag(json_text($task));
-ok(!(grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
+like(step($task, 'revokeMemberships')->{detail}, qr/cannot be revoked: .*New roles \([^)]*role/, 'one that cannot be left is named');
+is_deeply([grep { /^(?:Brand new|New roles)$/ } @{ $cloud->user($upn)->{groups} }], ['New roles'], 'as the directory says');
 $cloud->control(settings => { lag => {} });
 $back = $stack->post('/v1/api/user', { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1', rehire => 'restore' });
 ok((grep { $_->{name} eq 'Brand new' } @{ $back->{json}{data}{rehire}{memberships} }), 'and offered to whoever comes back') or diag($back->{body});
 is(outcomes(done($back))->{restoreMemberships}, 'done', 'who gets it');
 ok((grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
+
+# A licence, likewise, beside one that she has had.
+my $rut = $cloud->user("rut.sandell\@$domain");
+is($cloud->api(POST => "/users/$rut->{id}/assignLicense", json => { addLicenses => [{ skuId => 'efccb6f7-5641-4e0e-bd10-b4976e1bf68e', disabledPlans => [] }], removeLicenses => [] })->{status}, 200, 'given another licence');
+$stack->ctl_ok('sync', 'acme', '--wait');
+$cloud->control(settings => { lag => { read => 3000 } });
+$task = done($stack->delete('/v1/api/user', { userPrincipalName => $rut->{userPrincipalName}, time => '00:00' }));
+is(step($task, 'Leaver/1 removeLicenses')->{outcome}, 'done', 'what she has is taken away') or diag(json_text($task));
+is_deeply($cloud->user($rut->{id})->{assignedLicenses}, [], 'also what no reading shows');
+$cloud->control(settings => { lag => {} });
 is($stack->worker->stop, 0, 'the worker ends cleanly');
 $stack->stop;
 done_testing();

@@ -168,7 +168,7 @@ static int holds(const json_t *user, const char *id, const char **group)
 typedef struct assignment {
     json_t *add, *remove; /* arrays of the body */
     json_t *unseen;       /* to be taken away, and not shown: what was read may be older than they are */
-    int all;              /* all go: what a group gives, or has no ID, is no failure */
+    int all;              /* all go: of those to be taken away what a group gives, or has no ID, is no failure */
     const json_t *user;
     int names;        /* groups asked for theirs */
     const char *kept; /* what groups give, of a removal of all; NULL: nothing */
@@ -194,11 +194,11 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
         const char *id, *group = NULL;
         class = to_id(k, *list, &id);
         int how = class ? 0 : holds(a->user, id, &group);
-        if (class == DIRECTORY_INVALID && a->all) {
+        if (class == DIRECTORY_INVALID && a->all && !adding) {
             class = DIRECTORY_OK;
             continue;
         }
-        if (class || (adding && how == 1) || (a->all && how)) {
+        if (class || (adding ? how == 1 : a->all && how)) {
             continue;
         }
         if (adding) {

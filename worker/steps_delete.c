@@ -284,8 +284,9 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
     }
     int before = s->removed->nelts;
     step_end end = run_call(r, call_remove, &row, &e);
-    if (end == STEP_ON && e.class == DIRECTORY_INVALID) {
-        return STEP_ON; /* of a kind that cannot be left here, and not shown: nothing is known against the directory's word */
+    if (end == STEP_ON && e.class == DIRECTORY_INVALID) { /* of a kind that cannot be left here: somebody is to look */
+        note(s->kept, ida_printf(r->pool, "%s (%s)", group->name, e.message));
+        return STEP_ON;
     }
     end = end == STEP_ON ? left(r, &row, s, &e) : end;
     return end == STEP_ON && keep && s->removed->nelts > before ? keep_snapshot(r, &row, 1) : end;
