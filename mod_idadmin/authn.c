@@ -47,6 +47,7 @@ static void set_principal(request_rec *r, request_state *state)
 {
     const ida_principal *p = &state->snapshot->principal;
     state->principal = p;
+    request_trust(r);
     r->user = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
     r->ap_auth_type = (char *)AUTH_TYPE;
     apr_table_setn(r->notes, "idadmin-company", p->company);

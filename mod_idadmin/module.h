@@ -71,6 +71,7 @@ typedef struct request_state {
     int limited;                   /* 429 by key or company: audited by refusals.c */
     int audited;                   /* its record is written */
     int body_unread;               /* httpd is reading the body, or has given up on it */
+    ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
     int error_sent;
 } request_state;
 
@@ -81,6 +82,9 @@ int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
 request_state *request_state_of(request_rec *r);
 const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
+/* The caller is known: what is left of the body may be read to keep the connection. Until then a request with a body ends its connection, because
+ * httpd would read the body of a refused one for as long as it likes to take, on a thread of the others'. */
+void request_trust(request_rec *r);
 /* Value of a request header that is there exactly once, else NULL. */
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */
@@ -167,9 +171,11 @@ typedef struct request_body {
     size_t len, room, max;
     apr_time_t deadline;
     const char *too_large;
+    const char *key;           /* company:username, borrowed from the request */
+    struct request_body *next; /* of those that have a place among the large ones; body.c's, like `room` of these */
 } request_body;
 
-/* Reads the body, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
+/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
  * httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
 /* For people: why a body was not read that httpd gave up on with this status. */
@@ -187,6 +193,9 @@ void respond_register(void);
 /* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written yet --- */
 
 void keepalive_preserve(request_rec *r);
+/* Before a refusal of somebody unknown is written. HTTP/1.1 ends the connection and httpd hears the client out on no thread; a stream of HTTP/2 is reset when it
+ * is answered before its end, and some clients then drop the answer: what comes within a second is read. */
+void keepalive_hear_stranger(request_rec *r);
 void keepalive_register(void);
 
 #endif

@@ -105,6 +105,10 @@ request_state *request_state_of(request_rec *r)
         state = apr_pcalloc(r->pool, sizeof *state);
         state->c = ida_ctx_make(&child->env, r->pool);
         state->face = f;
+        state->keepalive = r->connection->keepalive;
+        if (body_announced(r)) {
+            r->connection->keepalive = AP_CONN_CLOSE;
+        }
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
         /* Secrets leave the header table before anything else can log them; the bytes are ours to wipe. */
@@ -115,6 +119,11 @@ request_state *request_state_of(request_rec *r)
         }
     }
     return state;
+}
+
+void request_trust(request_rec *r)
+{
+    r->connection->keepalive = request_state_of(r)->keepalive;
 }
 
 const ida_route *request_route(request_rec *r)
