@@ -204,8 +204,10 @@ const char *body_unread_text(int status)
         return "The request body did not arrive in time. Send the request again.";
     case HTTP_REQUEST_ENTITY_TOO_LARGE: /* LimitRequestBody, or a chunk of impossible size */
         return "The request body, or one of its chunks, is larger than this server is set up to take.";
-    default:
+    case HTTP_BAD_REQUEST:
         return "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.";
+    default: /* somebody else's judgement of it */
+        return NULL;
     }
 }
 

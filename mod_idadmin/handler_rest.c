@@ -33,7 +33,9 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         if (status != OK) {
             int answered_here = call->c->kind != IDA_OK;
             if (!answered_here) {
-                ida_fail(call->c, ida_kind_of_status(status), "%s", body_unread_text(status));
+                const char *text = body_unread_text(status);
+                ida_kind kind = ida_kind_of_status(status);
+                ida_fail(call->c, kind, "%s", text ? text : ida_kind_text(kind));
             }
             refuse(call, call->c->kind, answer);
             return answered_here ? OK : status;

@@ -72,6 +72,7 @@ typedef struct request_state {
     int audited;                   /* its record is written */
     int body_unread;               /* httpd is reading the body, or has given up on it */
     ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
+    int require_refused;           /* a Require did not admit the principal */
     int error_sent;
 } request_state;
 
@@ -178,7 +179,7 @@ typedef struct request_body {
 /* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
  * httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
-/* For people: why a body was not read that httpd gave up on with this status. */
+/* For people: why a body was not read that httpd gave up on with this status; NULL when that status says something else. */
 const char *body_unread_text(int status);
 void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */
@@ -187,6 +188,8 @@ void body_init(apr_pool_t *pool);
 /* --- respond.c --- */
 
 int respond(request_rec *r, const ida_rest_answer *answer);
+/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the usual ones of the kind fit. */
+const char *respond_foreign_text(request_rec *r);
 void respond_insert_error_filter(request_rec *r);
 void respond_register(void);
 

@@ -33,9 +33,10 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         return refusals_count(state->c, state->principal);
     }
     ida_ctx *c = state->c;
-    if (state->body_unread && !c->kind) { /* state->c stays as it is: the handler, which still reads, would take it for its own */
+    const char *text = c->kind ? NULL : respond_foreign_text(r);
+    if (text) { /* state->c stays as it is: the handler, which may still be reading, would take it for its own */
         c = ida_ctx_make(c->env, c->pool);
-        ida_fail(c, kind, "%s", body_unread_text(r->status));
+        ida_fail(c, kind, "%s", text);
     }
     const ida_route *route = request_route(r);
     const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */

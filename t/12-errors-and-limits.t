@@ -10,7 +10,7 @@ use Idadmin::Test::Tls ();
 my $rest = qq{    SetHandler idadmin-rest\n    AuthType IdAdmin\n};
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
-    httpd => { tls => 1, rate_limits => { failures => 'off' }, locations => <<"CONF" },
+    httpd => { tls => 1, server => 'LoadModule rewrite_module /usr/lib/apache2/modules/mod_rewrite.so', rate_limits => { failures => 'off' }, locations => <<"CONF" },
 <Location "/v1/api">
 $rest    Require valid-user
 </Location>
@@ -23,6 +23,18 @@ $rest    Require idadmin-company somebody-else
 </Location>
 <Location "/write/v1/api">
 $rest    Require idadmin-scope write
+</Location>
+<Location "/walled/v1/api">
+$rest    Require valid-user
+    RewriteEngine on
+    @{[ map {"RewriteCond %{QUERY_STRING} wall=$_\n    RewriteRule . - [R=$_]\n    "} 400, 403, 404, 406, 413 ]}
+</Location>
+<Location "/walled/mcp">
+    SetHandler idadmin-mcp
+    AuthType IdAdmin
+    Require valid-user
+    RewriteEngine on
+    RewriteRule . - [F]
 </Location>
 <Location "/open/v1/api">
     SetHandler idadmin-rest
@@ -155,6 +167,23 @@ subtest 'Require and ErrorDocument' => sub {
     ok $httpd->log_has(qr/IDA0211.*AuthType IdAdmin/), 'and the log names what is missing';
 };
 $httpd->expect_log(qr/AH01631/, qr/IDA0211/);
+
+subtest 'a refusal of another module' => sub {
+    my $last = sub { my ($record) = reverse map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } sort glob $stack->spool . '/*.audit'; return $record };
+    for my $case ([403, 'FORBIDDEN'], [413, 'PAYLOAD_TOO_LARGE'], [404, 'NOT_FOUND'], [406, 'NOT_ACCEPTABLE'], [400, 'BAD_REQUEST']) {
+        my ($status, $code) = @$case;
+        my $answer = $stack->get("/walled/v1/api/tasks?wall=$status", client => $httpd->client);
+        error_is $answer, $status, $code, "status $status";
+        like $answer->{json}{error}{message}, qr/^The server refused this request with status $status before the service carried it out\. .*logs/, 'in words that claim no reason';
+        is $last->()->{detail}, $answer->{json}{error}{message}, 'and so says its record';
+        is $last->()->{outcome}, $code, 'with the code';
+    }
+    my $tool = $stack->call(POST => '/walled/mcp', key => 'read', body => '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', client => $httpd->client,
+        headers => { 'Content-Type' => 'application/json', Accept => 'application/json, text/event-stream' });
+    is $tool->{status}, 403, 'at the MCP address';
+    like $tool->{json}{error}{message}, qr/^The server refused this request with status 403/, 'the same';
+    like $stack->get('/other/v1/api/tasks')->{json}{error}{message}, qr/Require.*do not admit this API user/, 'a Require is named';
+};
 
 subtest 'HTTP/2' => sub {
     my $key = $stack->key('full');
