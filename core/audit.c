@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/key.h"
 #include "core/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
@@ -164,8 +165,9 @@ char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
     for (size_t i = 0; i < MEMBERS; i++) {
         const char *text = get(&record, i);
         if (text && !ida_utf8_valid(text, strlen(text))) {
-            set(&record, i, ida_clean(pool, text, strlen(text), 0));
+            text = ida_clean(pool, text, strlen(text), 0);
         }
+        set(&record, i, ida_key_masked(pool, text)); /* before anything is cut: half a key would not be known as one */
     }
     size_t len = encoded_length(&record);
     if (max && len > max) {

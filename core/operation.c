@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/key.h"
 #include "core/op.h"
 #include "core/param.h"
 #include "core/store_audit.h"
@@ -191,6 +192,12 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 
 /* --- audit --- */
 
+static const char *audit_text(apr_pool_t *pool, const char *text)
+{
+    const char *masked = ida_key_masked(pool, text); /* before it is cut */
+    return ida_clean(pool, masked, strlen(masked), AUDIT_TEXT_MAX);
+}
+
 /* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */
 static void add_sanitised(const ida_call *call, const json_t *arguments, json_t *out)
 {
@@ -204,9 +211,7 @@ static void add_sanitised(const ida_call *call, const json_t *arguments, json_t 
         if (p->flags & IDA_PARAM_OMIT) {
             json_object_set_new(out, name, json_string("(left out)"));
         } else if (json_is_string(value)) {
-            json_object_set_new(
-                out, name,
-                json_string(ida_clean(call->c->pool, json_string_value(value), json_string_length(value), AUDIT_TEXT_MAX)));
+            json_object_set_new(out, name, json_string(audit_text(call->c->pool, json_string_value(value))));
         } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
             json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
         }
@@ -253,7 +258,7 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->actor = call->principal->username;
     a->label = call->principal->label;
     a->action = action_of(call);
-    a->target = target ? ida_clean(c->pool, target, strlen(target), AUDIT_TEXT_MAX) : NULL;
+    a->target = target ? audit_text(c->pool, target) : NULL;
     a->endpoint = call->endpoint;
     a->parameters = sanitised(call);
     int tool = call->operation && call->operation->tool;

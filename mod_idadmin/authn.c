@@ -24,7 +24,7 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
                        apr_psprintf(r->pool, "%s realm=\"%s\"", scheme, realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                       "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
-                      company ? company : "", username ? username : "", r->useragent_ip);
+                      company ? ida_key_masked(r->pool, company) : "", username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason,
                       r->useragent_ip);

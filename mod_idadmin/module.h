@@ -78,7 +78,7 @@ typedef struct request_state {
 
 /* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess files) is left out. Whether an address is ours is known
  * before translation; in map_to_storage httpd has put the Location's configuration aside. */
-int request_translate(request_rec *r);
+void request_translate(request_rec *r); /* also takes keys out of the request line, which the access log shows */
 int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
 request_state *request_state_of(request_rec *r);

@@ -175,6 +175,32 @@ sub others {
     is $sequence, join(' ', 1 .. @$all), 'the sequence has no gap';
 }
 
+# People put keys where they do not belong: a field of the wrong form, a question to an assistant, an address.
+sub misplaced {
+    my %key   = %{ $stack->key('counted') };
+    my $count = records_of('hr-counted', 1);
+    my %json  = (headers => { 'Content-Type' => 'application/json', Accept => 'application/json, text/event-stream' });
+    my @asked = (
+        $stack->get("/v1/api/users?query=$key{apiKey}", key => 'counted'), $stack->get("/v1/api/user?userPrincipalName=$key{mcpSecret}", key => 'counted'),
+        $stack->get("/v1/api/$key{apiKey}", key => 'counted'), $stack->get("/v1/api/tasks?$key{apiKey}=1", key => 'counted'), $stack->delete("/v1/api/task?id=$key{apiKey}", undef, key => 'counted'),
+        $stack->post('/v1/api/user', { firstname => $key{apiKey} }, key => 'counted'), $stack->post('/v1/api/user', { firstname => 'A', surname => 'B', department => "x" x 240 . $key{apiKey}, $key{apiKey} => 1, time => $key{apiKey} }, key => 'counted'),
+        $stack->call(POST => '/mcp', key => 'counted', body => json_text({ jsonrpc => '2.0', id => 1, method => 'tools/call', params => { name => 'get_user', arguments => { user => $key{mcpSecret} } } }), %json),
+    );
+    is join(' ', map { $_->{status} } @asked), '200 404 404 400 404 400 400 200', 'answered as other texts are';
+    is $stack->get('/v1/api/tasks', key => { %key, username => $key{apiKey} })->{status}, 401, 'a key in the place of the username';
+    is $stack->ctl('user', 'show', 'nordic', $key{apiKey})->{exit}, 1, 'and in a shell';
+    records_of('hr-counted', $count + @asked);
+    my $secret = substr $key{apiKey}, 4, 20;
+    unlike slurp($stack->httpd->access_log), qr/$secret/, 'no key in the access log';
+    like slurp($stack->httpd->access_log), qr/query=ida_\*{36} /, 'but asterisks';
+    unlike slurp($stack->httpd->error_log), qr/$secret/, 'none in the error log';
+    unlike $stack->worker->log_text, qr/$secret/, 'none in the log of the worker';
+    unlike join('', map { slurp($_) } glob $stack->spool . '/*.audit'), qr/$secret/, 'none in the spool';
+    my $all = json_text($stack->ctl_ok('audit', 'export', 'nordic', '--json'));
+    unlike $all, qr/$secret/, 'none in the audit log';
+    like $all, qr/"query":"ida_\*{36}"/, 'where asterisks tell that there was one';
+}
+
 # Run with worker and httpd stopped: the spool of a node that died.
 sub dead_node {
     my $before = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
@@ -246,7 +272,8 @@ for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(
         engine => $engine,
-        httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n" },
+        httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n"
+                . "<Location /mcp>\n    SetHandler idadmin-mcp\n    AuthType IdAdmin\n    Require valid-user\n</Location>\n" },
         keys   => {
             many => ['hr-many', 'read-only', '--rate-limit', '1000000/60s'],
             counted => ['hr-counted', 'full', '--label', 'Counted ones'], reader => ['hr-reader', 'read-only'],
@@ -256,6 +283,7 @@ for_each_engine {
     subtest requests  => \&requests;
     subtest freshness => \&freshness;
     subtest others    => \&others;
+    subtest misplaced => \&misplaced;
     subtest killed    => \&killed;
     subtest limited   => sub { limited(); after_limited() };
     is $stack->worker->stop, 0, 'the worker stops';
