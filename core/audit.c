@@ -31,6 +31,7 @@ static const struct {
     {"parameters", offsetof(ida_audit, parameters), 0, 2, 0},
     {"outcome", offsetof(ida_audit, outcome), 1, 8, 0},
     {"detail", offsetof(ida_audit, detail), 0, 1, 0},
+    {"address", offsetof(ida_audit, address), 0, 0, 64},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 #define CUT_RANKS 8

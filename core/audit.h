@@ -21,6 +21,7 @@ typedef struct ida_audit {
     const char *parameters; /* sanitised JSON text; NULL when none */
     const char *outcome;    /* "ok", REST error code, "toolError" */
     const char *detail;     /* NULL when none */
+    const char *address;    /* of the client, IPv4 or IPv6; NULL when none, or of several */
 } ida_audit;
 
 typedef struct ida_audit_row {
@@ -45,7 +46,8 @@ char *ida_audit_actor_key(apr_pool_t *pool, const char *actor);
 /* What stands before the first record of a chain. */
 extern const char ida_audit_genesis[];
 
-/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail. */
+/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail, and the address
+ * where there is one (records from before addresses were kept have none). */
 char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record);
 char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
                            const char *personal_hash);

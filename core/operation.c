@@ -260,6 +260,7 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->action = action_of(call);
     a->target = target ? audit_text(c->pool, target) : NULL;
     a->endpoint = call->endpoint;
+    a->address = call->address;
     a->parameters = sanitised(call);
     int tool = call->operation && call->operation->tool;
     a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);

@@ -61,7 +61,7 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
                                    DB_T(a->actor),
                                    DB_T(actor_key), DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
                                        DB_T(a->parameters),
-                                   DB_T(a->detail), DB_T(salt), DB_T(personal), DB_T(next)), &r);
+                                   DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next)), &r);
         if (kind) {
             return kind;
         }

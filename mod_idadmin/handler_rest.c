@@ -90,6 +90,7 @@ int rest_handler(request_rec *r)
     const ida_route *route = request_route(r);
     ida_call call = {
         .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+        .address = r->useragent_ip,
     };
     ida_rest_request request = {
         .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"),

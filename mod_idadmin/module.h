@@ -131,6 +131,8 @@ void pool_release_writer(store *s);
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
 ida_kind spool_write(ida_ctx *c, const ida_audit *record);
+/* "GET /v1/api/user", "mcp": the address as records name it. */
+const char *spool_endpoint(request_rec *r);
 /* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller
  * is not known. */
 ida_kind spool_refusal(request_rec *r, ida_kind kind);
@@ -138,8 +140,16 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind);
 typedef struct refusals refusals;  /* in shared memory */
 size_t refusals_size(void);
 void refusals_format(refusals *all);
-/* Counts a 429 of a key; written as one record when its minute is over. */
-ida_kind refusals_count(ida_ctx *c, const ida_principal *principal);
+typedef enum refusal_sort {
+    REFUSAL_OF_KEY,    /* 429: one record a minute and key */
+    REFUSAL_OF_ADDRESS /* credentials that are none: one record a minute, company and address */
+} refusal_sort;
+typedef struct refused {
+    refusal_sort sort;
+    const char *company, *username, *label, *address, *endpoint, *reason; /* label and reason: "" when none */
+} refused;
+/* Counts one; written as one record with the others when the minute is over. */
+ida_kind refusals_count(ida_ctx *c, const refused *one);
 /* Writes what is due; `all` also what is not. */
 void refusals_flush(ida_ctx *c, int all);
 

@@ -22,6 +22,13 @@ ida_kind spool_write(ida_ctx *c, const ida_audit *record)
                     "The service cannot record this request at the moment and therefore does not answer it.");
 }
 
+const char *spool_endpoint(request_rec *r)
+{
+    const ida_route *route = request_route(r);
+    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
+    return request_face(r) == FACE_MCP ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL);
+}
+
 ida_kind spool_refusal(request_rec *r, ida_kind kind)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
@@ -30,7 +37,9 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     }
     state->audited = 1;
     if (state->limited) {
-        return refusals_count(state->c, state->principal);
+        const ida_principal *p = state->principal;
+        const refused one = {REFUSAL_OF_KEY, p->company, p->username, p->label, r->useragent_ip, spool_endpoint(r), ""};
+        return refusals_count(state->c, &one);
     }
     ida_ctx *c = state->c;
     const char *text = c->kind ? NULL : respond_foreign_text(r);
@@ -38,16 +47,14 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         c = ida_ctx_make(c->env, c->pool);
         ida_fail(c, kind, "%s", text);
     }
-    const ida_route *route = request_route(r);
-    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
-    int mcp = state->face == FACE_MCP;
     ida_call call = {
         .c = c,
-        .operation = route->operation,
-        .face = mcp ? IDA_FACE_MCP : IDA_FACE_REST,
+        .operation = request_route(r)->operation,
+        .face = state->face == FACE_MCP ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,
         .tenant = state->snapshot->tenant,
-        .endpoint = mcp ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL),
+        .address = r->useragent_ip,
+        .endpoint = spool_endpoint(r),
     };
     return spool_write(state->c, ida_operation_refusal(&call, kind));
 }

@@ -78,6 +78,7 @@ sub requests {
         is "$got->{category} $got->{actor} $got->{label}", 'api hr-counted Counted ones', "$name: category, actor, label";
         is $got->{detail}, "task $want->{task}", "$name: the task" if $want->{task};
         ok length $got->{detail}, "$name: why" if $want->{outcome} ne 'ok';
+        is $got->{address}, '127.0.0.1', "$name: from where";
         like $got->{at}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/, "$name: when";
     }
     my $refused = $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, key => 'reader');
@@ -139,8 +140,8 @@ sub killed {
 sub limited {
     my @status = map { $stack->get('/v1/api/tasks', key => 'small')->{status} } 1 .. 8;
     is "@status", '200 200 200 429 429 429 429 429', 'three of eight';
-    my $other = join ' ', map { $stack->get('/v1/api/tasks', key => 'small2')->{status} } 1 .. 4;
-    is $other, '200 200 200 429', 'and of another key';
+    my $other = join ' ', map { $stack->get($_, key => 'small2')->{status} } ('/v1/api/tasks') x 4, '/v1/api/users';
+    is $other, '200 200 200 429 429', 'and of another key';
 }
 
 sub after_limited {
@@ -154,8 +155,10 @@ sub after_limited {
     is $count, 5, 'five refusals are counted';
     cmp_ok scalar @refused, '<=', 2, 'in one record a minute';
     is "$refused[0]{action} $refused[0]{label}", 'rateLimit Small ones', 'under their name';
+    is "$refused[0]{endpoint} $refused[0]{address}", 'GET /v1/api/tasks 127.0.0.1', 'with what was asked and from where';
     my ($twin) = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } records_of('hr-small2', 4);
-    is $twin->{parameters}{count}, 1, 'the other key has its own';
+    is $twin->{parameters}{count}, 2, 'the other key has its own';
+    is $twin->{endpoint}, undef, 'of several addresses none is told';
 }
 
 sub others {
@@ -164,8 +167,10 @@ sub others {
     my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
     $stack->wait_task($done->{json}{data}{taskId});
     my @steps;
-    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ } audit_list(category => 'workflow'); scalar @steps });
-    ok scalar @steps, 'what the worker does';
+    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ } audit_list(category => 'workflow'); $steps[-1] && $steps[-1]{action} eq 'task.done' });
+    is join(' ', map { $_->{parameters}{step} // $_->{action} } @steps), 'createAccount setManager setPhoto task.done', 'what the worker does, in its order';
+    my $listed = $stack->ctl('audit', 'list', 'nordic', '--category', 'workflow', '--limit', 4)->{out};
+    like $listed, qr/task\.step createAccount/, 'and the list names the steps';
     is scalar(grep { $_->{actor} ne 'worker' } @steps), 0, 'by its name';
     my $all = $stack->ctl_ok('audit', 'export', 'nordic', '--json');
     my $text = json_text($all);
@@ -237,16 +242,17 @@ sub dead_node {
 # Everything that somebody with a database client may do, taken back each time.
 sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
-    my ($row) = $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint, parameters, detail, salt, personal_hash, hash"
+    my ($row) = $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint, parameters, detail, address, salt, personal_hash, hash"
             . " FROM audit.record WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore = "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
-        . ' parameters, detail, salt, personal_hash, hash) VALUES (' . join(', ', map { $quote->($_) } @$row) . ')';
+        . ' parameters, detail, address, salt, personal_hash, hash) VALUES (' . join(', ', map { $quote->($_) } @$row) . ')';
     my ($last) = $stack->sql('SELECT seq FROM audit.chain');
     my @cases = (
         ['another outcome', "UPDATE audit.record SET outcome = 'changed' WHERE seq = $seq", $seq],
         ['another actor', "UPDATE audit.record SET actor = 'somebody' WHERE seq = $seq", $seq],
         ['another time', "UPDATE audit.record SET at = at + 1 WHERE seq = $seq", $seq],
+        ['another address', "UPDATE audit.record SET address = '192.0.2.1' WHERE seq = $seq", $seq],
         ['other parameters', "UPDATE audit.record SET parameters = '{}', detail = 'x' WHERE seq = $seq", $seq],
         ['another hash of the personal part', "UPDATE audit.record SET actor = 'x', personal_hash = 'aa' WHERE seq = $seq", $seq],
         ['another hash', "UPDATE audit.record SET hash = 'aa' WHERE seq = $seq", $seq],

@@ -263,7 +263,7 @@ sub audit {
         $log = data('/audit', { actor => 'hr-read', category => 'api', limit => 5 });
         return grep { $_->{action} eq 'users.search' } @{ data('/audit', { actor => 'HR-read', limit => 200 })->{items} };
     });
-    is(members($log->{items}[0]), 'action actor at category detail endpoint id label outcome parameters target', 'members of a record');
+    is(members($log->{items}[0]), 'action actor address at category detail endpoint id label outcome parameters target', 'members of a record');
     is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef, 'actor and category hold');
     my @all = @{ data('/audit', { limit => 200 })->{items} };
     is_deeply([map { at($_) } @all], [reverse sort map { at($_) } @all], 'newest first');

@@ -108,7 +108,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'user_lock person', 'workflow_run upn', 'workflow_run_action error', 'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname department department_key search_key job_title company office city country employee_id manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id', 'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
-    'audit.record actor actor_key label target endpoint parameters detail salt personal_hash');
+    'audit.record actor actor_key label target endpoint parameters detail address salt personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows, templates, API users. A tenant document that
 # names the person is said to do so.
 my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (

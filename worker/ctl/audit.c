@@ -1,4 +1,5 @@
 /* idadminctl audit: the system log of a tenant, and the spool of a node that died. */
+#include <apr_strings.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static json_t *row_json(const ida_audit_row *row)
     json_object_set_new(object, "parameters", parameters ? parameters : json_null());
     ida_json_put(object, "outcome", r->outcome);
     ida_json_put_or_null(object, "detail", r->detail);
+    ida_json_put_or_null(object, "address", r->address);
     if (row->erased) {
         json_object_set_new(object, "erased", json_true());
     }
@@ -67,6 +69,19 @@ static int read_filter(ctl_call *ctl, store_audit_filter *filter)
     return CTL_DONE;
 }
 
+/* For people: "task.step" says nothing without the step. */
+static void name_steps(ctl_call *ctl, json_t *document)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(document, i, row) {
+        const char *step = ida_json_string(json_object_get(row, "parameters"), "step"), *action = ida_json_string(row, "action");
+        if (step && action) {
+            ida_json_put(row, "action", apr_pstrcat(ctl->pool, action, " ", step, NULL));
+        }
+    }
+}
+
 static int list(ctl_call *ctl)
 {
     static const ctl_column columns[] = {{"ID", "id"},           {"AT", "at"},         {"CATEGORY", "category"},
@@ -96,6 +111,7 @@ static int list(ctl_call *ctl)
             json_array_append_new(document, row_json(&rows[i]));
         }
         if (!ctl_json(ctl, document)) {
+            name_steps(ctl, document);
             ctl_table(ctl, document, columns, "There is no such record.");
             if (count == filter.limit && total > count) {
                 ctl_say(ctl, "%d of %lld; --before %lld goes on.", count, (long long)total, (long long)rows[count - 1].seq);
