@@ -127,9 +127,10 @@ sub columns_of_schema {
     my %all;
     for my $part (qw(main cache audit)) {
         my $table;
-        for (split /\n/, slurp(src_dir() . "/schema/sqlite/001-begin.$part.sql")) {
+        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/sqlite/*.$part.sql") {
             $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
+            $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
         }
     }
     return sort keys %all;
