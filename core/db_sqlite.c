@@ -536,7 +536,7 @@ static ida_kind check_file(const char *path, int may_write, ida_ctx *c)
         c->retry_after = 1;
         if (errno == ENOENT) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: %s.", part,
-                            i > 0 ? "start idadmin-worker, which makes it" : "run idadminctl schema upgrade");
+                            i > 0 || !may_write ? "start idadmin-worker, which makes it" : "run idadminctl schema upgrade");
         }
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
                                                     "worker's user; httpd's user needs the group of the store's directory.",
@@ -636,6 +636,24 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
+/* Empty as well: whoever made it may have been killed. A file without its own mark has nothing in it, or only in its log; then it is found whole
+ * by whoever looks into it. */
+static int cache_absent(const char *rest)
+{
+    unsigned char mark[4] = {0};
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    const char *cache = path_of(pool, rest, DB_CACHE);
+    int made = access(rest, R_OK | W_OK) == 0 && access(directory_of(pool, rest), W_OK) == 0;
+    int fd = made ? open(cache, O_RDONLY | O_CLOEXEC) : -1;
+    int absent = made && (fd < 0 ? errno == ENOENT : pread(fd, mark, sizeof mark, 68) < 4 || !(mark[0] | mark[1] | mark[2] | mark[3]));
+    if (fd >= 0) {
+        close(fd);
+    }
+    apr_pool_destroy(pool);
+    return absent;
+}
+
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
@@ -717,6 +735,7 @@ const db_driver db_sqlite = {
     .dsn_fault = dsn_fault,
     .open = open_sqlite,
     .close = close_now,
+    .cache_absent = cache_absent,
     .run = run,
     .begin = begin,
     .commit = commit,

@@ -36,13 +36,17 @@ subtest 'the filter holds' => sub {
 for_each_stack {
     my ($stack) = @_;
     my ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity', password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
+    unlink glob("$stack->{base}/lib/*.gate"), glob "$stack->{base}/lib/idadmin-cache.db*";
     my $worker = $stack->new_worker(under => \@prefix, options => [$smtp->options], env => { TZ => 'UTC' });
     my @joiner = (workflow('Joiner', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => '{manager}', subject => 's', body => 'b'),
         act(sendInitialPassword => to => 'first.line@nordic.example'), act(callWebhook => url => $hook->url('/ok'), secretFile => $hook->secret, allowPrivate => JSON::PP::true())));
     $stack->{worker} = $worker;
+    ok($worker->log_has(qr/started as/, 10), 'first start') or diag $worker->log_text;
+    ok(-e "$stack->{base}/lib/idadmin-cache.db.gate", 'gates and cache made') if $stack->engine eq 'sqlite';
+    $stack->httpd->start;
     $stack->wait_synced;
     my $acme = $stack->beside_in_the_cloud;
-    ok($worker->running, 'first start and first synchronisation of both directories');
+    ok($worker->running, 'first synchronisation of both directories');
     for my $on ($stack, $acme) {
         $on->apply_tenant({ companyId => $on->{company}, workflows => \@joiner });
         my $queued = $on->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', manager => 'anna.lind@' . $on->domain, ($on == $acme ? (country => 'SE') : ()) });
@@ -68,6 +72,6 @@ for_each_stack {
     is($worker->stop, 0, 'a clean end');
     delete $stack->{worker};
     $acme->cloud->stop;
-} worker => 0;
+} worker => 0, httpd => { start => 0 };
 
 done_testing();
