@@ -151,6 +151,17 @@ ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, 
     return open_with(out, dsn, role, 1, c, pool);
 }
 
+int db_cache_absent(const char *dsn)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        size_t len = strlen(drivers[i]->prefix);
+        if (strncmp(dsn, drivers[i]->prefix, len) == 0) {
+            return drivers[i]->cache_absent && drivers[i]->cache_absent(dsn + len);
+        }
+    }
+    return 0;
+}
+
 void db_close(db *d)
 {
     d->driver->close(d);

@@ -53,6 +53,8 @@ ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t
 /* Like db_open without the schema check: for `schema upgrade`. */
 ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
 void db_close(db *d);
+/* 1 when the store is there but its cache is not, or is empty (SQLite), and this process may make it. */
+int db_cache_absent(const char *dsn);
 
 int db_is_postgresql(const db *d);
 

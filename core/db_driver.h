@@ -16,6 +16,7 @@ typedef struct db_driver {
     /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN behind the prefix. */
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
     void (*close)(db *d);
+    int (*cache_absent)(const char *rest); /* NULL: no part of a store comes or goes alone */
     ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
     ida_kind (*copy)(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
                      const char *const *values, int columns, int rows); /* NULL: the engine has no such way */

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/file.h"
+
 /* A holder that was killed wakes nobody: the longest time its waiters sleep on. */
 #define LOOK_AGAIN_MS 20
 
@@ -33,10 +35,7 @@ int db_gate_open(db_gate *gate, const char *path, mode_t mode, uid_t owner, gid_
     gate->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (gate->fd < 0 && errno == ENOENT) {
         gate->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by the other. A group one
-         * is no member of cannot be given: then the file keeps the creator's. */
-        if (gate->fd >= 0 && ((fchown(gate->fd, owner, group) != 0 && errno != EPERM) ||
-                              (fchmod(gate->fd, mode) != 0 && errno != EPERM))) {
+        if (gate->fd >= 0 && (errno = ida_file_place(gate->fd, mode, owner, group)) != 0) {
             goto failed;
         }
     }

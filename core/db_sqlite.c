@@ -12,6 +12,7 @@
 
 #include "core/db_driver.h"
 #include "core/db_gate.h"
+#include "core/file.h"
 
 #define BUSY_MS 10                   /* net for strangers who write without the gate */
 #define APPLICATION_ID 0x49444131    /* "IDA1" in the header of every file */
@@ -470,63 +471,78 @@ static char *uri_of(apr_pool_t *pool, const char *path, const char *mode)
     return uri;
 }
 
-/* Owner, group and modes that files of the store get: the directory's, so that httpd and worker may run as different users of
- * one group. */
+/* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's user shares a directory by its group,
+ * which new files inherit (mode 2750): it writes the main file, reads cache and audit, and makes nothing there itself, not even a journal that
+ * another process would roll back into a file. */
 typedef struct placement {
-    uid_t owner;
+    uid_t owner; /* the directory's */
     gid_t group;
-    mode_t mode;
+    int shared;
 } placement;
+
+static mode_t mode_of(const placement *place, db_file file)
+{
+    return file == DB_MAIN && place->shared ? 0660 : 0640;
+}
+
+static const char *directory_of(apr_pool_t *pool, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? "." : slash == path ? "/" : apr_pstrmemdup(pool, path, (apr_size_t)(slash - path));
+}
 
 static ida_kind placement_of(placement *place, const char *path, ida_ctx *c)
 {
     struct stat st;
-    const char *slash = strrchr(path, '/');
-    const char *directory = !slash ? "." : slash == path ? "/" : apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path));
+    const char *directory = directory_of(c->pool, path);
     if (stat(directory, &st) != 0) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Create it, owned by the "
-                                                    "user of httpd and worker.",
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Make it, owned by the worker's "
+                                                    "user with the group that httpd's user is in, mode 2750.",
                         directory, strerror(errno));
     }
-    place->owner = geteuid() == 0 ? st.st_uid : (uid_t)-1;
-    place->group = st.st_gid;
-    place->mode = (st.st_mode & S_IWGRP) ? 0660 : 0640;
+    *place = (placement){st.st_uid, st.st_gid, (st.st_mode & (S_ISGID | S_IWGRP)) != 0};
     return IDA_OK;
 }
 
 /* SQLite would create the file with the umask alone; its log and shared memory copy the file's mode, owner and group. */
-static ida_kind create_file(const char *path, const placement *place, ida_ctx *c)
+static ida_kind create_file(const char *path, const placement *place, db_file file, ida_ctx *c)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == EEXIST) {
         return IDA_OK;
     }
-    if (fd < 0 || (fchown(fd, place->owner, place->group) != 0 && errno != EPERM) || fchmod(fd, place->mode) != 0) {
-        int error = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
+    int error = fd < 0 ? errno : ida_file_place(fd, mode_of(place, file), place->owner, place->group);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (error) {
         c->retry_after = 1;
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be created: %s.", path, strerror(error));
     }
-    close(fd);
     return IDA_OK;
 }
 
+/* The file with its log and the log's index, which SQLite makes beside it: httpd's user cannot, and finds those that the worker leaves there. */
 static ida_kind check_file(const char *path, int may_write, ida_ctx *c)
 {
-    if (access(path, may_write ? R_OK | W_OK : R_OK) == 0) {
-        return IDA_OK;
+    static const char *const parts[] = {"", "-wal", "-shm"};
+    int makes = access(directory_of(c->pool, path), W_OK) == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *part = apr_pstrcat(c->pool, path, parts[i], NULL);
+        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0 || (errno == ENOENT && i > 0 && makes)) {
+            continue;
+        }
+        c->retry_after = 1;
+        if (errno == ENOENT) {
+            return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: %s.", part,
+                            i > 0 || !may_write ? "start idadmin-worker, which makes it" : "run idadminctl schema upgrade");
+        }
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
+                                                    "worker's user; httpd's user needs the group of the store's directory.",
+                        part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
     }
-    c->retry_after = 1;
-    if (errno == ENOENT) {
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: run idadminctl schema upgrade.",
-                        path);
-    }
-    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. httpd and "
-                                                "worker need the same user or group.",
-                    path, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
+    return IDA_OK;
 }
 
 /* Readers of the directory cache keep the index by UPN of 100,000 users in memory: one read from the file less for each look-up. */
@@ -620,6 +636,24 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
+/* Empty as well: whoever made it may have been killed. A file without its own mark has nothing in it, or only in its log; then it is found whole
+ * by whoever looks into it. */
+static int cache_absent(const char *rest)
+{
+    unsigned char mark[4] = {0};
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    const char *cache = path_of(pool, rest, DB_CACHE);
+    int made = access(rest, R_OK | W_OK) == 0 && access(directory_of(pool, rest), W_OK) == 0;
+    int fd = made ? open(cache, O_RDONLY | O_CLOEXEC) : -1;
+    int absent = made && (fd < 0 ? errno == ENOENT : pread(fd, mark, sizeof mark, 68) < 4 || !(mark[0] | mark[1] | mark[2] | mark[3]));
+    if (fd >= 0) {
+        close(fd);
+    }
+    apr_pool_destroy(pool);
+    return absent;
+}
+
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
@@ -639,7 +673,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
 
     ida_kind kind = placement_of(&place, s->path, c);
     if (!kind && unchecked) {
-        kind = create_file(s->path, &place, c);
+        kind = create_file(s->path, &place, own, c);
     }
     if (!kind) {
         kind = check_file(s->path, 1, c);
@@ -675,13 +709,12 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     sqlite3_wal_autocheckpoint(s->handle, 0);
     sqlite3_wal_hook(s->handle, note_frames, s);
 
+    /* Whoever can open a gate can hold it for ever: that of a file which httpd's user only reads is the owner's alone. */
     const char *gate = apr_pstrcat(pool, s->path, ".gate", NULL);
-    int error = db_gate_open(&s->gate, gate, 0660, place.owner, place.group);
+    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? mode_of(&place, own) : 0600, place.owner, place.group);
     if (error) {
         c->retry_after = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s. httpd and worker need "
-                                                    "the same user or group.",
-                        gate, strerror(error));
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s.", gate, strerror(error));
         goto failed;
     }
     kind = unchecked ? make_wal(s, c) : attach_others(s, c, pool, own);
@@ -702,6 +735,7 @@ const db_driver db_sqlite = {
     .dsn_fault = dsn_fault,
     .open = open_sqlite,
     .close = close_now,
+    .cache_absent = cache_absent,
     .run = run,
     .begin = begin,
     .commit = commit,

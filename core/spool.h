@@ -2,8 +2,7 @@
  * contract of both sides. Knows neither httpd nor the store.
  *
  * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and the worker must both be
- *           able to create and remove files in it: run the worker as httpd's user, or give the directory to a common group with
- *           mode 2770.
+ *           able to create and remove files in it: it is the worker's user's, with the group that httpd's user is in and mode 2770.
  * Segment   One file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the
  *           node. A name may come back after its removal (a writer that slept over the minute, a clock that was set back): the
  *           new file begins at position 0.

@@ -123,6 +123,28 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
+/* The cache is made by whoever may, in the moment in which it is missed: it has nothing to lose, and a restored store comes without one. A cache
+ * of another version belongs to an upgrade. */
+int store_cache_make(const char *dsn, ida_ctx *c)
+{
+    apr_pool_t *pool;
+    db *d;
+    int version = -1;
+    ida_ctx *own = ida_ctx_make(c->env, c->pool);
+    if (!db_cache_absent(dsn)) {
+        return 0;
+    }
+    apr_pool_create(&pool, c->pool);
+    if (db_open_unchecked(&d, dsn, DB_SYNC, own, pool) == IDA_OK) {
+        if (db_schema_version(d, own, DB_CACHE, &version) == IDA_OK && version == 0 && upgrade_file(d, own, DB_CACHE, NULL) == IDA_OK) {
+            ida_log(c->env, IDA_LOG_INFO, NULL, "store: the cache was not there and has been made; the directories will be synchronised");
+        }
+        db_close(d);
+    }
+    apr_pool_destroy(pool);
+    return version == 0 && !own->kind;
+}
+
 static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)
 {
     unsigned char key[32];

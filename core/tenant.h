@@ -4,6 +4,7 @@
 #define IDA_TENANT_H
 
 #include <jansson.h>
+#include <sys/types.h>
 
 #include "core/context.h"
 #include "core/rate.h"
@@ -49,7 +50,10 @@ char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN
 /* 1 when the seal is right (constant time). */
 int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, const char *seal);
 
-/* Reads or, when `create`, makes (mode 0600) the seal key file. Refuses files that others can read. */
-ida_kind ida_seal_key_read(ida_ctx *c, const char *path, int create, unsigned char key[IDA_SEAL_KEY_LEN]);
+/* Reads the seal key file. Refuses one that others can read, or httpd's user. */
+ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
+/* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with (uid_t)-1, whoever owns the directory when
+ * root makes it. */
+ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
 
 #endif

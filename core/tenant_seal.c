@@ -13,7 +13,9 @@
 #include "core/json.h"
 #include "core/tenant.h"
 #include "core/tenant_shape.h"
+#include "core/file.h"
 #include "core/text.h"
+#include "core/web_user.h"
 
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
 
@@ -71,7 +73,8 @@ static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
         fault = ida_printf(pool, "the file %s is empty", path);
     }
     close(fd);
-    return fault;
+    const char *how = fault ? NULL : ida_web_user_may(pool, path, secret);
+    return how ? ida_printf(pool, "the file %s %s", path, how) : fault;
 }
 
 static void check_file(ida_ctx *c, const char *member, const char *path, int secret)
@@ -93,8 +96,21 @@ static ida_kind key_fail(ida_ctx *c, const char *path, const char *what)
     return ida_fail(c, IDA_INTERNAL_ERROR, "The seal key file %s %s", path, what);
 }
 
+/* The directory's owner, for a key that root makes without being told whose it is. */
+static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t *group)
+{
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    if (stat(slash ? apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path + 1)) : ".", &st) != 0) {
+        return errno;
+    }
+    *owner = st.st_uid;
+    *group = st.st_gid;
+    return 0;
+}
+
 /* Writes a new key beside `path` and links it into place: nobody ever sees half a key, and the first of two makers wins. */
-static ida_kind make_key(ida_ctx *c, const char *path)
+static ida_kind make_key(ida_ctx *c, const char *path, uid_t owner, gid_t group)
 {
     unsigned char bytes[IDA_SEAL_KEY_LEN];
     char text[KEY_TEXT_LEN + 1];
@@ -109,8 +125,8 @@ static ida_kind make_key(ida_ctx *c, const char *path)
     int fd = mkostemp(fresh, O_CLOEXEC); /* O_EXCL, mode 0600 */
     int good = fd >= 0 && write(fd, text, sizeof text) == (ssize_t)sizeof text && fsync(fd) == 0;
     OPENSSL_cleanse(text, sizeof text);
-    int error = good ? 0 : errno;
-    if (good && link(fresh, path) != 0 && errno != EEXIST) {
+    int error = good ? ida_file_place(fd, 0400, owner, group) : errno;
+    if (!error && link(fresh, path) != 0 && errno != EEXIST) {
         error = errno;
     }
     if (fd >= 0) {
@@ -120,17 +136,26 @@ static ida_kind make_key(ida_ctx *c, const char *path)
     return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error))) : IDA_OK;
 }
 
-ida_kind ida_seal_key_read(ida_ctx *c, const char *path, int create, unsigned char key[IDA_SEAL_KEY_LEN])
+ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), given = owner != (uid_t)-1;
+    int error = fd < 0 ? errno : given ? ida_file_place(fd, 0400, owner, group) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (error == ENOENT) {
+        error = given ? 0 : owner_of_directory(c, path, &owner, &group);
+        if (!error) {
+            return make_key(c, path, owner, group);
+        }
+    }
+    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error))) : IDA_OK;
+}
+
+ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN])
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT && create) {
-        ida_kind kind = make_key(c, path);
-        if (kind) {
-            return kind;
-        }
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    }
     if (fd < 0) {
         return key_fail(c, path, errno == ENOENT ? "does not exist; idadminctl schema upgrade makes it."
                                                  : ida_printf(c->pool, "cannot be read: %s.", strerror(errno)));
@@ -138,10 +163,13 @@ ida_kind ida_seal_key_read(ida_ctx *c, const char *path, int create, unsigned ch
     char text[KEY_TEXT_LEN + 2];
     ida_kind kind = IDA_OK;
     size_t len = 0;
+    const char *how = ida_web_user_may(c->pool, path, 1);
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         kind = key_fail(c, path, "is not a regular file.");
     } else if (status.st_mode & S_IRWXO) {
         kind = key_fail(c, path, "is open to other users; run: chmod o= on it.");
+    } else if (how) {
+        kind = key_fail(c, path, ida_printf(c->pool, "%s.", how));
     } else {
         ssize_t got = read(fd, text, sizeof text);
         len = got > 0 ? (size_t)got : 0;

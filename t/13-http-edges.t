@@ -407,7 +407,7 @@ subtest 'SQLite store away' => sub {
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     unlike $answer->{body}, qr/\.db|sqlite/i, 'no inner details';
     cmp_ok $answer->{seconds}, '<', 1, 'at once';
-    chmod 0640, $file or die $!;
+    chmod 0660, $file or die $!;
     ok wait_until(3, sub { $own->get('/v1/api/tasks')->{status} == 200 }), 'and good again by itself';
     $httpd->expect_log(qr/IDA01\d\d/);
     $own->stop;

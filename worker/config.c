@@ -101,6 +101,7 @@ static const struct member {
     {"smtp_user", set_text, offsetof(worker_config, smtp_user)},
     {"smtp_password_file", set_path, offsetof(worker_config, smtp_password_file)},
     {"smtp_ca_file", set_path, offsetof(worker_config, smtp_ca_file)},
+    {"web_user", set_text, offsetof(worker_config, web_user)},
     {"log_level", set_level, offsetof(worker_config, log_level)},
 };
 
@@ -246,7 +247,7 @@ static char *default_spool(apr_pool_t *pool, const char *dsn)
 
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config)
 {
-    *config = (worker_config){.threads = 4, .stop_timeout = 30000, .log_level = "info", .store = store_default_dsn()};
+    *config = (worker_config){.threads = 4, .stop_timeout = 30000, .log_level = "info", .web_user = "www-data", .store = store_default_dsn()};
     ida_kind kind = read_file(c, pool, file ? file : worker_config_default_file(), file != NULL, config);
     const char *environment = getenv("IDADMIN_STORE");
     if (!kind && environment && environment[0]) {

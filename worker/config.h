@@ -12,6 +12,7 @@ typedef struct worker_config {
     int64_t stop_timeout; /* ms */
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file, *smtp_ca_file; /* NULL: no sign-in; the system's authorities */
+    const char *web_user; /* whom httpd's children run as on this node */
     const char *log_level;
     const char *file;     /* the file that was read; NULL when there is none */
     int spool_given;      /* 1: named by an option or the file, so that a missing directory is worth a warning */

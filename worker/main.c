@@ -12,6 +12,7 @@
 #include "core/zone.h"
 #include "worker/check.h"
 #include "worker/housekeep.h"
+#include "worker/layout.h"
 #include "worker/log.h"
 #include "worker/loop.h"
 #include "worker/secret.h"
@@ -44,6 +45,8 @@ static void help(void)
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
          "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, --smtp-ca-file FILE\n"
          "                       for mail actions of workflows\n"
+         "  --web-user NAME      whom httpd's children run as, default www-data: the worker refuses to start where that user can read a "
+         "secret\n"
          "  --log-level LEVEL    error, warn, info (default) or debug\n"
          "  --version, --help\n\n"
          "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the stop time; HUP reads the "
@@ -104,13 +107,33 @@ static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *li
     return -1;
 }
 
+/* 1 when httpd's user cannot get at what is the worker's; else it has been said how. */
+static int well_laid_out(const ida_env *env, const worker_config *config, apr_pool_t *pool)
+{
+    ida_ctx *c = ida_ctx_make(env, pool);
+    if (!layout_web_user(config)) {
+        ida_log(env, IDA_LOG_WARN, "IDA0361", "there is no user %s on this machine: nobody checks that httpd's user cannot read the seal key and "
+                                              "the secrets; name it by web_user", config->web_user);
+    }
+    if (layout_check(c, config)) {
+        ida_log(env, IDA_LOG_ERROR, "IDA0360", "%s", c->message);
+        return 0;
+    }
+    return 1;
+}
+
 static void reload(worker *w, apr_pool_t *pool, const command_line *line)
 {
     apr_pool_t *mine; /* lives as long as the process: threads copy from it */
     apr_pool_create(&mine, pool);
     ida_ctx *c = worker_ctx(w, mine);
     worker_config config;
-    if (worker_config_read(c, mine, line->config_file, line->options, &config)) {
+    int bad = worker_config_read(c, mine, line->config_file, line->options, &config);
+    if (!bad && !well_laid_out(&w->env, &config, mine)) {
+        layout_web_user(&w->config);
+        bad = ida_fail(c, IDA_CONFLICT, "it opens secrets to httpd's user");
+    }
+    if (bad) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0330", "the configuration is as it was, the new one cannot be used: %s", c->message);
         return;
     }
@@ -275,6 +298,9 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by every thread; the main one waits for them */
     directory_library_init();
     ida_zone_init(pool);
+    if (!well_laid_out(&env, &config, pool)) {
+        return EXIT_FAILURE;
+    }
     worker_init(&w, &env, &config, pool);
     w.call_count = loop_slots(&w);
     w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);

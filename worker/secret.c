@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "core/web_user.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -74,6 +75,10 @@ const char *secret_file_read(apr_pool_t *pool, const char *member, const char *p
     }
     if (got < 0 || *len == size - 1) {
         return ida_printf(pool, "%s %s cannot be read or holds more than %zu bytes", member, path, size - 2);
+    }
+    const char *how = ida_web_user_may(pool, path, 1);
+    if (how) {
+        return ida_printf(pool, "%s %s %s", member, path, how);
     }
     return *len ? NULL : ida_printf(pool, "%s %s is empty", member, path);
 }

@@ -15,7 +15,7 @@ char *secret_map(size_t size);
 void secret_unmap(char *memory, size_t size);
 
 /* The file's bytes into `out` (memory of secret_map) with a NUL behind, *len set. NULL, or for people what is wrong with it:
- * "MEMBER PATH ...". A file that others can read is refused. */
+ * "MEMBER PATH ...". A file that others can read is refused, and one that httpd's user can read or replace. */
 const char *secret_file_read(apr_pool_t *pool, const char *member, const char *path, char *out, size_t size, size_t *len);
 
 #endif

@@ -63,7 +63,7 @@ static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant 
     worker_config config;
     worker_settings(w, pool, &config);
     ida_ctx *c = worker_ctx(w, pool);
-    if (ida_seal_key_read(c, config.seal_key, 0, key)) {
+    if (ida_seal_key_read(c, config.seal_key, key)) {
         return refuse(e, DIRECTORY_CONFIG, ida_printf(pool, "The seal key cannot be used: %s", c->message));
     }
     int valid = ida_tenant_seal_valid(key, tenant, seal ? seal : "");

@@ -173,13 +173,31 @@ static void test_roles(const char *dsn)
     s = store_make(pool, dsn, DB_INGEST);
     is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR, "an ingest connection not the main file");
 
+}
+
+static int mode_of(const char *path, const char *suffix)
+{
     struct stat st;
-    const char *path = dsn + strlen("sqlite3:");
-    is_int(stat(path, &st), 0, "main file");
-    is_int(st.st_mode & 0777, 0640, "is closed to others");
-    is_int(stat(apr_pstrcat(pool, path, ".gate", NULL), &st), 0, "gate");
-    is_int(st.st_mode & 0777, 0660, "is open to the group");
-    is_int(stat(apr_pstrcat(pool, cache_path(dsn), ".gate", NULL), &st), 0, "gate of the cache");
+    return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
+}
+
+/* A directory is shared by its group when that passes to what is made in it, or may make something. */
+static void test_modes(const char *dsn)
+{
+    static const struct { mode_t directory; int main; } cases[] = {{0700, 0640}, {0755, 0640}, {02750, 0660}, {0770, 0660}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *directory = ida_printf(pool, "%s.modes.%zu", dsn + strlen("sqlite3:"), i), *path = ida_printf(pool, "%s/x.db", directory),
+                   *own = ida_printf(pool, "sqlite3:%s", path);
+        mkdir(directory, 0700);
+        chmod(directory, cases[i].directory);
+        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "a store in a directory of its own");
+        is_int(mode_of(path, ""), cases[i].main, "the main file is the group's where the directory is");
+        is_int(mode_of(path, "-wal"), cases[i].main, "so is its log");
+        is_int(mode_of(path, ".gate"), cases[i].main, "and its gate");
+        is_int(mode_of(cache_path(own), ""), 0640, "the cache is read by the group");
+        is_int(mode_of(cache_path(own), "-shm"), 0640, "as is the index of its log");
+        is_int(mode_of(cache_path(own), ".gate"), 0600, "and its gate held by the owner alone");
+    }
 }
 
 /* A connection that can only read the others must start when no log of them is left. */
@@ -661,7 +679,7 @@ static void test_dsn(void)
     is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin"), "/var/x.d/idadmin.key", "also without an extension");
     ida_ctx *c = fresh();
     ok(store_schema_upgrade("sqlite3:/nonexistent/dir/x.db", c, NULL) != IDA_OK, "a directory that is not there");
-    says(c, "is named", "/nonexistent/dir", "Create it", NULL);
+    says(c, "is named", "/nonexistent/dir", "Make it", NULL);
     ok(store_connect(store_make(pool, "pgsql:host=/nonexistent dbname=x", DB_REQUEST), c) == IDA_SERVICE_UNAVAILABLE,
        "a server that is not there");
 }
@@ -688,6 +706,7 @@ int main(void)
         if (is_sqlite) {
             test_foreign_file();
             test_roles(dsn);
+            test_modes(dsn);
             test_without_log(dsn);
             test_killed_holder(dsn);
             test_stranger_writes(dsn);

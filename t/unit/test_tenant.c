@@ -478,23 +478,26 @@ static void files(void)
     char *path = apr_pstrcat(pool, dir, "/seal.key", NULL);
     struct stat status;
     c = fresh();
-    is_int(ida_seal_key_read(c, path, 0, key), IDA_INTERNAL_ERROR, "no seal key yet");
+    is_int(ida_seal_key_read(c, path, key), IDA_INTERNAL_ERROR, "no seal key yet");
     says(c, "the message says what makes it", path, "schema upgrade", NULL);
-    is_int(ida_seal_key_read(fresh(), path, 1, key), IDA_OK, "it is made");
-    ok(stat(path, &status) == 0 && (status.st_mode & 07777) == 0600 && status.st_size == 65, "mode 0600, 64 digits");
-    is_int(ida_seal_key_read(fresh(), path, 1, again), IDA_OK, "read again");
+    is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK, "it is made");
+    ok(stat(path, &status) == 0 && (status.st_mode & 07777) == 0400 && status.st_size == 65, "mode 0400, 64 digits");
+    is_int(ida_seal_key_read(fresh(), path, key), IDA_OK, "read");
+    is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK, "not made a second time");
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "read again");
     ok(memcmp(key, again, sizeof key) == 0, "the same key");
     chmod(path, 0640);
-    is_int(ida_seal_key_read(fresh(), path, 0, again), IDA_OK, "a group may read it");
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "a group may read it");
     chmod(path, 0644);
-    is_int(ida_seal_key_read(fresh(), path, 1, again), IDA_INTERNAL_ERROR, "others may not");
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_INTERNAL_ERROR, "others may not");
     static const char *const damaged[] = {"", "abcd", "zz", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef00"};
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         put_file(path, damaged[i], 0600);
-        is_int(ida_seal_key_read(fresh(), path, 1, again), IDA_INTERNAL_ERROR, "a damaged key file is refused, never replaced");
+        is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK, "one that is there stays");
+        is_int(ida_seal_key_read(fresh(), path, again), IDA_INTERNAL_ERROR, "a damaged key file is refused, never replaced");
     }
     unlink(path);
-    is_int(ida_seal_key_read(fresh(), "/nonexistent/dir/key", 1, key), IDA_INTERNAL_ERROR, "a directory that is not there");
+    is_int(ida_seal_key_make(fresh(), "/nonexistent/dir/key", (uid_t)-1, (gid_t)-1), IDA_INTERNAL_ERROR, "a directory that is not there");
     ok(rmdir(dir) == 0, "nothing is left behind");
 }
 

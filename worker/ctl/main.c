@@ -15,6 +15,7 @@
 
 #include "core/store_tenant.h"
 #include "core/zone.h"
+#include "worker/layout.h"
 
 static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,
                                            ctl_user_commands,   ctl_task_commands,   ctl_audit_commands,
@@ -335,7 +336,11 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
                          ctl->command->arguments);
     }
     ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides, &ctl->config);
-    return kind ? ctl_result(ctl, kind) : ctl->command->run(ctl);
+    if (kind) {
+        return ctl_result(ctl, kind);
+    }
+    layout_web_user(&ctl->config);
+    return ctl->command->run(ctl);
 }
 
 int main(int argc, char **argv)

@@ -222,7 +222,7 @@ static int apply(ctl_call *ctl)
         kind = ida_tenant_files_check(c, tenant);
     }
     if (!kind) {
-        kind = ida_seal_key_read(c, ctl->config.seal_key, 0, key);
+        kind = ida_seal_key_read(c, ctl->config.seal_key, key);
     }
     if (kind) {
         return ctl_result(ctl, kind);

@@ -82,19 +82,42 @@ sub free_port {
 
 # -- users -----------------------------------------------------------------------------------------------------------
 
-# As root, httpd's children and the programs run as one unprivileged user, as they do on a real server; else as ourselves.
-sub runtime_user { return $> == 0 ? 'www-data' : undef }
+# As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose group is that of the first, as on a real
+# server; else all run as ourselves. The first is a number that nobody has: no user needs to be made for a test.
+sub runtime_user {
+    return undef if $> != 0;
+    our $runtime_user //= (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0] // die "no user ID is free\n";
+    return $runtime_user;
+}
+sub web_user { return $> == 0 ? 'www-data' : undef }
+
+sub _ids {
+    my ($user) = @_;
+    return ($user, $user) if $user =~ /^\d+$/;
+    my (undef, undef, $uid, $gid) = getpwnam $user or die "there is no user $user\n";
+    return ($uid, $gid);
+}
 
 sub as_user {
     my ($user) = @_;
-    return $user && $> == 0 ? ('setpriv', "--reuid=$user", "--regid=$user", '--clear-groups', '--') : ();
+    return () if !$user || $> != 0;
+    my ($uid, $gid) = _ids($user);
+    return ('setpriv', "--reuid=$uid", "--regid=$gid", $user eq web_user() ? '--groups=' . runtime_user() : '--clear-groups', '--');
 }
 
 sub give_to {
     my ($user, @files) = @_;
     return if !$user || $> != 0;
-    my (undef, undef, $uid, $gid) = getpwnam $user or die "there is no user $user\n";
-    chown $uid, $gid, @files or die "chown $user @files: $!\n";
+    chown _ids($user), @files or die "chown $user @files: $!\n";
+}
+
+# A directory as the install section of README makes it: 'store' is the worker's, 'spool' is written by both.
+sub make_layout {
+    my ($kind, $dir) = @_;
+    mkdir $dir or die "$dir: $!\n";
+    give_to(runtime_user(), $dir);
+    chmod $kind eq 'spool' ? 02770 : 02750, $dir or die "chmod $dir: $!\n";
+    return $dir;
 }
 
 # A built program; as root a copy, because the checkout may lie where the runtime user cannot go (/root).

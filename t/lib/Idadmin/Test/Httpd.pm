@@ -91,7 +91,7 @@ sub _builtin {
 
 sub _configuration {
     my ($self) = @_;
-    my $user     = Idadmin::Test::runtime_user();
+    my ($user, $group) = (Idadmin::Test::web_user(), Idadmin::Test::runtime_user());
     my $children = $self->{children} // 3;
     my $threads  = $self->{threads} // 25;
     my $workers  = $children * $threads;
@@ -101,7 +101,7 @@ sub _configuration {
     push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
     my $text = "ServerRoot $self->{base}\n" . $self->_load(\@modules);
     $text .= 'LoadModule idadmin_module ' . Idadmin::Test::build_dir() . "/mod_idadmin.so\n" if $self->{module} // 1;
-    $text .= "User $user\nGroup $user\n" if $user;
+    $text .= "User $user\nGroup #$group\n" if $user;
     $text .= <<"CONF";
 ServerName 127.0.0.1
 Listen 127.0.0.1:$self->{port}

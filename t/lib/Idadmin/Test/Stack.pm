@@ -35,11 +35,10 @@ sub for_each_stack(&@) {
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/stack' . ++our $count;
-    for my $dir ($base, "$base/lib", "$base/spool") {
-        mkdir $dir or die "$dir: $!\n";
-        chmod $dir eq "$base/lib" ? 0750 : 0755, $dir;
-        Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
-    }
+    mkdir $base or die "$base: $!\n";
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $base);
+    Idadmin::Test::make_layout(store => "$base/lib");
+    Idadmin::Test::make_layout(spool => "$base/spool");
     my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite', keys => {} }, $class;
     $how{slapd} //= 0 if $how{cloud};
     $self->{company} = $how{cloud} && !$how{slapd} ? 'acme' : 'nordic';
@@ -112,7 +111,7 @@ sub sql {
     return $self->{postgresql}->sql($self->{database}, $statement) if $self->{postgresql};
     my $stem = "$self->{base}/lib/idadmin";
     my $result = Idadmin::Test::run_command(['sqlite3', '-batch', '-bail', '-ascii', '-nullvalue', "\x1d", '-cmd', '.timeout 5000', "$stem.db"],
-        user => Idadmin::Test::runtime_user(), stdin => "ATTACH '$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
+        user => Idadmin::Test::runtime_user(), stdin => ".output /dev/null\n.dbconfig no_ckpt_on_close on\n.output stdout\nATTACH '$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
     die "sqlite3: $result->{err}\n$statement\n" if $result->{exit};
     return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/, $result->{out};
 }

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use Idadmin::Test ();
 
-# new(store => DSN, spool => DIR, options => ['--threads', 2], seal_key => FILE, env => {...}, start => 0)
+# new(store => DSN, spool => DIR, options => ['--threads', 2], seal_key => FILE, env => {...}, start => 0, under => [command that goes before])
 sub new {
     my ($class, %how) = @_;
     our $count++;
@@ -15,7 +15,8 @@ sub new {
 
 sub command {
     my ($self, @more) = @_;
-    return [Idadmin::Test::program('idadmin-worker'), '--config', '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
+    return [@{ $self->{under} // [] }, Idadmin::Test::program('idadmin-worker'), '--config', '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
+        '--web-user', Idadmin::Test::web_user() // 'nobody',
         ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] }, @more];
 }
 

@@ -1,0 +1,21 @@
+/* Owns how a file that root or somebody else makes comes to those who use it. */
+#include "core/file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return errno;
+    }
+    /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by the other. Only root gives a file
+     * away; a group one is no member of cannot be given: then the file keeps the creator's. */
+    uid_t to = geteuid() == 0 ? owner : st.st_uid;
+    if ((to != st.st_uid || group != st.st_gid) && fchown(fd, to, group) != 0 && errno != EPERM) {
+        return errno;
+    }
+    return fchmod(fd, mode) == 0 || errno == EPERM ? 0 : errno;
+}

@@ -1,0 +1,236 @@
+# Worker and httpd's children under users of their own (README, "Install on a real server"): what each can open, really tried under each; readers of the
+# cache when nobody writes it; and a worker that refuses to start where httpd's user could get at its secrets.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test qw(json_data json_text run_command secret_file slurp spew tempdir wait_until);
+use Idadmin::Test::Stack;
+use Time::HiRes ();
+
+my ($worker_user, $web_user) = (Idadmin::Test::runtime_user(), Idadmin::Test::web_user());
+plan skip_all => 'only root can run worker and httpd as two users' if $>;
+my (undef, undef, $web_uid, $web_gid) = getpwnam $web_user;
+my $eva = 'eva.berg@nordic.example';
+
+# What a user can do: r and w by open(2), d (delete or replace) by rename, c by making a journal beside it, which SQLite would roll back into the file.
+my $probe = <<'PERL';
+use Fcntl;
+my ($path) = @ARGV;
+my $can = '';
+$can .= 'r' if sysopen my $in, $path, O_RDONLY;
+$can .= 'w' if sysopen my $out, $path, O_WRONLY | O_APPEND;
+my $moved = rename $path, "$path.moved";
+$can .= 'd' if $moved;
+rename "$path.moved", $path if $moved;
+if (sysopen my $made, "$path-journal", O_WRONLY | O_CREAT | O_EXCL) { $can .= 'c'; unlink "$path-journal" }
+print $can;
+PERL
+
+sub can {
+    my ($user, $path) = @_;
+    my $result = run_command([$^X, '-e', $probe, $path], user => $user);
+    die "$path: $result->{err}" if $result->{exit};
+    return $result->{out};
+}
+
+subtest 'who can open what' => sub {
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
+    is($stack->get_user($eva)->{status}, 200, 'served');
+    my $lib  = "$stack->{base}/lib";
+    my $task = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
+    is($stack->wait_task($task)->{state}, 'done', 'what httpd\'s user wrote the worker\'s user carries out');
+    ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
+    my %expected = (                         # worker, httpd
+        'idadmin.db'           => ['rwdc', 'rw'],
+        'idadmin.db-wal'       => ['rwdc', 'rw'],
+        'idadmin.db-shm'       => ['rwdc', 'rw'],
+        'idadmin.db.gate'      => ['rwdc', 'rw'],
+        'idadmin.key'          => ['rdc',  ''],
+        map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'], "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache audit)),
+        '../bind.password'     => ['rwdc', ''],
+    );
+    $stack->worker->stop;
+    is_deeply([sort map { s{.*/}{}r } glob "$lib/*"], [sort grep { !/\// } keys %expected], 'every file of the store is judged');
+    for my $name (sort keys %expected) {
+        is(can($worker_user, "$lib/$name"), $expected{$name}[0], "the worker's user and $name");
+        is(can($web_user, "$lib/$name"), $expected{$name}[1], "httpd's user and $name");
+    }
+    is(can($web_user, "$stack->{spool}/x"), 'c', "httpd's user makes segments in the spool");
+    my ($segment) = glob "$stack->{spool}/*.audit";
+    ok(!defined $segment || (stat $segment)[4] == $web_uid, 'which are its own');
+    $stack->worker->start;
+    my ($mode) = map { sprintf '%04o', (stat $_)[2] & 07777 } "$lib/idadmin.key";
+    is($mode, '0400', 'the seal key is read, never written');
+    $stack->stop;
+};
+
+# The readers' side of SQLite's write-ahead log is a file that httpd's user cannot write: with a worker, without one, after its death, beside checkpoints.
+subtest 'readers without a writer' => sub {
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
+    my $lib   = "$stack->{base}/lib";
+    my $reads = sub { my ($what) = @_; is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 200, "read $what") for 1 .. 3 };
+    my $joins = sub {
+        my ($first) = @_;
+        my $task = $stack->post('/v1/api/user', { firstname => $first, surname => 'Ny' })->{json}{data}{taskId};
+        $stack->wait_task($task);
+        is($stack->get_user(lc($first) . '.ny@nordic.example', client => $stack->httpd->client)->{status}, 200, "$first, whom the worker just made, is seen");
+    };
+    $reads->('beside a worker');
+    $joins->('Ada');
+    $stack->worker->kill9;
+    $reads->('after the worker was killed');
+    $stack->httpd->restart;
+    $reads->('by children that never saw a worker');
+    $stack->worker->start;
+    $joins->('Bo');
+    $stack->worker->stop;
+    $reads->('after the worker stopped');
+    $stack->httpd->restart;
+    $reads->('by new children after that');
+    is($stack->get_user('bo.ny@nordic.example')->{status}, 200, 'with all that lies in the log');
+    $stack->worker->start;
+    # A load of writes and checkpoints of the cache under the readers' eyes.
+    my $until = Time::HiRes::time() + 3;
+    my ($count, @bad) = (0);
+    my $resets = 0;
+    while (Time::HiRes::time() < $until) {
+        if ($count % 300 == 50) { $stack->ctl_ok('cache', 'reset', 'nordic'); $resets++ }
+        Time::HiRes::sleep(0.002);
+        my $status = $stack->get_user($eva)->{status};
+        $count++;
+        push @bad, $status if $status != 200 && $status != 503;    # 503: not synchronised yet, after the reset
+    }
+    is_deeply(\@bad, [], "$count reads while the cache is made anew $resets times");
+    $stack->wait_synced;
+    $joins->('Cia');
+    # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to leave it takes the log away.
+    $stack->httpd->stop;
+    $stack->worker->stop;
+    my $look = run_command(['sqlite3', "$lib/idadmin-cache.db", 'select count(*) from directory_user'], user => $worker_user);
+    is($look->{exit}, 0, 'somebody looks into the cache with sqlite3') or diag $look->{err};
+    ok(!-e "$lib/idadmin-cache.db-wal", 'the log of the cache is gone');
+    $stack->httpd->expect_log(qr/IDA0102|IDA0110/);
+    $stack->httpd->start;
+    is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 503, 'then httpd cannot read before the worker has been there');
+    ok($stack->httpd->log_has(qr/idadmin-cache\.db.*start idadmin-worker/), 'and says so');
+    $stack->worker->start;
+    ok(wait_until(10, sub { $stack->get_user($eva, client => $stack->httpd->client)->{status} == 200 }), 'whose start heals it');
+    is(can($web_user, "$lib/idadmin-cache.db-wal"), 'r', 'with a log that is the worker\'s');
+    $stack->stop;
+};
+
+# What root makes belongs to the worker's user all the same.
+subtest 'root makes the store' => sub {
+    my $dir = Idadmin::Test::make_layout(store => tempdir() . '/byroot');
+    my $ctl = sub { return run_command([Idadmin::Test::program('idadminctl'), @_, '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"]) };
+    my $made = $ctl->('schema', 'upgrade');
+    is($made->{exit}, 0, 'schema upgrade by root') or diag $made->{err};
+    is($ctl->('tenant', 'list')->{exit}, 0, 'tenant list by root');
+    my @files = grep { !/\.\.?$/ } glob "$dir/*";
+    cmp_ok(scalar @files, '>=', 10, scalar(@files) . ' files');
+    is_deeply([map {s{.*/}{}r} grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [], 'all of them are the worker\'s');
+    my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
+    is($mine->{exit}, 0, 'who can use it') or diag $mine->{err};
+    my $pg = tempdir() . '/etc';
+    mkdir $pg;
+    my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody']);
+    is($named->{exit}, 0, '--owner') or diag $named->{err};
+    is(getpwuid((stat "$pg/seal.key")[4]), 'nobody', 'gives the seal key to the one who is named');
+    $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody-such']);
+    is($named->{exit}, 1, 'nobody such');
+    like($named->{err}, qr/no user nobody-such/, 'is said');
+};
+
+# Each way to a secret, and the sentence that names it.
+subtest 'refusals' => sub {
+    my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => 0, worker => { start => 0 }, sync => 0);
+    my $worker = $stack->worker;
+    my $lib    = "$stack->{base}/lib";
+    my $starts = sub {
+        my ($what) = @_;
+        my $result = $worker->run('--once');
+        is($result->{exit}, 0, "starts: $what") or diag $result->{err};
+    };
+    my $refuses = sub {
+        my ($what, $pattern, @options) = @_;
+        my $result = $worker->run('--once', @options);
+        is($result->{exit}, 1, "refuses to start: $what");
+        like($result->{err}, qr/IDA0360.*$pattern/, 'and says why');
+    };
+    my $root = sub { my ($mode, $uid, $gid, $path) = @_; chown $uid, $gid, $path or die $!; chmod $mode, $path or die $! };
+    $starts->('as documented');
+    my ($key, $secret) = ("$lib/idadmin.key", "$stack->{base}/bind.password");
+    for my $case ([0440, $worker_user, $worker_user, 'the common group may read it'], [0440, $worker_user, $web_gid, 'the group of httpd\'s user may'],
+        [0400, $web_uid, $worker_user, 'it is that user\'s own'], [0420, $worker_user, $worker_user, 'the common group may write it']) {
+        my ($mode, $uid, $gid, $words) = @$case;
+        for my $file ([$key, qr/seal_key: \Q$key\E can be/], [$secret, qr/bindPasswordFile: \Q$secret\E can be/]) {
+            $root->($mode, $uid, $gid, $file->[0]);
+            $refuses->("$words ($file->[0])", $file->[1]);
+            $root->(0400, $worker_user, $worker_user, $file->[0]);
+        }
+    }
+    chmod 02770, $lib;
+    $refuses->('a directory in which httpd\'s user replaces the key', qr/seal_key: .* can be replaced by .* write the directory \Q$lib\E/);
+    chmod 03770, $lib;
+    $starts->('a sticky one keeps it from that');
+    chmod 02750, $lib;
+    my $acl = pack('V (vvV)5', 2, 1, 4, 0xffffffff, 2, 4, $web_uid, 4, 0, 0xffffffff, 16, 4, 0xffffffff, 32, 0, 0xffffffff);
+    my $set = run_command(['python3', '-c', 'import os,sys; os.setxattr(sys.argv[1], "system.posix_acl_access", bytes.fromhex(sys.argv[2]))', $key, unpack 'H*', $acl]);
+  SKIP: {
+        skip "no access control lists here: $set->{err}", 4 if $set->{exit};
+        is(can($web_user, $key), 'r', 'a list lets httpd\'s user read it');
+        $refuses->('an access control list', qr/seal_key: .* can be read/);
+        chmod 0600, $key;
+        is(can($web_user, $key), '', 'its mask takes that back');
+        $starts->('a masked list');
+        run_command(['python3', '-c', 'import os,sys; os.removexattr(sys.argv[1], "system.posix_acl_access")', $key]);
+    }
+    my $ca = "$stack->{base}/ca.pem";
+    spew($ca, slurp(Idadmin::Test::Tls::files()->{ca}));
+    my $document = $stack->tenant_document;
+    $document->{directories}{onPremises}{caFile} = $ca;
+    $stack->apply_tenant($document);
+    $starts->('authorities that everybody reads');
+    $root->(0664, $worker_user, $worker_user, $ca);
+    $refuses->('authorities that httpd\'s user writes', qr/caFile: \Q$ca\E can be written/);
+    is($stack->ctl('tenant', 'apply', '-', { stdin => json_text($document) })->{exit}, 1, 'nor is a document with them taken');
+    $root->(0644, $worker_user, $worker_user, $ca);
+    my $mail = secret_file("$stack->{base}/mail.password", "x\n");
+    $root->(0640, $worker_user, $worker_user, $mail);
+    $refuses->('the password of mail', qr/smtp_password_file/, '--smtp-password-file', $mail);
+    my $link = "$stack->{base}/open";
+    mkdir $link;
+    $root->(0777, $worker_user, $worker_user, $link);
+    symlink $key, "$link/seal.key";
+    $refuses->('a link in a directory of everybody', qr/seal_key: .* can be replaced/, '--seal-key', "$link/seal.key");
+
+    my $same = run_command($worker->command('--once'), user => $web_user);
+    is($same->{exit}, 1, 'a worker under httpd\'s user refuses to start');
+    like($same->{err}, qr/IDA0360.*both run as www-data/, 'and says why');
+    my $upgrade = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$stack->{base}/spool/x.db"], user => $web_user);
+    is($upgrade->{exit}, 1, 'nor does it make a seal key');
+    ok(!-e "$stack->{base}/spool/x.key", 'indeed');
+
+    # The last --web-user counts.
+    my $unknown = $worker->run('--once', '--web-user', 'nobody-such');
+    is($unknown->{exit}, 0, 'an unknown user of httpd refuses nothing');
+    like($unknown->{err}, qr/IDA0361.*nobody-such.*web_user/, 'but is said');
+
+    # A running worker: the secret is judged whenever it is read, and a new configuration before it holds.
+    $worker->expect_log(qr/IDA0314/);
+    $root->(0440, $worker_user, $worker_user, $secret);
+    is($stack->ctl('tenant', 'apply', '-', { stdin => json_text({ companyId => 'nordic', name => 'N' }) })->{exit}, 1, 'tenant apply refuses it');
+    $root->(0400, $worker_user, $worker_user, $secret);
+    $worker->start;
+    ok($worker->log_has(qr/started as/, 10), 'runs');
+    $root->(0440, $worker_user, $worker_user, $secret);
+    $stack->ctl_ok('sync', 'nordic');
+    my $check = $worker->run('--check', 'nordic');
+    is($check->{exit}, 1, '--check refuses');
+    like($check->{err}, qr/IDA0360.*bindPasswordFile/, 'naming it');
+    $root->(0400, $worker_user, $worker_user, $secret);
+    $stack->stop;
+};
+
+done_testing();

@@ -1,0 +1,63 @@
+/* Owns the refusal to work where a hole in httpd opens the worker's secrets. Must not know what they are for. */
+#include "worker/layout.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/store_tenant.h"
+#include "core/tenant_shape.h"
+#include "core/web_user.h"
+
+int layout_web_user(const worker_config *config)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    const char *path = store_sqlite_path(config->store), *slash = path ? strrchr(path, '/') : NULL;
+    const char *shared[] = {config->spool, slash ? apr_pstrmemdup(scratch, path, (apr_size_t)(slash - path)) : NULL, NULL};
+    int known = ida_web_user_set(config->web_user, shared);
+    apr_pool_destroy(scratch);
+    return known;
+}
+
+static void look(ida_ctx *c, const char *name, const char *path, int secret)
+{
+    const char *how = path ? ida_web_user_may(c->pool, path, secret) : NULL;
+    if (how) {
+        ida_fault_add(c, name, "%s %s", path, how);
+    }
+}
+
+/* A store that is away, or has no schema yet, is for the worker to say. */
+static void look_at_tenants(ida_ctx *c, const char *dsn)
+{
+    ida_ctx *other = ida_ctx_make(c->env, c->pool);
+    store *main = store_make(c->pool, dsn, DB_REQUEST);
+    const store_tenant_id *ids;
+    int count = 0;
+    ida_kind kind = store_tenant_ids(main, other, &ids, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        const char *text;
+        if (store_tenant_document(main, other, ids[i].id, &text) == IDA_OK) {
+            json_t *document = ida_json_load(c->pool, text);
+            ida_tenant_files(c, document, look);
+        }
+    }
+    store_disconnect(main);
+}
+
+ida_kind layout_check(ida_ctx *c, const worker_config *config)
+{
+    if (ida_web_user_is_ours()) {
+        return ida_fail(c, IDA_CONFLICT, "This process and httpd both run as %s: whoever finds a hole in httpd could read the seal key and every "
+                                         "secret. Run it as a user of its own (README, \"Install on a real server\"; if httpd runs as "
+                                         "somebody else, name that user by web_user).",
+                        config->web_user);
+    }
+    look(c, "seal_key", config->seal_key, 1);
+    look(c, "smtp_password_file", config->smtp_password_file, 1);
+    look(c, "smtp_ca_file", config->smtp_ca_file, 0);
+    look(c, "configuration", config->file, 0);
+    look_at_tenants(c, config->store);
+    return ida_faults_raise(c);
+}
