@@ -224,6 +224,7 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     atomic_init(&e->references, 1);
     e->company = put_text(&to, company);
     e->username = put_text(&to, username);
+    e->snapshot.company_known = key->company_known;
     e->snapshot.key_hash = put_text(&to, key->key_hash);
     e->snapshot.principal = key->principal;
     e->snapshot.principal.company = e->company;

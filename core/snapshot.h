@@ -15,6 +15,7 @@ typedef struct ida_snapshots ida_snapshots;
 
 /* A state of one API user. Constant, alive until ida_snapshot_release. */
 typedef struct ida_snapshot {
+    int company_known;         /* there is such a tenant, if not such an API user */
     const char *key_hash;      /* NULL: there is no such API user; then nothing below is set */
     ida_principal principal;
     int disabled;

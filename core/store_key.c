@@ -16,7 +16,8 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     db_result r;
     *key = (store_key){0};
     ida_kind kind = store_read(s, c, STMT_key_find, DB_ARGS(DB_T(company), DB_T(username)), &r);
-    if (kind || !r.rows) {
+    key->company_known = !kind && r.rows;
+    if (!key->company_known || !db_text(&r, 0, 0)) {
         return kind;
     }
     const char *rate = db_text(&r, 0, 3);

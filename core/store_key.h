@@ -10,6 +10,7 @@
 /* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still compares, in the same time). */
 typedef struct store_key {
     ida_principal principal;
+    int company_known; /* there is such a tenant */
     const char *key_hash;
     int disabled;
     int64_t tenant_revision;

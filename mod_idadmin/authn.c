@@ -13,6 +13,15 @@ APLOG_USE_MODULE(idadmin);
 
 #define AUTH_TYPE "IdAdmin"
 
+static const char nobody[] = "-"; /* what a record calls whoever gave no name that could be one */
+
+/* In the log of the company, where there is one of that name: what nobody's key asked for is in nobody's. */
+static void record(request_rec *r, const char *reason, const char *company, const char *username)
+{
+    const refused one = {REFUSAL_OF_ADDRESS, company, username, "", r->useragent_ip, spool_endpoint(r), reason};
+    refusals_count(ida_ctx_make(&child->env, r->pool), &one);
+}
+
 static int challenge(request_rec *r, const char *reason, const char *company, const char *username)
 {
     const char *realm = ap_auth_name(r);
@@ -109,23 +118,26 @@ int authn_check(request_rec *r)
         ida_key_hash(key, hash);
     }
     wipe(key);
-    if (fault) {
-        return challenge(r, fault, company, username);
-    }
 
     const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
-    const ida_snapshot *snapshot;
-    ida_kind kind = ida_snapshot_get(child->snapshots, state->c, &source, company, username, &snapshot);
-    if (kind) {
+    const ida_snapshot *snapshot = NULL;
+    const char *name = ida_name_valid(username) ? username : nobody;
+    ida_kind kind = ida_name_valid(company) ? ida_snapshot_get(child->snapshots, state->c, &source, company, name, &snapshot) : IDA_OK;
+    if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
     }
-    const char *reason = judge(snapshot, hash, ida_now(&child->env));
+    const char *reason = fault ? fault : judge(snapshot, hash, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
-        ida_snapshot_release(snapshot);
+        if (!kind && snapshot && snapshot->company_known) {
+            record(r, reason, company, name);
+        }
+        if (!kind && snapshot) {
+            ida_snapshot_release(snapshot);
+        }
         return challenge(r, reason, company, username);
     }
     state->snapshot = snapshot;

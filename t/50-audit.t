@@ -21,7 +21,8 @@ sub audit_list {
 sub records_of {
     my ($actor, $count) = @_;
     my @records;
-    wait_until(5, sub { @records = audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
+    # Refused credentials are told by the minute, so they may come in between.
+    wait_until(5, sub { @records = grep { $_->{action} ne 'credentials.refused' } audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
 }
 
@@ -58,7 +59,7 @@ sub requests {
     $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 200, 'DELETE /v1/api/task', 'task.cancel', { id => $id }, 'asa.oberg@nordic.example');
     $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 409, 'DELETE /v1/api/task', 'task.cancel', { id => $id });
     $did->($stack->get('/other/v1/api/tasks', key => $key), 403, 'GET /v1/api/tasks', 'task.list', undef);
-    # No record: nobody is known to have asked.
+    # No record of their own: nobody is known to have asked.
     is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405, 'a wrong method is told before anybody is known';
     is $stack->get('/v1/api/tasks', key => { %{ $stack->key($key) }, apiKey => $stack->key('read')->{apiKey} })->{status}, 401, 'a wrong key';
     is $stack->httpd->client->request(OPTIONS => '/v1/api/user')->{status}, 204, 'OPTIONS';
@@ -206,6 +207,29 @@ sub misplaced {
     like $all, qr/"query":"ida_\*{36}"/, 'where asterisks tell that there was one';
 }
 
+# Refused credentials are in the log of the company that they name: one record a minute and address, however many.
+sub strangers {
+    my %good = %{ $stack->key('counted') };
+    my %bad  = map { $_->[0] => $_->[1] } [wrong => { %good, apiKey => $stack->key('reader')->{apiKey} }], [typo => { %good, apiKey => 'ida_x' }], [nobody => { %good, username => 'nobody' }],
+        [elsewhere => { %good, companyId => 'nowhere' }], [unnamed => { %good, username => 'no name' }];
+    for my $round (1 .. 2) {
+        Time::HiRes::sleep(61 - Time::HiRes::time() % 60) if Time::HiRes::time() % 60 > 50;    # all of a round within one minute
+        my $minute = int(Time::HiRes::time() / 60);
+        is $stack->get('/v1/api/tasks', key => $_)->{status}, 401, 'refused' for ($bad{wrong}) x 3, $round == 2 ? @bad{qw(typo nobody elsewhere unnamed)} : ();
+        is $stack->get('/v1/api/users', key => $bad{wrong})->{status}, 401, 'elsewhere too' if $round == 2;
+        is int(Time::HiRes::time() / 60), $minute, 'in one minute';
+        $stack->httpd->restart;                                                                # children that leave write down what they have counted
+        my ($record) = wait_until(10, sub { my @all = grep { $_->{action} eq 'credentials.refused' } audit_list(category => 'api'); @all == $round && [@all] });
+        ok $record, 'one record' or return;
+        my $last = $record->[-1];
+        is "$last->{category} $last->{outcome} $last->{address}", 'api UNAUTHORIZED 127.0.0.1', 'of the address';
+        is $last->{parameters}{count}, $round == 1 ? 3 : 7, 'with how many';
+        is "$last->{actor} $last->{endpoint} $last->{parameters}{reason}", 'hr-counted GET /v1/api/tasks wrong key', 'whose, where, and why' if $round == 1;
+        is_deeply [@$last{qw(actor endpoint)}, $last->{parameters}{reason}], ['(several)', undef, '(several)'], 'where they differ, that is said' if $round == 2;
+    }
+    is_deeply [$stack->sql("SELECT DISTINCT tenant_id FROM audit.record")], [['nordic']], 'a company that is none has no log';
+}
+
 # Run with worker and httpd stopped: the spool of a node that died.
 sub dead_node {
     my $before = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
@@ -286,6 +310,7 @@ for_each_engine {
             small => ['hr-small', 'read-only', '--rate-limit', '3/60s', '--label', 'Small ones'], small2 => ['hr-small2', 'read-only', '--rate-limit', '3/60s'],
         });
     $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045|exit signal Killed|children are killed successively/);
+    subtest strangers => \&strangers;    # first: others' refusals of the same minute would be counted with them
     subtest requests  => \&requests;
     subtest freshness => \&freshness;
     subtest others    => \&others;
