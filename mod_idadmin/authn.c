@@ -4,10 +4,12 @@
  * same comparison. */
 #include "mod_idadmin/module.h"
 
+#include <mod_ssl.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/credentials.h"
+#include "core/host.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -100,6 +102,37 @@ static const char *read_credentials(request_rec *r, request_state *state, const 
     return ida_name_valid(*company) && ida_name_valid(*username) && ida_key_well_formed(*key) ? NULL : "malformed";
 }
 
+/* Of whichever module does TLS; NULL where none is loaded. */
+static APR_OPTIONAL_FN_TYPE(ssl_is_https) *is_https;
+
+static void find_tls(void)
+{
+    is_https = APR_RETRIEVE_OPTIONAL_FN(ssl_is_https);
+}
+
+void authn_register(void)
+{
+    ap_hook_optional_fn_retrieve(find_tls, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+/* Whether others may have listened. By the connection's own peer, not by what a header says of one behind it. */
+static int came_in_clear(request_rec *r)
+{
+    const conn_rec *c = r->connection;
+    return config_requires_tls(r) && !(is_https && is_https(r->connection)) && !ida_host_loopback(c->client_ip, strlen(c->client_ip));
+}
+
+/* Before anything is made of the credentials: an answer that depended on them would let a mistake in a client's settings go unseen. */
+static int refuse_clear(request_rec *r)
+{
+    unsigned wait;
+    ap_log_rerror(APLOG_MARK, limit_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
+                  "IDA0212: a request from %s came without TLS and was refused unseen; use https, or where a proxy before httpd speaks TLS "
+                  "say IdAdminRequireTls off", r->connection->client_ip);
+    return request_refuse(r, IDA_FORBIDDEN, "Credentials are taken over TLS only, and this request came in clear: use https. Replace the key "
+                                            "when others may have seen it on its way.", 0);
+}
+
 int authn_check(request_rec *r)
 {
     const char *type = ap_auth_type(r);
@@ -108,6 +141,9 @@ int authn_check(request_rec *r)
     }
     if (!child || !child->snapshots) {
         return HTTP_SERVICE_UNAVAILABLE;
+    }
+    if (came_in_clear(r)) {
+        return refuse_clear(r);
     }
     request_state *state = request_state_of(r); /* has taken the secrets out of the headers */
     const char *company, *username;

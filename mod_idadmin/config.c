@@ -53,6 +53,7 @@ void *config_merge_location(apr_pool_t *pool, void *base, void *more)
     const location_config *b = base, *m = more;
     location_config *merged = apr_palloc(pool, sizeof *merged);
     merged->origins = m->origins ? m->origins : b->origins; /* a list of its own replaces what is inherited */
+    merged->tls = m->tls ? m->tls : b->tls;
     return merged;
 }
 
@@ -75,6 +76,11 @@ int config_allows_origin(request_rec *r, const char *origin)
         }
     }
     return 0;
+}
+
+int config_requires_tls(request_rec *r)
+{
+    return location_of(r)->tls != TLS_ELSEWHERE;
 }
 
 static server_config *config_of(server_rec *s)
@@ -194,7 +200,16 @@ static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *
     return NULL;
 }
 
+static const char *set_require_tls(cmd_parms *cmd, void *location, int on)
+{
+    (void)cmd;
+    ((location_config *)location)->tls = on ? TLS_REQUIRED : TLS_ELSEWHERE;
+    return NULL;
+}
+
 const command_rec idadmin_directives[] = {
+    AP_INIT_FLAG("IdAdminRequireTls", set_require_tls, NULL, RSRC_CONF | ACCESS_CONF,
+                 "on: credentials that arrive in clear from another machine are refused; off: where a proxy before httpd speaks TLS"),
     AP_INIT_ITERATE("IdAdminAllowOrigin", set_allow_origin, NULL, ACCESS_CONF,
                     "origins of web pages that may use this MCP address, such as https://assistant.example"),
     AP_INIT_TAKE1("IdAdminStore", set_store, NULL, RSRC_CONF,

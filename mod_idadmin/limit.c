@@ -109,11 +109,18 @@ int limit_access(request_rec *r)
     return DECLINED; /* the rest is for whoever else guards this Location */
 }
 
-int limit_failure(request_rec *r)
+int limit_count_failure(request_rec *r, unsigned *retry_after_s)
 {
     ida_charge answer;
     ida_limiter_charge(child->limiter, IDA_LIMIT_FAILURES, address_name(r), config_rate(r->server, IDA_LIMIT_FAILURES), &answer);
-    return answer.admitted ? HTTP_UNAUTHORIZED : refuse(r, answer.retry_after_s);
+    *retry_after_s = answer.retry_after_s;
+    return answer.admitted;
+}
+
+int limit_failure(request_rec *r)
+{
+    unsigned wait;
+    return limit_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
 }
 
 /* Own before tenant's before server's. */

@@ -33,6 +33,7 @@ static void register_hooks(apr_pool_t *pool)
 {
     respond_register();
     keepalive_register();
+    authn_register();
     authz_register(pool);
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);

@@ -31,9 +31,12 @@ typedef struct server_config {
     ida_rate rates[LIMIT_KINDS];
 } server_config;
 
-/* Of a Location: web origins whose pages may speak to it, as written in an Origin header. NULL: unset. */
+typedef enum tls_rule { TLS_UNSET, TLS_REQUIRED, TLS_ELSEWHERE } tls_rule;
+
+/* Of a server, virtual host or Location. `origins`: web origins whose pages may speak to it, as written in an Origin header; NULL: unset. */
 typedef struct location_config {
     apr_array_header_t *origins; /* of const char * */
+    tls_rule tls;
 } location_config;
 
 extern const command_rec idadmin_directives[];
@@ -43,6 +46,7 @@ void *config_create_location(apr_pool_t *pool, char *path);
 void *config_merge_location(apr_pool_t *pool, void *base, void *more);
 int config_allows_origin(request_rec *r, const char *origin);
 int config_has_origins(request_rec *r);
+int config_requires_tls(request_rec *r);
 const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
 unsigned config_rate_table(server_rec *s);
@@ -158,9 +162,11 @@ void refusals_flush(ida_ctx *c, int all);
 int limit_trace(request_rec *r);     /* translate_name: the next phase would echo a TRACE with its key */
 int limit_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
 int authn_check(request_rec *r);     /* check_authn */
+void authn_register(void);
 void authz_register(apr_pool_t *pool);
 int limit_fixups(request_rec *r);    /* key and company */
 int limit_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED or 429 */
+int limit_count_failure(request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
 void limit_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);

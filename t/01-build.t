@@ -73,13 +73,23 @@ subtest 'install and uninstall' => sub {
     is($installed->{exit}, 0, 'make install') or diag $installed->{out}, $installed->{err};
     my @files = tree("$stage/root");
     my %there = map { $_ => 1 } @files;
-    ok($there{$_}, $_) for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker /usr/share/idadmin/idadmin.conf
-        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf /usr/share/idadmin/idadmin-worker.service /usr/share/doc/idadmin/README.md);
+    ok($there{$_}, $_) for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker /usr/share/idadmin/idadmin-httpd.conf
+        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md);
     is_deeply([grep { !m{^/usr/} } @files], [], 'no live configuration, no state');
     like(slurp("$stage/root/usr/share/idadmin/idadmin.load"), qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms, 'load file names the module');
     is_deeply([grep { slurp("$stage/root/usr/share/idadmin/$_") =~ /\@\w+dir\@/ } map {m{^/usr/share/idadmin/(.*)}} @files], [], 'every sample is filled in');
     is(in_dir('/', "$stage/root/usr/bin/idadminctl", '--help')->{exit}, 0, 'the installed program runs') if !build_config()->{sanitizers};
+    my %mode = map { $_ => sprintf '%04o', ((stat "$stage/root$_")[2] // 0) & 07777 } qw(/etc/idadmin /etc/idadmin/secrets);
+    is_deeply(\%mode, { '/etc/idadmin' => '0755', '/etc/idadmin/secrets' => '0700' }, 'places for configuration and secrets');
+    chmod 0750, "$stage/root/etc/idadmin/secrets";
+    is(in_dir($build, 'make', 'install', @variables)->{exit}, 0, 'installed once more');
+    is((stat "$stage/root/etc/idadmin/secrets")[2] & 07777, 0750, 'what an administrator made of the place of secrets stays');
+    spew("$stage/root/etc/idadmin/idadmin.conf", "threads = 2\n");
     is(in_dir($build, 'make', 'uninstall', @variables)->{exit}, 0, 'make uninstall');
+    is_deeply([tree("$stage/root")], ['/etc/idadmin/idadmin.conf'], 'a configuration stays');
+    unlink "$stage/root/etc/idadmin/idadmin.conf";
+    is(in_dir($build, 'make', 'uninstall', @variables)->{exit}, 0, 'make uninstall again');
+    ok(!-e "$stage/root/etc/idadmin", 'an empty place goes');
     is_deeply([tree("$stage/root")], [], 'nothing is left');
 };
 
