@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_session.h"
 
 BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
@@ -304,12 +305,18 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
     return class;
 }
 
-/* The cookie of a page's answer into `cookie` (freed by the caller); 0 when the answer has none. */
-static int page_cookie(LDAP *ld, LDAPControl **controls, struct berval *cookie)
+/* The cookie of a page's answer into `cookie` (freed by the caller): none where it is the last page. What cannot be read must not
+ * pass for the end: the rest would count as gone. */
+static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **controls, struct berval *cookie)
 {
-    LDAPControl *control = ldap_control_find(LDAP_CONTROL_PAGEDRESULTS, controls, NULL);
+    int there;
+    BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_PAGEDRESULTS, &there);
     ber_int_t estimate;
-    return control && ldap_parse_pageresponse_control(ld, control, &estimate, cookie) == LDAP_SUCCESS;
+    int good = !there || (ber && ber_scanf(ber, "{io}", &estimate, cookie) != LBER_ERROR);
+    ber_free(ber, 1);
+    return good ? DIRECTORY_OK
+                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s: the server ended a page without saying whether more follows",
+                          ld_server_url(k->d), doing);
 }
 
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton)
@@ -358,7 +365,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         } else if (!class) {
             ldap_memfree(cookie.bv_val);
             cookie = (struct berval){0};
-            more = page_cookie(k->d->ld, answer.controls, &cookie) && cookie.bv_len > 0;
+            class = page_cookie(k, query->doing, answer.controls, &cookie);
+            more = cookie.bv_len > 0;
         }
         k->pool = whole;
         k->e->message = apr_pstrdup(whole, k->e->message);
