@@ -164,6 +164,22 @@ static directory_class unsent(ld_call *k, int code, const char *doing)
 
 /* --- searches --- */
 
+/* slapd's limits of size and time are an account's own, and its pages all together count as one answer. */
+directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer)
+{
+    directory_class class = ld_fail_code(k, answer->code, query->phase, answer->text, query->doing);
+    int limit = answer->code == LDAP_SIZELIMIT_EXCEEDED || answer->code == LDAP_ADMINLIMIT_EXCEEDED
+             || answer->code == LDAP_TIMELIMIT_EXCEEDED;
+    if (!limit || k->d->dialect->active_directory) {
+        return class;
+    }
+    const char *why = k->e->message, *dn = k->d->bind == LD_BIND_SIMPLE ? k->d->bind_dn : ld_own_key(k);
+    return ld_fail(k, class, NULL,
+                   "%s; our account must be shown everything: add the line 'limits dn.exact=\"%s\" size=unlimited time=unlimited' "
+                   "to the database in slapd.conf, in cn=config as olcLimits of the database, without its first word",
+                   why, dn ? dn : "DN of our account");
+}
+
 static const char *const no_attributes[] = {LDAP_NO_ATTRS, NULL};
 
 directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer)
@@ -354,7 +370,7 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         class = ld_stream(k, &page, page_entry, &p, &answer);
         if (!class && answer.code != LDAP_SUCCESS) {
             int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
-            class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
+            class = ld_fail_read(k, query, &answer);
             /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts
              * once. */
             if (refused && first && size > 1) {

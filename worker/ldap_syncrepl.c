@@ -184,6 +184,28 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     return class;
 }
 
+static directory_class ask(ld_call *k, const ld_query *query, const struct berval *cookie, ld_take each, void *baton,
+                           ld_answer *answer)
+{
+    LDAPControl *control = request_control(cookie), *controls[] = {control, NULL};
+    ld_query with = *query;
+    with.controls = controls;
+    directory_class class = control ? ld_stream(k, &with, each, baton, answer)
+                                    : ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
+    if (control) {
+        ldap_control_free(control);
+    }
+    return class;
+}
+
+directory_class ld_syncrepl_look(ld_call *k, const ld_query *query, ld_take each, void *baton)
+{
+    const struct berval none = {0};
+    ld_answer answer = {0};
+    directory_class class = ask(k, query, &none, each, baton, &answer);
+    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_read(k, query, &answer);
+}
+
 directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next, int *unavailable)
 {
     refresh f = {.r = r, .kind = kind};
@@ -203,24 +225,18 @@ directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, 
             return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
         }
     }
-    LDAPControl *control = request_control(&old), *controls[] = {control, NULL};
-    if (!control) {
-        return ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
-    }
     const ld_query query = {.base = kind->base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = kind->filter,
                             .attributes = kind->attributes,
-                            .controls = controls,
                             .phase = LD_BASE,
                             .doing = apr_pstrcat(k->pool, "sync ", kind->token, NULL)};
-    directory_class class = ld_stream(k, &query, take, &f, &answer);
-    ldap_control_free(control);
+    directory_class class = ask(k, &query, &old, take, &f, &answer);
     if (!class && answer.code == LDAP_SUCCESS) {
         class = finish(&f, &answer, cookie, next);
     } else if (!class) {
         *unavailable = answer.code == LDAP_UNAVAILABLE_CRITICAL_EXTENSION;
-        class = ld_fail_code(k, answer.code, LD_BASE, answer.text, query.doing);
+        class = ld_fail_read(k, &query, &answer);
     }
     apr_pool_destroy(f.pool);
     return class;
