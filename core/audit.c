@@ -56,6 +56,19 @@ ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category)
     return record;
 }
 
+ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+                             size_t len)
+{
+    ida_audit *record = ida_audit_make(c, tenant, category);
+    record->rid = rid;
+    record->actor = actor;
+    record->label = "";
+    record->action = "audit.ingest";
+    record->outcome = "damaged";
+    record->detail = ida_clean(c->pool, text, len, 1000);
+    return record;
+}
+
 char *ida_audit_actor_key(apr_pool_t *pool, const char *actor)
 {
     char *key = actor ? ida_fold_address(pool, actor) : NULL;

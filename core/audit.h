@@ -34,6 +34,11 @@ typedef struct ida_audit_row {
 /* A record with rid and at set; the rest zero. */
 ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category);
 
+/* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so that it is taken once. `actor`:
+ * who handed it over. */
+ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+                             size_t len);
+
 /* JSON text of a record, at most `max` bytes (0 = any; spool: IDA_AUDIT_MAX less the framing): long detail, parameters, target
  * are cut first, with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
 char *ida_audit_encode(apr_pool_t *pool, const ida_audit *record, size_t max);

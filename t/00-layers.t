@@ -62,6 +62,11 @@ subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
     is_deeply([grep { / U PQ\w/ && !/:db_postgresql\w*\.o:/ } @symbols], [], 'libpq only in its driver');
 };
 
+subtest 'values of LDAP answers are read through one place' => sub {
+    my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;    # end the process, or the call, over a value that is not there
+    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap_ber.c'], 'ldap_ber.c');
+};
+
 subtest 'log ids' => sub {
     my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299], worker => [300, 799]);
     my (%where, @outside);

@@ -7,6 +7,8 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack;
+use IO::Socket::UNIX ();
+use POSIX ();
 use Time::HiRes ();
 
 my $limit = 6291456;
@@ -230,6 +232,47 @@ sub strangers {
     is_deeply [$stack->sql("SELECT DISTINCT tenant_id FROM audit.record")], [['nordic']], 'a company that is none has no log';
 }
 
+# idadminctl status with the spool of this stack.
+sub spool_status {
+    my ($dir, @more) = @_;
+    my $config = spew(tempdir() . '/status.conf', "store = $stack->{store}\nspool = $dir\n");
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $config);
+    my $result = Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), 'status', @more, '--config', $config], user => Idadmin::Test::runtime_user());
+    is $result->{exit}, 0, 'status' or diag $result->{err};
+    return @more ? json_data($result->{out})->{spool} : $result->{out};
+}
+
+# Whoever writes as httpd does can put anything into the spool: nothing stops there, and nobody else's word is taken from it.
+sub foreign_files {
+    my $spool = $stack->spool;
+    my @names = map {"$spool/20000101000$_.audit"} 0 .. 4;
+    POSIX::mkfifo($names[0], 0666) or die $!;
+    my $socket = IO::Socket::UNIX->new(Local => $names[1], Listen => 1) or die $!;
+    symlink '/etc/passwd', $names[2] or die $!;
+    mkdir $names[3] or die $!;
+    my %record = (tenant => 'nordic', actor => 'root', label => '', outcome => 'ok', at => int(time) * 1000);
+    my $line = sub { "\x1e" . json_text({ %record, @_ }) =~ s/\n//gr . "\n" };
+    spew("$names[4].new", $line->(rid => 'forged1', category => 'portal', action => 'tenant.apply') . $line->(rid => 'forged2', category => 'workflow', action => 'task.done')
+            . $line->(rid => 'honest1', category => 'api', action => 'user.get', target => 'honest'));
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$names[4].new");
+    rename "$names[4].new", $names[4] or die $!;
+    ok wait_until(20, sub { !-e $names[4] }), 'the segment behind them is taken and removed';
+    ok $stack->worker->log_has(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/, 5), 'what is no regular file is told';
+    ok $stack->worker->log_has(qr/IDA0411 2 audit records in \Q$names[4]\E/, 5), 'and what claims to be of somebody else';
+    $stack->get('/v1/api/tasks', key => 'counted');
+    ok wait_until(20, sub { !spool_status($spool, '--json')->{segments} }), 'later segments are taken too, and nothing waits';
+    is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
+    like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';
+    my @all = grep { ($_->{detail} // '') =~ /forged[12]/ || ($_->{target} // '') eq 'honest' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json') };
+    is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all], ['api audit.ingest damaged httpd', 'api audit.ingest damaged httpd', 'api user.get ok root'],
+        'forged records are kept as damaged ones of httpd, with their text; the other one as it is';
+    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole';
+    close $socket;
+    unlink @names[0 .. 2] or die $!;
+    rmdir $names[3] or die $!;
+    is spool_status($spool, '--json')->{problem}, undef, 'gone, all is well';
+}
+
 # Run with worker and httpd stopped: the spool of a node that died.
 sub dead_node {
     my $before = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
@@ -252,10 +295,17 @@ sub dead_node {
     print $out substr($lines[0], 0, 40), $extra, "rubbish\n", "\x1e{\"rid\":1}\n", substr($lines[1], 0, 60);
     close $out;
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, glob "$dir/*");
+    my $waiting = spool_status($dir, '--json');
+    is $waiting->{bytes}, length(join '', map { slurp($_) } @segments), 'status tells how many bytes wait there';
+    is $waiting->{segments}, scalar @segments, 'in how many segments';
+    ok $waiting->{oldestSeconds} >= 0 && $waiting->{oldestSeconds} < 3600, "and since when ($waiting->{oldestSeconds} s)";
+    like spool_status($dir), qr/^Audit spool \Q$dir\E: @{[ scalar @segments ]} segments with $waiting->{bytes} bytes wait, the oldest for \d+ seconds\.$/m, 'in words too';
     my $result = $stack->ctl_ok('audit', 'ingest', $dir, '--json');
     is $result->{records}, @lines + 1, 'every whole record is read';
     is $result->{torn}, 4, 'the four torn ones are counted';
     is join(' ', glob "$dir/*.audit"), '', 'and the segments removed';
+    is_deeply [@{ spool_status($dir, '--json') }{qw(segments bytes oldestSeconds)}], [0, 0, undef], 'nothing waits any more';
+    like spool_status($dir), qr/^Audit spool \Q$dir\E: nothing waits\.$/m, 'in words too';
     is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'they are in the log';
     $stack->ctl_ok('audit', 'ingest', $stack->spool, '--json');
     is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'the same records from another copy are the same records';
@@ -315,6 +365,8 @@ for_each_engine {
     subtest freshness => \&freshness;
     subtest others    => \&others;
     subtest misplaced => \&misplaced;
+    $stack->worker->expect_log(qr/IDA041[01]/);
+    subtest "files that are none of the spool" => \&foreign_files;
     subtest killed    => \&killed;
     subtest limited   => sub { limited(); after_limited() };
     is $stack->worker->stop, 0, 'the worker stops';

@@ -110,7 +110,7 @@ static int say_now(worker *w, _Atomic int64_t *last)
 
 static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
 {
-    static _Atomic int64_t said;
+    static _Atomic int64_t said, said_strange;
     worker_config config;
     ingest_summary summary;
     ida_ctx *c = worker_ctx(w, pool);
@@ -121,6 +121,11 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     if (!fine && say_now(w, &said)) {
         ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601",
                 "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
+    }
+    if (summary.strangers && say_now(w, &said_strange)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
+                "%d files in the spool have the name of a segment and are no regular files (%s): they are passed over; find out who "
+                "put them there, and remove them", summary.strangers, summary.strange);
     }
     return !fine;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -80,9 +81,10 @@ static void squeeze(char *text)
 
 static char *fold(apr_pool_t *pool, const struct berval *value)
 {
-    char *text = apr_pstrmemdup(pool, value->bv_val, value->bv_len);
+    const struct berval bytes = ld_bytes(pool, value);
+    char *text = bytes.bv_val;
     int ascii = 1;
-    for (size_t i = 0; i < value->bv_len; i++) {
+    for (size_t i = 0; i < bytes.bv_len; i++) {
         if ((unsigned char)text[i] >= 0x80 || text[i] == '\0') {
             ascii = 0;
             break;
@@ -90,9 +92,9 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
         text[i] = (char)tolower((unsigned char)text[i]);
     }
     if (!ascii) {
-        text = ida_utf8_valid(value->bv_val, value->bv_len)
-                   ? ida_fold_address(pool, apr_pstrmemdup(pool, value->bv_val, value->bv_len))
-                   : ida_hex(pool, (const unsigned char *)value->bv_val, value->bv_len);
+        const struct berval again = ld_bytes(pool, value);
+        text = ida_utf8_valid(again.bv_val, again.bv_len) ? ida_fold_address(pool, again.bv_val)
+                                                          : ida_hex(pool, (const unsigned char *)again.bv_val, again.bv_len);
     }
     squeeze(text);
     return text;
@@ -100,7 +102,7 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
 
 static char *ava_key(apr_pool_t *pool, const LDAPAVA *ava)
 {
-    char *type = apr_pstrmemdup(pool, ava->la_attr.bv_val, ava->la_attr.bv_len);
+    char *type = ld_bytes(pool, &ava->la_attr).bv_val;
     for (char *at = type; *at; at++) {
         *at = (char)tolower((unsigned char)*at);
     }
@@ -170,8 +172,8 @@ char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type)
     for (int i = 0; parsed[0] && parsed[0][i] && !value; i++) {
         const LDAPAVA *ava = parsed[0][i];
         if (ava->la_attr.bv_len == strlen(type) && strncasecmp(ava->la_attr.bv_val, type, ava->la_attr.bv_len) == 0
-            && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
-            value = apr_pstrmemdup(pool, ava->la_value.bv_val, ava->la_value.bv_len);
+            && ava->la_value.bv_len && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
+            value = ld_bytes(pool, &ava->la_value).bv_val;
         }
     }
     ldap_dnfree(parsed);

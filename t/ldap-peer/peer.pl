@@ -6,6 +6,7 @@
 # connection and request), read from it: "script.SITE.json", before every connection and every request, so that what is open changes its ways too:
 #
 #   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of them),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
+#     bare: { CONTROL: "absent"|"empty" } (the value of each such control or part of an answer, by its name in Message.pm),  with: [[REGEX of a DN, attribute, values...]] (shown beside what it has),
 #     rules: [ RULE, ... ] }      the first rule that matches is carried out
 #   RULE: { on: connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter: REGEX of the filter, dn: REGEX, after: N entries,
 #           skip: N matches, count: N matches, do: ... }
@@ -208,8 +209,6 @@ sub carry_out {
 
 # -- requests --------------------------------------------------------------------------------------------------------
 
-sub done_ok { my ($request, $code) = @_; put(LdapPeer::Message::result($request, $code // 0, '')) }
-
 sub uuid_set { return tlv(0xa3, boolean(1), set_of(map { octets($_) } @_)) }
 
 # The entries as [entry, attributes, controls...], the code of the end with its text, and the controls of the end.
@@ -259,6 +258,21 @@ sub answer_of {
     return ([map { [$_, undef] } @$found], 0, '');
 }
 
+# What is shown of an entry.
+sub attributes {
+    my ($entry, $request) = @_;
+    my @more = map { my (undef, @attribute) = @$_; [shift @attribute, \@attribute] } grep { $entry->{dn} =~ /$_->[0]/i } @{ script()->{with} // [] };
+    return [@{ $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}) }, @more];
+}
+
+# The new entry, to whoever asked to see it (RFC 4527).
+sub post_read {
+    my ($request) = @_;
+    my $value = $request->{controls}{ $oid{postRead} } // return ();
+    my $entry = $content->with->{entries}{ lc $request->{dn} } // return ();
+    return [$oid{postRead}, LdapPeer::Message::shown($entry->{dn}, attributes($entry, { attributes => [map { $_->[1] } elements((elements($value))[0][1])] }))];
+}
+
 sub search {
     my ($request, $rule) = @_;
     my ($entries, $code, $text, @controls) = answer_of($request);
@@ -272,7 +286,7 @@ sub search {
             return if carry_out($rule, $request);
             undef $rule;
         }
-        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}), @with) : $raw;
+        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, attributes($entry, $request), @with) : $raw;
         $sent++;
         if (length $bytes > 60_000) { put($bytes); $bytes = '' }
     }
@@ -287,6 +301,7 @@ sub answer {
     my $kind = $request->{name};
     $kind = 'startTls' if $kind eq 'extended' && $request->{oid} eq $oid{startTls};
     $kind = 'page' if $kind eq 'search' && grep { defined $request->{controls}{ $oid{$_} } } qw(paged sync dirsync);
+    LdapPeer::Message::bare(script()->{bare});
     note("$kind " . ($request->{dn} // '') . ($request->{filter} ? ' ' . LdapPeer::Message::filter_text($request->{filter}) =~ s/[^\x20-\x7e]/?/gr : ''));
     finish('close') if $kind eq 'unbind';
     return if $kind eq 'abandon';
@@ -306,7 +321,7 @@ sub answer {
     }
     elsif ($kind ne 'startTls' && $kind ne 'extended') { $code = 53 }
     return if $lost && carry_out($rule, $request);
-    done_ok($request, $code);
+    put(LdapPeer::Message::result($request, $code, '', controls => [$kind eq 'add' && !$code ? post_read($request) : ()]));
     protect() if $kind eq 'startTls';
 }
 

@@ -193,12 +193,17 @@ static int ingest(ctl_call *ctl)
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
     if (!kind) {
-        json_t *document = json_pack("{s:I, s:I, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
-                                     (json_int_t)summary.torn, "segmentsRemoved", summary.removed, "segmentsHeld", summary.held);
+        json_t *document = json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
+                                     (json_int_t)summary.torn, "forged", (json_int_t)summary.forged, "segmentsRemoved", summary.removed,
+                                     "segmentsHeld", summary.held, "passedOver", summary.strangers);
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl,
                     "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.",
                     (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
+            if (summary.strangers) {
+                ctl_say(ctl, "%d files with the name of a segment are no regular files (%s): they were passed over.",
+                        summary.strangers, summary.strange);
+            }
         }
         json_decref(document);
     }
