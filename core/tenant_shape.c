@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/task.h"
 #include "core/tenant_value.h"
 #include "core/text.h"
 
@@ -166,7 +167,7 @@ static const struct {
     {"moveTo", SHAPE(move_action, NULL)},
     {"transferReports", SHAPE(reports_action, NULL)},
     {"sendEmail", SHAPE(mail_action, NULL)},
-    {"sendInitialPassword", SHAPE(password_action, NULL)},
+    {IDA_ACTION_PASSWORD, SHAPE(password_action, NULL)},
     {"callWebhook", SHAPE(webhook_action, NULL)},
 };
 
