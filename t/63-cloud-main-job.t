@@ -136,7 +136,7 @@ sub refused_for_good {
     my $synced = $stack->wait_task(leave_now("syn.kad\@$domain"), states => ['failed']);
     like($synced->{error}, qr/disable it on-premises/, 'a synced account: the task fails and says where to go');
     my $admin = $stack->wait_task(leave_now("root.admin\@$domain"), states => ['failed']);
-    like($admin->{error}, qr/User\.EnableDisableAccount\.All.*directory role/, 'an administrator: the task fails and names what is needed');
+    like($admin->{error}, qr/disableAccount: root\.admin\S+ holds the directory role User Administrator: .*never changed/, 'an administrator: the task fails at once and says why');
     ok($cloud->user("root.admin\@$domain")->{accountEnabled}, 'and nothing says that it is disabled');
 }
 
