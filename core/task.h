@@ -53,6 +53,7 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
+    int64_t probe_until;  /* of a task claimed as the probe of its held directory: until when that hold keeps others off; 0: it is none */
     int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
