@@ -119,6 +119,7 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
     }
     if (!kind && !f->user->enabled) {
         kind = offer_memberships(call, s, c, ida_op_task_of(call, c, IDA_USER_UPDATE, f->user), &update, rehire);
+        update.manager_before = f->user->manager_id;
     }
     if (!kind && f->user->enabled && update.enabled == 1) {
         update.enabled = -1; /* it is, and an account that never left needs no seat */

@@ -130,8 +130,22 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
     }
 }
 
-static void drop_steps(ida_task *task, const ida_update *update)
+/* Who is not brought back has a password. */
+static void drop_passwords(ida_ctx *c, ida_task *task)
 {
+    ida_action_name name;
+    for (int i = task->step_count; i-- > 0;) {
+        if (ida_task_action_name(c->pool, task->steps[i].name, &name) && strcmp(name.type, IDA_ACTION_PASSWORD) == 0) {
+            ida_op_drop_step(task, task->steps[i].name);
+        }
+    }
+}
+
+static void drop_steps(ida_ctx *c, ida_task *task, const ida_update *update)
+{
+    if (!update->memberships) {
+        drop_passwords(c, task);
+    }
     if (!json_object_size(update->values) && update->enabled < 0) {
         ida_op_drop_step(task, "updateAccount");
     }
@@ -161,7 +175,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     /* The cloud may have dropped an account that was disabled: it comes back with it. */
     task->both |= task->directory == IDA_DIR_ON_PREMISES && ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
-    drop_steps(task, update);
+    drop_steps(c, task, update);
     ida_update_check_photo(c, call->tenant, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : check_people(call, s, c, task, update);

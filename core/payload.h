@@ -41,6 +41,7 @@ typedef struct ida_update {
     size_t photo_len;
     const char *photo_type;
     const json_t *memberships;        /* of a disabled account that comes back: array of {id, name, directory}; else NULL */
+    const char *manager_before;       /* of such an account: ID of the manager that the directory showed before the request; NULL: none */
     json_t *warnings;
 } ida_update;
 

@@ -158,11 +158,15 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     kind = take(s, c, cl, one, &taken);
-    if (!kind && taken && hold.rows) {
-        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(cl->now + cl->probe_ms)),
-                           NULL);
+    int64_t probe_until = !kind && taken && hold.rows ? cl->now + cl->probe_ms : 0;
+    if (probe_until) {
+        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)), NULL);
     }
-    return kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    kind = kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    if (cl->task) {
+        cl->task->probe_until = probe_until;
+    }
+    return kind;
 }
 
 /* --- whom to try --- */

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/task.h"
 #include "core/tenant_shape.h"
 #include "core/tenant_value.h"
 
@@ -97,6 +98,11 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
     json_array_foreach(json_object_get(document, "workflows"), w, workflow) {
         json_array_foreach(json_object_get(workflow, "actions"), a, action) {
             const char *name = json_string_value(json_object_get(action, "roleTemplate"));
+            if (strcmp(text_of(action, "type", ""), IDA_ACTION_PASSWORD) == 0 && strcmp(text_of(workflow, "trigger", ""), "userCreate") != 0) {
+                ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                                 "can be used with the trigger userCreate alone: an initial password is for an account that is new, or "
+                                 "comes back by a creation with \"rehire\"");
+            }
             if (name && !has_template(document, name)) {
                 ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
                                  "is not the name of a role template");

@@ -17,6 +17,10 @@ my $upn   = "karin.hedlund\@$domain";
 sub patch { return $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, @_ }) }
 sub done  { my ($answer) = @_; is($answer->{status}, 200, 'queued') or diag($answer->{body}); return $stack->wait_task($answer->{json}{data}{taskId}, seconds => 60) }
 
+my @empty = map { $_->{name} } @{ $stack->get('/v1/api/hygiene?sections=emptyGroups')->{json}{data}{sections}{emptyGroups}{items} };
+is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices is not empty') or diag("@empty");
+is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0, 'though nobody has access by it');
+
 my $photo = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(4000));
 my $task = done(patch(surname => 'Ny', jobTitle => 'Lead', employeeId => 'K-1', country => 'no', manager => "eva.berg\@$domain", profilePhoto => $photo));
 is_deeply(outcomes($task), { updateAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'new values are written');

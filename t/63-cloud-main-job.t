@@ -136,7 +136,7 @@ sub refused_for_good {
     my $synced = $stack->wait_task(leave_now("syn.kad\@$domain"), states => ['failed']);
     like($synced->{error}, qr/disable it on-premises/, 'a synced account: the task fails and says where to go');
     my $admin = $stack->wait_task(leave_now("root.admin\@$domain"), states => ['failed']);
-    like($admin->{error}, qr/User\.EnableDisableAccount\.All.*directory role/, 'an administrator: the task fails and names what is needed');
+    like($admin->{error}, qr/disableAccount: root\.admin\S+ holds the directory role User Administrator: .*never changed/, 'an administrator: the task fails at once and says why');
     ok($cloud->user("root.admin\@$domain")->{accountEnabled}, 'and nothing says that it is disabled');
 }
 
@@ -189,6 +189,26 @@ sub never_seen {
     is($cloud->counters->{createdByMarker}{ $second->{taskId} }, 1, 'made once');
 }
 
+# The directory is held, and while the probe is on its way another worker is told to wait: that hold is not the probe's to end.
+sub told_meanwhile {
+    my $state = sub { my ($row) = $stack->sql("SELECT hold_reason, hold_until FROM directory_state WHERE directory = 'cloud'"); return @{ $row // [] } };
+    $stack->worker->expect_log(qr/IDA0315/);
+    $cloud->control(faults => { path => '.', do => 'status', status => 503 });
+    my $id = leave_now("greta.dahl\@$domain");
+    ok(wait_until(20, sub { ($state->())[0] }), 'held');
+    my $now = int(Time::HiRes::time() * 1000);
+    $cloud->control(clearFaults => JSON::PP::true(), faults => { method => '^GET$', path => '^/users/[^/]+$', do => 'delay', ms => 1500, count => 1 });
+    $stack->sql("UPDATE directory_state SET hold_until = $now WHERE directory = 'cloud'");
+    ok(wait_until(20, sub { (($state->())[1] // 0) > $now }), 'a probe goes');
+    my $until = int(Time::HiRes::time() * 1000) + 8000;
+    $stack->sql("UPDATE directory_state SET hold_reason = 'told by another worker', hold_until = $until WHERE directory = 'cloud'");
+    $stack->wait_task($id);
+    is_deeply([$state->()], ['told by another worker', $until], 'it is done, and what was told stands');
+    $stack->wait_task(leave_now("rut.sandell\@$domain"), seconds => 30);
+    cmp_ok(Time::HiRes::time() * 1000, '>=', $until, 'the next one waits for that time');
+    is(($state->())[0], undef, 'and ends the hold, as its probe');
+}
+
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
     my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
@@ -209,8 +229,8 @@ for_each_engine {
     $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => {});
     $cloud = $stack->cloud;
     my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare, name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
-        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue, never_seen => \&never_seen);
-    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good comes_back);
+        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue, told_meanwhile => \&told_meanwhile, never_seen => \&never_seen);
+    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good comes_back told_meanwhile);
     is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [], 'nothing was made twice');
     is($stack->worker->stop, 0, 'the worker ends cleanly');

@@ -305,7 +305,7 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 }
 
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
-static int carry_out(sync_job *job, const store_directory *health, int first, int64_t *wait)
+static int carry_out(sync_job *job, health_known known, int first, int64_t *wait)
 {
     worker *w = job->w;
     entry *en = &job->e;
@@ -333,8 +333,8 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
         }
     }
     e.class = class;
-    if (class == DIRECTORY_OK && health->hold_reason) {
-        health_answered(w, job->main, job->pool, en->tenant, en->directory);
+    if (class == DIRECTORY_OK) {
+        health_answered(w, job->main, job->pool, en->tenant, en->directory, known);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
@@ -361,7 +361,7 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
     const char *message = e.message ? e.message : directory_class_text(class);
     *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
     if (directory_holds(class)) {
-        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, health_known_of(health), &e);
+        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, known, &e);
         *wait = 0; /* the hold says when */
     } else {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,
@@ -427,11 +427,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
-            store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS,
-                                 health.hold_failures);
-        }
-        failed = carry_out(job, &health, first, wait);
+        failed = carry_out(job, health_probe(w, job->main, job->pool, &health), first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */

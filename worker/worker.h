@@ -35,7 +35,7 @@ typedef struct call_slot {
     char tenant[72];
     ida_directory_kind directory;
     int64_t since; /* monotonic ms, of the directory call in progress; 0: none */
-    int held;      /* 1: the watch held the directory because of this call */
+    int64_t held_until; /* the watch held the directory because of this call: until when (ms UTC); 0: it did not */
 } call_slot;
 
 typedef struct worker {

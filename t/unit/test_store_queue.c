@@ -278,6 +278,7 @@ static void test_hold(void)
     is_int(next, due + 5000, "until the next probe");
     ida_task *probe = claim_at(s, "w", due + 5000, NULL);
     ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
+    is_int(probe->probe_until, due + 10000, "and knows that it is one");
     is_str(claimed(due + 5000), NULL, "one at a time");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
     ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
@@ -291,9 +292,9 @@ static void test_hold(void)
     is_int(raised, 1, "the alarm is raised");
     store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
     is_int(raised, 0, "by one worker");
-    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
     is_int(cleared, 1, "it answers again");
-    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
     is_int(cleared, 0, "said once");
     is_str(claimed(due + 5000), two->id, "and work goes on");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK, "a directory never heard of");

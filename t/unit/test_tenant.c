@@ -32,7 +32,8 @@ static const char full[] =
     "\"directories\":{\"cloud\":{\"apiUrl\":\"http://127.0.0.1:8080/v1.0\",\"authorityUrl\":\"http://localhost:8080\","
     "\"directoryId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\",\"clientId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\","
     "\"certificateFile\":\"/etc/c.pem\",\"caFile\":\"/etc/ca.pem\",\"proxyUrl\":\"http://proxy.contoso.example:3128\","
-    "\"markerAttribute\":\"extensionAttribute3\",\"syncInterval\":\"5m\",\"deletionGuard\":50},"
+    "\"markerAttribute\":\"extensionAttribute3\",\"protectedAccounts\":[\"emergency@contoso.example\","
+    "\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c15\"],\"syncInterval\":\"5m\",\"deletionGuard\":50},"
     "\"onPremises\":{\"urls\":[\"ldap://dc1.contoso.example:389\",\"ldapi:///"
     "\"],\"startTls\":true,\"dialect\":\"activeDirectory\","
     "\"bind\":\"gssapi\",\"caFile\":\"/etc/"
@@ -287,6 +288,7 @@ static void refusals(void)
         {"onPremises", "{\"upnAttribute\":\"9x\"}", ".upnAttribute", "attribute"},
         {"onPremises", "{\"markerAttribute\":\"a b\"}", ".markerAttribute", "attribute"},
         {"onPremises", "{\"protectedAccounts\":[\"\"]}", ".protectedAccounts[0]", "empty"},
+        {"cloud", "{\"protectedAccounts\":[\"Emergency Account\"]}", ".protectedAccounts[0]", "object ID"},
     };
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         refused(with_directory(inner[i].directory, inner[i].members),
@@ -405,6 +407,7 @@ static void sealing(void)
     static const char *const breaking[] = {
         "{\"directories\":{\"cloud\":{\"apiUrl\":\"https://evil.example\"}}}",
         "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
+        "{\"directories\":{\"cloud\":{\"protectedAccounts\":[]}}}",
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https:/"

@@ -146,7 +146,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     /* Whoever applies a document has looked: a directory that was held is tried again at once. */
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         int was_held;
-        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, &was_held)) != IDA_OK) {
+        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, 0, &was_held)) != IDA_OK) {
             return kind;
         }
     }
