@@ -236,7 +236,7 @@ static void check_string(ida_tenant_checking *k, const char *path, const json_t 
         ida_tenant_fault(k, path, "must not be empty");
     } else if (ida_utf16_length(text) > limit) {
         ida_tenant_fault(k, path, ida_printf(k->c->pool, "must be at most %zu characters", limit));
-    } else if (m->rule && (m->rule != ida_rule_zone || k->look_outside)) {
+    } else if (m->rule && (m->rule != ida_rule_zone || k->applying)) {
         const char *broken = m->rule(k->c, value);
         if (broken) {
             ida_tenant_fault(k, path, broken);

@@ -404,6 +404,12 @@ static void sealing(void)
        "nor when absent");
     ida_tenant_load(fresh(), canonical, &changed);
     ok(ida_tenant_seal_valid(key, changed, seal), "right after loading");
+    char *older = apr_pstrdup(pool, canonical);
+    for (char *at = older; (at = strstr(at, "\"userCreate\"")) != NULL;) {
+        memcpy(at, "\"userUpdate\"", 12);
+    }
+    ok(strcmp(older, canonical) != 0 && ida_tenant_load(fresh(), older, &changed) == IDA_OK, "stored before a rule came that it breaks: served on");
+    ok(apply(fresh(), older, NULL, &changed, &ignored) != IDA_OK, "but not applied again");
     static const char *const breaking[] = {
         "{\"directories\":{\"cloud\":{\"apiUrl\":\"https://evil.example\"}}}",
         "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
