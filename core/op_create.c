@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
+#include "core/keeps.h"
 #include "core/naming.h"
 #include "core/op.h"
 #include "core/payload.h"
@@ -147,6 +148,7 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
         kind = reserve_names(s, c, task);
     }
     if (!kind) {
+        ida_warn_not_kept(c->pool, call->tenant, task->directory, ida_json_load(c->pool, task->payload), in->person.photo_type, warnings);
         answer(call, c, task, warnings);
     }
     return kind;

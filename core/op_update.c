@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/keeps.h"
 #include "core/naming.h"
 #include "core/op.h"
 #include "core/payload.h"
@@ -176,7 +177,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     task->both |= task->directory == IDA_DIR_ON_PREMISES && ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
     drop_steps(c, task, update);
-    ida_update_check_photo(c, call->tenant, task->directory, update);
+    ida_update_check_photo(c, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : check_people(call, s, c, task, update);
     kind = kind ? kind : look_at_offboarding(s, c, task, update);
@@ -185,6 +186,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     }
     if (!kind) {
         name_task(call, c, task, update, user);
+        ida_warn_not_kept(c->pool, call->tenant, task->directory, update->values, update->photo_type, update->warnings);
         kind = store_task_insert(s, c, task);
     }
     return kind;

@@ -25,7 +25,7 @@
 #define USABLE_MS 10000           /* least life left for a call to begin with it */
 #define LIFE_UNTOLD_S 300
 #define LIFE_MOST_S (28 * 3600)
-#define REFUSED_MS (3 * 60 * 1000) /* a refused credential is shown again after this, or when its file changes */
+#define REFUSED_MS 7000            /* a refused credential is shown to no call that is on its way; the directory is held for longer */
 #define FAILED_MS 1000             /* any other failure: threads that waited for it do not all try in turn */
 #define LATER_MS 30000             /* a renewal that failed while the present token still holds */
 

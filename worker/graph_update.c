@@ -41,7 +41,10 @@ static directory_class put_attribute(graph_call *k, json_t *body, const director
     const graph_field *field = graph_field_named(a->name);
     int display = strcmp(a->name, "displayName") == 0;
     if (!field && !display) {
-        return value ? graph_fail(k, DIRECTORY_INVALID, a->name, "%s: the cloud directory has no property for it", a->name) : DIRECTORY_OK;
+        directory_class class =
+            value ? graph_fail(k, DIRECTORY_INVALID, a->name, "%s: the cloud directory has no property for it", a->name) : DIRECTORY_OK;
+        k->e->unkept = class != DIRECTORY_OK;
+        return class;
     }
     if (display && !value) {
         return graph_fail(k, DIRECTORY_INVALID, a->name, "displayName: the cloud directory does not let it be empty");

@@ -6,6 +6,7 @@
 
 #include "core/store_task.h"
 #include "core/text.h"
+#include "worker/amends.h"
 #include "worker/holds.h"
 
 #define SLOW_CALL_MS 3000 /* the directory is held */
@@ -36,7 +37,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
     int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason ? 0 : state.hold_failures;
-    int64_t wait = hold_ms(e->class, failures, e->retry_after_s, random);
+    int64_t wait = hold_ms(where, e->class, failures, e->retry_after_s, random);
     const char *message = e->message ? e->message : "no further reason";
     const char *text = ida_printf(pool, "The directory %s %s: %s", ida_directory_name(where),
                                   e->class == DIRECTORY_CONFIG      ? "cannot be used"
@@ -60,6 +61,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
+        amends_wanted(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);
     } else {

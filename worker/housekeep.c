@@ -9,6 +9,7 @@
 #include "core/store_queue.h"
 #include "core/store_task_walls.h"
 #include "core/store_tenant.h"
+#include "worker/amends.h"
 #include "worker/graph_throttle.h"
 #include "worker/health.h"
 #include "worker/ingest.h"
@@ -170,6 +171,7 @@ static void watch(keeper *k, apr_pool_t *pool)
     static _Atomic int64_t said;
     takeover_watch(k->watch, k->main, pool);
     health_watch_calls(k->w, k->main, pool);
+    amends_look(k->w, k->main, pool);
     if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
         ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505", "the tenants cannot be read, syncs go on with what is known of them");
     }

@@ -28,6 +28,7 @@ typedef struct entry {
     char tenant[72];
     ida_directory_kind directory;
     int64_t revision, interval, next_at; /* ms; next_at monotonic */
+    int held;          /* waits for the end of the directory's hold */
     int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache when `reset` says so */
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
@@ -146,6 +147,10 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
         store_directory state;
         kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory, &state);
         pthread_mutex_lock(&plan->lock);
+        if (!kind && e->held && !state.hold_reason) {
+            e->held = 0;
+            e->next_at = 0;
+        }
         if (!kind && e->requested_at != state.sync_requested_at) {
             e->requested_at = state.sync_requested_at;
             e->accept = state.sync_accept_deletions;
@@ -189,6 +194,7 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     if (*taken) {
         (*taken)->busy = 1;
         *out = **taken;
+        out->held = 0;
     }
     pthread_mutex_unlock(&plan->lock);
     return *taken != NULL;
@@ -201,6 +207,7 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
     pthread_mutex_lock(&plan->lock);
     int newer = e->revision != mine->revision || (e->requested_at && e->requested_at != mine->requested_at);
     e->busy = 0;
+    e->held = mine->held;
     e->next_at = newer ? 0 : ida_monotonic(&plan->w->env) + wait;
     if (answered && e->requested_at == mine->requested_at) {
         e->requested_at = 0;
@@ -392,6 +399,7 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
         return 1;
     }
     if (health->hold_reason && health->hold_until > now) {
+        e->held = 1;
         *wait = health->hold_until - now;
         return 0;
     }

@@ -49,6 +49,7 @@ typedef struct worker {
     pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
     outages outages;         /* servers that do not answer, but for directories */
+    struct amends *amends;   /* amends.c; under the lock */
     call_slot *calls;        /* one a run thread */
     int call_count;
 } worker;
