@@ -128,10 +128,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *baton)
     return len;
 }
 
-static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
+void http_answer_header(http_answer *a, apr_pool_t *pool, const char *bytes, size_t len)
 {
-    exchange *x = baton;
-    http_answer *a = x->answer;
     const struct {
         const char *name;
         const char **at;
@@ -145,27 +143,33 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
         {"x-ms-throttle-limit-percentage", &a->throttle_percentage},
         {"x-ms-throttle-information", &a->throttle_reason},
     };
-    size_t len = size * count, name;
+    size_t name;
     const char *colon = memchr(bytes, ':', len);
     if (len > 5 && strncasecmp(bytes, "HTTP/", 5) == 0) {
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
             *known[i].at = NULL; /* of an interim answer, or of the proxy's */
         }
-        return len;
+        return;
     }
     if (!colon || len > HEADER_MAX) {
-        return len;
+        return;
     }
     name = (size_t)(colon - bytes);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strlen(known[i].name) == name && strncasecmp(known[i].name, bytes, name) == 0) {
-            char *value = apr_pstrmemdup(x->pool, colon + 1, len - name - 1);
+            char *value = apr_pstrmemdup(pool, colon + 1, len - name - 1);
             value += strspn(value, " \t");
             value[strcspn(value, "\r\n")] = '\0';
             *known[i].at = value;
         }
     }
-    return len;
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
+{
+    exchange *x = baton;
+    http_answer_header(x->answer, x->pool, bytes, size * count);
+    return size * count;
 }
 
 /* Called before each sending, also when libcurl found its kept connection dead and begins again on a new one. For a write that is

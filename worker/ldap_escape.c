@@ -52,13 +52,19 @@ char *ld_filter_text(apr_pool_t *pool, const char *text)
 char *ld_dn_value(apr_pool_t *pool, const char *text)
 {
     size_t len = strlen(text);
-    char *out = apr_palloc(pool, len * 2 + 1), *at = out;
+    char *out = apr_palloc(pool, len * 3 + 1), *at = out;
     for (size_t i = 0; i < len; i++) {
         int edge = (text[i] == ' ' && (i == 0 || i + 1 == len)) || (text[i] == '#' && i == 0);
         if (edge || strchr("\"+,;<>\\=", text[i])) {
             *at++ = '\\';
         }
-        *at++ = text[i];
+        if ((unsigned char)text[i] < ' ') { /* readers take tabs and line ends at the edges for blanks between parts */
+            *at++ = '\\';
+            *at++ = hex_digits[(unsigned char)text[i] >> 4];
+            *at++ = hex_digits[text[i] & 15];
+        } else {
+            *at++ = text[i];
+        }
     }
     *at = '\0';
     return out;

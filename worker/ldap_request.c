@@ -64,8 +64,8 @@ LDAPControl **ld_identities(const directory *d)
 
 /* --- waiting --- */
 
-/* libldap's parsers of these two assert that an object identifier is not empty: a server that sends an empty one would end the
- * process. */
+/* libldap's parsers of these two assert that an object identifier is not empty, as text: a server that sends an empty one, or one
+ * that begins with a NUL, would end the process. */
 static int nameless(LDAPMessage *message)
 {
     ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;
@@ -76,8 +76,9 @@ static int nameless(LDAPMessage *message)
     }
     BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
     int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
-    while (!found && (tag = ber_peek_tag(ber, &len)) != LBER_ERROR) {
-        found = (tag == name && len == 0) || ber_scanf(ber, "x") == LBER_ERROR;
+    struct berval value;
+    while (!found && (tag = ber_peek_element(ber, &value)) != LBER_ERROR) {
+        found = (tag == name && (value.bv_len == 0 || value.bv_val[0] == '\0')) || ber_scanf(ber, "x") == LBER_ERROR;
     }
     ber_free(ber, 0);
     return found;

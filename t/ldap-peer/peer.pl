@@ -7,6 +7,7 @@
 #
 #   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of them),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
 #     bare: { CONTROL: "absent"|"empty" } (the value of each such control or part of an answer, by its name in Message.pm),  with: [[REGEX of a DN, attribute, values...]] (shown beside what it has),
+#     cookieless: 1 (content synchronisation ends without a cookie),
 #     rules: [ RULE, ... ] }      the first rule that matches is carried out
 #   RULE: { on: connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter: REGEX of the filter, dn: REGEX, after: N entries,
 #           skip: N matches, count: N matches, do: ... }
@@ -14,7 +15,7 @@
 #     close reset                                               the connection; reset: RST
 #     silence                                                   takes everything, says nothing more
 #     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of another name), then close (or not)
-#     nameless                                                  a part of the answer whose object identifier is empty
+#     nameless    oid                                           a part of the answer whose object identifier is empty (or this)
 #     garbage huge feed                                         bytes that are no LDAP; a message of 2 GB announced; and 64 MB a second of it
 #     foreign                                                   the answer bears another message ID
 #     drip        ms                                            from now on one byte each ms, below TLS
@@ -196,7 +197,7 @@ sub carry_out {
     elsif ($do eq 'close' || $do eq 'reset') { finish($do) }
     elsif ($do eq 'silence') { silence() }
     elsif ($do eq 'notice') { put(LdapPeer::Message::notice($rule->{code} // 52, $rule->{text} // 'the server is going down', $rule->{oid})); $rule->{stay} ? silence() : finish('close') }
-    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, '', 'x') : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
+    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x') : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
     elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000) while 1 }
@@ -228,7 +229,8 @@ sub answer_of {
         my @entries = map { [$_, undef, [$oid{state}, sequence(enumerated($from ? 2 : 1), octets($_->{uuid}))]] } grep { !$from || $_->{version} > $from } @$found;
         my @gone = $from ? map { $_->{uuid} } grep { $_->{version} > $from } @{ $state->{gone} } : ();
         push @entries, [undef, LdapPeer::Message::intermediate($request, $oid{info}, uuid_set(@gone))] if @gone;
-        return (\@entries, 0, '', [$oid{done}, sequence(octets("csn=$state->{version}"), $from ? boolean(1) : ())]);
+        my @cookie = script()->{cookieless} ? () : octets("csn=$state->{version}");
+        return (\@entries, 0, '', [$oid{done}, sequence(@cookie, $from ? boolean(1) : ())]);
     }
     if (defined($value = $request->{controls}{ $oid{dirsync} }) && $content->{ad}) {
         my $state = $content->with;

@@ -120,6 +120,8 @@ static const fault quick[] = {
      TRANSIENT, NULL},
     {"search: nameless notice", RULE(HIS "after => 1, do => 'notice', oid => ''"), FIND, TRANSIENT, NULL},
     {"search: nameless part of the answer", RULE(HIS "do => 'nameless'"), FIND, TRANSIENT, NULL},
+    {"sync: part of the answer whose name is a NUL", RULE("on => 'page', after => 20, do => 'nameless', oid => \"\\0\""),
+     SYNC, TRANSIENT, NULL},
     {"sync: nameless part of the answer", RULE("on => 'page', after => 20, do => 'nameless'"), SYNC, TRANSIENT, NULL},
     {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
     {"sync: unwilling", RULE("on => 'page', do => 'result', code => 53"), SYNC, ONLY(DIRECTORY_FORBIDDEN), NULL},

@@ -72,6 +72,17 @@ static void bare_control(const char *control, int again, directory_class want, c
     perl("$main::p->script; 'ok'");
 }
 
+/* slapd itself ends so where it was asked with a cookie that it cannot read. */
+static void no_cookie(void)
+{
+    directory_error e = {0};
+    perl("$main::p->script(cookieless => 1); 'ok'");
+    is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "everything is told, and no cookie");
+    is_int(users_cached(), USERS, "everybody is there");
+    perl("$main::p->script; 'ok'");
+    is_class(sync_now("", 0, &e), DIRECTORY_OK, &e, "the next sync begins anew");
+}
+
 static void protected_accounts(void)
 {
     static const char *const lists[] = {"'cn='", "'dc=x,cn='", "''", "','", "'cn=+sn='", "'='"};
@@ -130,6 +141,7 @@ int main(void)
     peer("sync => 1");
     odd_values("content synchronisation");
     protected_accounts();
+    no_cookie();
     bare_control("state", 1, DIRECTORY_LOCAL, "sync message cannot be read");
     bare_control("done", 1, DIRECTORY_CONFIG, "without saying how");
     leaves("uid=person0020,ou=people,dc=peer,dc=example");
