@@ -62,6 +62,12 @@ int ida_web_user_set(const char *name, const char *const *directories)
     return 1;
 }
 
+const char *ida_web_user_name(void)
+{
+    const web_user *u = atomic_load(&known);
+    return u ? u->name : NULL;
+}
+
 int ida_web_user_is_ours(void)
 {
     const web_user *u = atomic_load(&known);

@@ -10,6 +10,9 @@
  * be called again while others ask. */
 int ida_web_user_set(const char *name, const char *const *directories);
 
+/* NULL when nothing is checked. */
+const char *ida_web_user_name(void);
+
 /* 1 when this process runs as that user. */
 int ida_web_user_is_ours(void);
 

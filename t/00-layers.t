@@ -108,6 +108,58 @@ subtest 'settings of idadmin.conf' => sub {
     is_deeply([grep { ($text{'README.md'} // '') !~ /\b$_\b/ } sort keys %known], [], 'README.md names each');
 };
 
+# Each row of core/tenant_shape.c stands in README's tables, with its default; and README's first column names nothing else.
+subtest 'members of the tenant document' => sub {
+    my $shape = code('core/tenant_shape.c');
+    my ($section) = $text{'README.md'} =~ /^## The tenant document\n(.*?)^### /ms;
+    my ($actions) = $text{'README.md'} =~ /^### Workflows\n(.*?)^Placeholders of texts/ms;
+    my ($required) = $section =~ /^(.*?) are required;/s;
+    my %row;    # first column, each name of it => the line
+    for my $line (split /\n/, $section) {
+        my ($first) = $line =~ /^\| (`[^|]*) \|/ or next;
+        $row{$_} = $line for $first =~ /`([^`]+)`/g;
+    }
+    my %action_row;
+    for my $line (split /\n/, $actions) {
+        my ($first) = $line =~ /^\| (`[^|]*) \|/ or next;
+        $action_row{$_} = $line for $first =~ /`([^`]+)`/g;
+    }
+    my %table;
+    while ($shape =~ /static const member (\w+)_(members|action)\[\] = \{(.*?)\n?\};/gs) {
+        my ($name, $kind, $rows) = ($1, $2, $3);
+        push @{ $table{$kind}{$name} }, [$1, $2] while $rows =~ /\{"(\w+)", [A-Z]+,[^"{}]*?(?:"((?:[^"\\]|\\.)*)")?[^{}]*\}/g;
+    }
+    my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake', hygiene => 'hygiene', retention => 'retention');
+    my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises', template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows');
+    my (@missing, %known, $count);
+    for my $name (sort keys %{ $table{members} }) {
+        for my $member (@{ $table{members}{$name} }) {
+            my ($word, $default) = @$member;
+            $count++;
+            my $line = $name eq 'directories' ? $row{"directories.$word"} : $dotted{$name} ? $row{"$dotted{$name}.$word"} : $listed{$name} ? $row{ $listed{$name} } : $row{$word};
+            my $first = $name eq 'directories' ? "directories.$word" : $dotted{$name} ? "$dotted{$name}.$word" : $name eq 'tenant' ? $word : '';
+            $known{$first} = 1;
+            next if $name eq 'tenant' && ($required =~ /`$word`/ || grep {/^\Q$word\E\./} keys %row);
+            push @missing, "$name: $word" if !$line || $line !~ /`(?:\w+\.)*$word`/;
+            $default = '' if !defined $default;
+            $default =~ s/\\"//g;
+            push @missing, "$name: $word: its default $default" if $line && $default =~ /^[\w%{}. ]+$/ && $default !~ /^(?:\{\}|false)$/ && $line !~ /\Q$default\E/;
+        }
+    }
+    cmp_ok($count, '>', 60, "$count members");
+    is_deeply(\@missing, [], 'README.md names each, with its default');
+    is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
+    my %shape_of = $shape =~ /\{"(\w+)", SHAPE\((\w+)_action, NULL\)\}/g;
+    my @unsaid;
+    for my $type (sort keys %shape_of) {
+        my $line = $action_row{$type} // '';
+        push @unsaid, $type if !$line;
+        push @unsaid, map {"$type: $_->[0]"} grep { $line !~ /`$_->[0]`/ } @{ $table{action}{ $shape_of{$type} } };
+    }
+    cmp_ok(scalar keys %shape_of, '>', 10, 'types of actions');
+    is_deeply(\@unsaid, [], 'README.md names each type with its members');
+};
+
 subtest 'both schemas have the same tables and columns' => sub {
     if (my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
         plan(skip_all => $reason);

@@ -63,6 +63,26 @@ subtest '--bootstrap without root names the packages' => sub {
     unlike($result->{err}, qr/called/, 'apt-get was not run');
 };
 
+# The machine's own commands are replaced by ones that note what they are told: slapd is there already, the others are not.
+subtest '--bootstrap leaves no server of the tests enabled' => sub {
+    my $fake = File::Temp->newdir;
+    my $note = sub { qq{echo "$_[0] \$*" >>$fake/called} };
+    my %script = ('dpkg-query' => 'for last; do :; done; [ "$last" = slapd ] && echo "install ok installed"; exit 0', 'apt-get' => $note->('apt-get'), id => 'echo 0',
+        systemctl => $note->('systemctl') . '; [ "$2" != winbind ]', 'update-rc.d' => $note->('update-rc.d'), tee => 'cat >/dev/null', chmod => 'exit 0', rm => 'exit 0', mv => 'exit 0');
+    spew("$fake/$_", "#!/bin/sh\n$script{$_}\n"), chmod 0755, "$fake/$_" for keys %script;
+    for my $program (qw(dirname date uname sed tr cat env tail)) {
+        my ($found) = grep { -x } map {"$_/$program"} split /:/, $ENV{PATH};
+        symlink $found, "$fake/$program";
+    }
+    my $dir = File::Temp->newdir;
+    run_command(['/bin/sh', $configure, '--bootstrap'], cwd => "$dir", env => { PATH => "$fake" });
+    my @called = split /\n/, slurp("$fake/called");
+    cmp_ok(scalar(grep {/^apt-get install .*\bsamba\b.*/} @called), '==', 1, 'packages are installed');
+    is_deeply([grep { !/^apt-get/ } @called],
+        ['systemctl disable postgresql', (map {"systemctl disable $_"} qw(smbd nmbd samba-ad-dc)), 'systemctl disable winbind', 'update-rc.d winbind disable'],
+        'new servers are disabled, one that was there is left alone; without systemd by update-rc.d');
+};
+
 subtest 'install and uninstall' => sub {
     my $stage = File::Temp->newdir;
     mkdir "$stage/keep";

@@ -102,8 +102,10 @@ subtest 'readers without a writer' => sub {
         push @bad, $status if $status != 200 && $status != 503;    # 503: not synchronised yet, after the reset
     }
     is_deeply(\@bad, [], "$count reads while the cache is made anew $resets times");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
     $stack->wait_synced;
     $joins->('Cia');
+    ok(!$stack->httpd->log_has(qr/IDA01\d\d/), 'nothing was wrong with the store in any of this');
     # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to leave it takes the log away.
     $stack->httpd->stop;
     $stack->worker->stop;
@@ -140,6 +142,31 @@ subtest 'root makes the store' => sub {
     $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody-such']);
     is($named->{exit}, 1, 'nobody such');
     like($named->{err}, qr/no user nobody-such/, 'is said');
+};
+
+# The samples for systemd make what README's table says, and the demo's and the tests' directories are the same.
+subtest 'samples make users and directories' => sub {
+    my ($sysusers, $tmpfiles) = map { Idadmin::Test::program_path("systemd-$_") // (grep {-x} "/bin/systemd-$_")[0] } qw(sysusers tmpfiles);
+    plan skip_all => 'systemd is not installed' if !$sysusers || !$tmpfiles;
+    my $root = tempdir() . '/root';
+    mkdir $_ or die $! for $root, "$root/etc", "$root/samples";
+    spew("$root/etc/passwd", "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/var/www:/usr/sbin/nologin\n");
+    spew("$root/etc/group", "root:x:0:\nwww-data:x:33:\n");
+    for my $name (qw(idadmin.sysusers idadmin.tmpfiles)) {
+        spew("$root/samples/$name", slurp(Idadmin::Test::src_dir() . "/conf/$name") =~ s{\@localstatedir\@}{/var}gr =~ s{\@sysconfdir\@}{/etc}gr);
+    }
+    is(run_command([$sysusers, "--root=$root", "$root/samples/idadmin.sysusers"])->{exit}, 0, 'systemd-sysusers');
+    my ($uid, $gid) = slurp("$root/etc/passwd") =~ /^idadmin:x:(\d+):(\d+):/m;
+    like(slurp("$root/etc/group"), qr/^idadmin:x:$gid:www-data$/m, 'httpd\'s user is in the group');
+    is(run_command([$tmpfiles, "--root=$root", '--create', "$root/samples/idadmin.tmpfiles"])->{exit}, 0, 'systemd-tmpfiles');
+    my %made = map { my @s = stat "$root$_"; ($_ => sprintf '%d:%d %04o', @s[4, 5], $s[2] & 07777) } qw(/var/lib/idadmin /var/lib/idadmin/spool /etc/idadmin /etc/idadmin/secrets);
+    is_deeply(\%made, { '/var/lib/idadmin' => "$uid:$gid 2750", '/var/lib/idadmin/spool' => "$uid:$gid 2770", '/etc/idadmin' => '0:0 0755', '/etc/idadmin/secrets' => "$uid:$gid 0700" },
+        'owners and modes');
+    my $readme = slurp(Idadmin::Test::src_dir() . '/README.md');
+    like($readme, qr{^ *\| `/var/lib/idadmin` \| idadmin:idadmin 2750 }m, 'as README tells them');
+    like($readme, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
+    my $base = tempdir();
+    is_deeply([map { sprintf '%04o', (stat Idadmin::Test::make_layout($_ => "$base/layout-$_"))[2] & 07777 } qw(store spool)], [qw(2750 2770)], 'the tests\' own are like these');
 };
 
 # Each way to a secret, and the sentence that names it.
@@ -216,6 +243,9 @@ subtest 'refusals' => sub {
     my $unknown = $worker->run('--once', '--web-user', 'nobody-such');
     is($unknown->{exit}, 0, 'an unknown user of httpd refuses nothing');
     like($unknown->{err}, qr/IDA0361.*nobody-such.*web_user/, 'but is said');
+
+    like($worker->run('--check', 'nordic')->{out}, qr/^  ok    users: httpd's www-data can neither read nor replace the seal key/m, '--check tells of the users');
+    like($worker->run('--check', 'nordic', '--web-user', 'nobody-such')->{out}, qr/^  ok    users: there is no nobody-such/m, 'or that there is none');
 
     # A running worker: the secret is judged whenever it is read, and a new configuration before it holds.
     $worker->expect_log(qr/IDA0314/);

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/store_tenant.h"
 #include "core/text.h"
+#include "core/web_user.h"
 #include "worker/session.h"
 
 static void line(apr_pool_t *pool, int ok, const char *what, const char *detail)
@@ -57,6 +58,10 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
         return 1;
     }
     printf("tenant %s (%s)\n", tenant->id, tenant->name);
+    const char *web = ida_web_user_name(); /* where it can do more this program has not started */
+    line(pool, 1, "users",
+         web ? ida_printf(pool, "httpd's %s can neither read nor replace the seal key and the secrets", web)
+             : ida_printf(pool, "there is no %s on this machine from whom the secrets had to be kept", w->config.web_user));
     int good = 1;
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         good &= !tenant->has_directory[d] || check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
