@@ -158,7 +158,7 @@ static void load(store *s, store *sync)
     for (int i = 0; i < 2; i++) {
         const char *text = document(i ? "other" : COMPANY);
         must(ida_tenant_apply(c, text, strlen(text), NULL, &t, &canonical), c, "document");
-        must(store_tenant_put(s, c, t, canonical, "seal"), c, "tenant");
+        must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
     }
     load_directory(sync, IDA_DIR_CLOUD);
     load_directory(sync, IDA_DIR_ON_PREMISES);
