@@ -53,6 +53,7 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
+    int disables;         /* of a task that is being queued: the account, so the brake counts it; offboardings always do */
     int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */

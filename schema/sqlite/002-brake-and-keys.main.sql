@@ -1,0 +1,6 @@
+-- The brake counts every task that disables an account: offboardings, and updates with accountEnabled false.
+ALTER TABLE task ADD COLUMN disables SMALLINT NOT NULL DEFAULT 0;
+UPDATE task SET disables = 1 WHERE type = 'userDelete' OR (type = 'userUpdate' AND EXISTS
+    (SELECT 1 FROM task_payload p WHERE p.task_id = task.id AND json_extract(p.payload, '$.accountEnabled') = 0));
+DROP INDEX task_offboarding_start;
+CREATE INDEX task_disabling_start ON task (tenant_id, started_at) WHERE disables = 1;
