@@ -320,7 +320,7 @@ ida_kind ida_operation_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = check_arguments(call);
-    if (!kind && call->idempotency_key && !call->dry_run) {
+    if (!kind && call->idempotency_key) {
         kind = ida_op_replay(call);
     }
     if (!kind && !call->replayed) {

@@ -55,6 +55,7 @@ typedef struct ida_task {
     int seat, released;
     int disables;         /* of a task that is being queued: the account, so the brake counts it; offboardings always do */
     int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
+    const char *employee_id; /* of a creation that is being queued */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
     const char *progress; /* JSON text */

@@ -104,7 +104,7 @@ sub found {
 # core/store_erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
     'access_grant user_id', 'access_request person upn user_id justification approvers decided_by', 'audit_outbox record', 'idempotency key answer', 'reservation address',
-    'role_assignment person upn user_id assigned_by', 'task person object_id upn mail display_name progress warnings error marker', 'task_payload payload', 'task_step detail',
+    'role_assignment person upn user_id assigned_by', 'task person object_id upn mail display_name employee_id progress warnings error marker', 'task_payload payload', 'task_step detail',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error', 'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname department department_key search_key job_title company office city country employee_id manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id', 'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
@@ -127,9 +127,10 @@ sub columns_of_schema {
     my %all;
     for my $part (qw(main cache audit)) {
         my $table;
-        for (split /\n/, slurp(src_dir() . "/schema/sqlite/001-begin.$part.sql")) {
+        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/sqlite/*.$part.sql") {
             $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
+            $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
         }
     }
     return sort keys %all;

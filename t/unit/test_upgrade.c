@@ -3,7 +3,7 @@
 
 #include "core/db.h"
 #include "core/migrations.h"
-#include "core/store_task.h"
+#include "core/store_task_rehire.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -15,7 +15,7 @@ static const char old_rows[] =
     "('3', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('4', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
     "('5', 't', 'userCreate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr');"
     "INSERT INTO task_payload (task_id, payload) VALUES ('1', '{}'), ('2', '{\"accountEnabled\":false}'), ('3', '{\"accountEnabled\":true}'),"
-    "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', '{\"accountEnabled\":false}');";
+    "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', '{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');";
 
 /* The first migration of each file, as the first version ran it. */
 static ida_kind make_old(const char *dsn)
@@ -58,7 +58,11 @@ int main(void)
         json_decref(steps);
         store *s = store_make(pool, dsn, DB_REQUEST);
         int64_t count = 0;
+        store_coming *coming;
+        int open = 0;
         is_int(store_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody", ida_now(&env), &count), IDA_OK, "asked");
+        is_int(store_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK, "asked");
+        ok(open == 1 && strcmp(coming[0].task_id, "5") == 0, "an open creation is found by its employeeId");
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();
