@@ -1,6 +1,7 @@
 /* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version,
  * the building of results. Must not know a database library. */
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,6 +23,12 @@ int64_t db_clock(void)
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int db_say_now(_Atomic int64_t *said, int64_t every_ms)
+{
+    int64_t now = db_clock(), before = atomic_load(said);
+    return (before == 0 || now - before >= every_ms) && atomic_compare_exchange_strong(said, &before, now);
 }
 
 void db_sleep(int ms)

@@ -55,6 +55,8 @@ extern const db_driver db_sqlite, db_postgresql;
 
 /* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock may stop. */
 int64_t db_clock(void);
+/* 1 at the first call and then once in every_ms, over all threads. *said is 0 at first. */
+int db_say_now(_Atomic int64_t *said, int64_t every_ms);
 void db_sleep(int ms);
 
 /* Appends `columns` values to a result that grows in the context's pool; returns the row to fill in. */

@@ -74,7 +74,8 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     if (kind == IDA_CONFLICT) {
         ida_fail(c, kind, "A row of that identity exists already, or one that it refers to does not.");
     } else if (kind == IDA_SERVICE_UNAVAILABLE) {
-        if (!p->head.must_repeat) {
+        static _Atomic int64_t said[sizeof states / sizeof *states]; /* a full disk is told once a minute, not with each request */
+        if (!p->head.must_repeat && (!states[i].broken || db_say_now(&said[i], 60000))) {
             ida_log(p->head.env, IDA_LOG_WARN, "IDA0121", "store: %s: PostgreSQL cannot do it now: %s (%s)", what,
                     text ? text : "", state);
         }

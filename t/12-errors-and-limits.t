@@ -197,6 +197,9 @@ subtest 'spool away' => sub {
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'which is');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $httpd->log_has(qr/IDA0220/), 'the log says why';
+    is scalar(grep { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 503 } 1 .. 40), 40, 'so it goes for many requests, over all children';
+    my $lines = () = slurp($httpd->error_log) =~ /IDA0220/g;
+    cmp_ok $lines, '<=', 2, "which the log says once a minute ($lines lines)";
     rename $stack->spool . '.away', $stack->spool or die $!;
     ok wait_until(3, sub { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 200 }), 'back again';
 };

@@ -53,6 +53,7 @@ sub help_and_usage {
     usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
     usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/, 'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
+    usage(ctl('audit', 'list', 'nordic', '--from', '2026-03-02', '--to', '2026-03-01'), qr/--from must not be after --to/, 'from after to');
 }
 
 sub tenants {
@@ -79,6 +80,11 @@ sub tenants {
     my $loose = $stack->tenant_document;
     $loose->{directories}{onPremises}{bindPasswordFile} = $open;
     refused(ctl('tenant', 'apply', '-', { stdin => json_text($loose) }), qr/bindPasswordFile.*open\.password/, 'a secret that others can read');
+    my $hook = sub { return { %{ $stack->tenant_document }, workflows => [{ name => 'Call', trigger => 'userCreate', actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $_[0] }] }] } };
+    for my $case ([short => "whsec_dG9vIHNob3J0\n"], [plain => "secret\n"], [words => "whsec_" . 'A' x 44 . " other\n"], [blank => "\n"]) {
+        my $file = secret_file("hook.$case->[0]." . $stack->engine, $case->[1]);
+        refused(ctl('tenant', 'apply', '-', { stdin => json_text($hook->($file)) }), qr/workflows\[0\]\.actions\[0\]\.secretFile: .*\Q$file\E.*(?:24 to 64|no secret)/, "a webhook secret that never works ($case->[0])");
+    }
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'no refused document changed anything');
     refused(ctl('tenant', 'show', 'nobody'), qr/no tenant nobody/, 'unknown tenant');
 
@@ -124,6 +130,10 @@ sub tasks {
     is_deeply([map { $_->{id} } @$list], [reverse @ids], 'task list, newest first');
     is_deeply([map { $_->{id} } @{ ctl('task', 'list', 'nordic', '--json', '--limit', 1, '--before', $ids[2])->{json} }], [$ids[1]], 'a page of it');
     like(ctl('task', 'list', 'nordic', '--limit', 1)->{out}, qr/1 of 3; --before $ids[2]/, 'says how to go on');
+    my $cut = ctl('task', 'list', 'nordic', '--limit', 1, '--json');
+    is_deeply([map { $_->{id} } @{ $cut->{json} }], [$ids[2]], 'with --json the document is a list all the same');
+    like($cut->{err}, qr/^idadminctl: 1 of 3; --before $ids[2] goes on\.$/m, 'and standard error says that it was cut');
+    is(ctl('task', 'list', 'nordic', '--limit', 3, '--json')->{err}, '', 'nothing is said of a whole one');
     is_deeply(ctl('task', 'list', 'nordic', '--json', '--state', 'done')->{json}, [], 'by state');
     is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user', "two.later\@$domain")->{json} }, 1, 'by person');
     my $show = ctl('task', 'show', 'nordic', $ids[0]);

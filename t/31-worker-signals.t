@@ -167,6 +167,30 @@ sub check {
     $stack->apply_tenant($stack->tenant_document);
 }
 
+# A password file that can never be read is told at the start, not when a mail is due; a webhook's secret by --check.
+sub secrets_at_start {
+    my ($name) = ($stack->engine);
+    my @mail = ('--smtp-url', 'smtps://mail.nordic.example', '--smtp-from', 'x@nordic.example', '--smtp-user', 'x', '--smtp-password-file');
+    my $open = Idadmin::Test::secret_file("open.smtp.$name", "secret\n");
+    chmod 0644, $open;
+    for my $case ([missing => '/nonexistent/smtp', qr/No such file/], [open => $open, qr/read by others/], [empty => Idadmin::Test::secret_file("empty.smtp.$name", ''), qr/is empty/]) {
+        for my $way (['--once'], ['--check', 'nordic']) {
+            my $result = $stack->new_worker(start => 0, options => [@mail, $case->[1]])->run(@$way);
+            is($result->{exit}, 1, "smtp_password_file $case->[0]: exit 1 (@$way)") or diag($result->{out}, $result->{err});
+            like($result->{err}, qr/smtp_password_file \Q$case->[1]\E.*$case->[2]/, 'and why');
+        }
+    }
+    my $secret = Idadmin::Test::secret_file("hook.$name", 'whsec_' . 'A' x 44 . "\n");
+    $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Call', trigger => 'userCreate', active => JSON::PP::false(), actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $secret }] }]));
+    my $worker = $stack->new_worker(start => 0);
+    is($worker->run('--check', 'nordic')->{exit}, 0, '--check with a good secret') or diag(explain($worker->run('--check', 'nordic')));
+    spew($secret, "whsec_c2hvcnQ=\n");
+    my $bad = $worker->run('--check', 'nordic');
+    is($bad->{exit}, 1, '--check with one that can never work: exit 1');
+    like($bad->{out}, qr/FAIL  files of secrets: workflows\[0\]\.actions\[0\]\.secretFile: .*24 to 64/, 'the report names it');
+    $stack->apply_tenant({ companyId => 'nordic', workflows => undef });
+}
+
 # Whoever can write the store through httpd cannot send the directory's password elsewhere: the changed address is never called.
 sub seal {
     my ($document) = map { $_->[0] } $stack->sql("SELECT document FROM tenant WHERE id = 'nordic'");
@@ -286,6 +310,7 @@ for_each_engine {
     once();
     check();
     reads_its_configuration_again();
+    secrets_at_start();
     seal();
     laundering();
     replay();

@@ -14,6 +14,7 @@
 #include "worker/housekeep.h"
 #include "worker/log.h"
 #include "worker/loop.h"
+#include "worker/mail.h"
 #include "worker/secret.h"
 
 #define EXIT_USAGE 2
@@ -104,13 +105,21 @@ static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *li
     return -1;
 }
 
+/* What is configured, and can work: a sign-in to the mail server that never can is told now, not when a leaver's mail is due. */
+static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line, worker_config *config)
+{
+    ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
+    const char *fault = kind ? NULL : mail_credential_fault(pool, config);
+    return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
+}
+
 static void reload(worker *w, apr_pool_t *pool, const command_line *line)
 {
     apr_pool_t *mine; /* lives as long as the process: threads copy from it */
     apr_pool_create(&mine, pool);
     ida_ctx *c = worker_ctx(w, mine);
     worker_config config;
-    if (worker_config_read(c, mine, line->config_file, line->options, &config)) {
+    if (read_configuration(c, mine, line, &config)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0330", "the configuration is as it was, the new one cannot be used: %s", c->message);
         return;
     }
@@ -260,7 +269,7 @@ int main(int argc, char **argv)
     }
     ida_env_default(&env);
     ida_ctx *c = ida_ctx_make(&env, pool);
-    if (worker_config_read(c, pool, line.config_file, line.options, &config)) {
+    if (read_configuration(c, pool, &line, &config)) {
         fprintf(stderr, "idadmin-worker: %s\n", c->message);
         return EXIT_FAILURE;
     }

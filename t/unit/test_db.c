@@ -150,6 +150,25 @@ static void test_versions(const char *dsn)
     is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 2)"), IDA_OK, "and is empty");
 }
 
+/* A full disk is told once a minute, not with each request that meets it. */
+static void test_full(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    ida_ctx *c = fresh();
+    int refused = 0, before = logged[102];
+    for (int i = 0; i < 20; i++) {
+        c = fresh();
+        if (sql(s, c, "PRAGMA main.max_page_count = 1") == IDA_OK) { /* holds for a connection, which a full disk throws away */
+            refused += store_transaction(s, c, sql_in_transaction,
+                                         (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler VALUES (hex(randomblob(200000)))") ==
+                       IDA_SERVICE_UNAVAILABLE;
+        }
+    }
+    is_int(refused, 20, "writes to a full disk are refused");
+    is_int(logged[102] - before, 1, "and one line says so");
+    store_disconnect(s);
+}
+
 static void test_foreign_file(void)
 {
     const char *path = apr_psprintf(pool, "%s/foreign.db", unit_store.dir);
@@ -686,6 +705,7 @@ int main(void)
         test_many_writers(dsn);
         test_threads(dsn);
         if (is_sqlite) {
+            test_full(dsn);
             test_foreign_file();
             test_roles(dsn);
             test_without_log(dsn);

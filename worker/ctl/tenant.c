@@ -14,6 +14,7 @@
 #include "core/store_tenant.h"
 #include "core/text.h"
 #include "worker/ctl/ctl.h"
+#include "worker/webhook.h"
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 #define REVISION_MAX (INT64_C(1) << 53) /* beyond, numbers of JSON are not exact everywhere */
@@ -150,6 +151,10 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
                         work->distrust, c->message);
     }
     kind = kind ? kind : ida_tenant_files_check(c, tenant);
+    if (!kind) {
+        webhook_secrets_check(c, tenant);
+        kind = ida_faults_raise(c);
+    }
     if (!kind) {
         work->tenant = tenant;
         work->after.document = canonical;
