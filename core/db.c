@@ -65,15 +65,31 @@ db_value *db_rows_add(db_rows *rows)
     return rows->values + used;
 }
 
-const char *db_dsn_fault(const char *dsn)
+/* NULL: no driver's. *rest: what follows the prefix. */
+static const db_driver *driver_of(const char *dsn, const char **rest)
 {
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
         size_t len = strlen(drivers[i]->prefix);
         if (dsn && strncmp(dsn, drivers[i]->prefix, len) == 0) {
-            return drivers[i]->dsn_fault(dsn + len);
+            *rest = dsn + len;
+            return drivers[i];
         }
     }
-    return "must be sqlite3:PATH or pgsql:<libpq parameters>";
+    return NULL;
+}
+
+const char *db_dsn_fault(const char *dsn)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver ? driver->dsn_fault(rest) : "must be sqlite3:PATH or pgsql:<libpq parameters>";
+}
+
+int db_dsn_has_password(const char *dsn)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver && driver->dsn_has_password && driver->dsn_has_password(rest);
 }
 
 const char *db_file_name(db_file file)

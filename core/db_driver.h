@@ -13,6 +13,7 @@ typedef struct db_driver {
     const char *prefix; /* of the DSN */
     const ida_migration *migrations;
     const char *(*dsn_fault)(const char *rest);
+    int (*dsn_has_password)(const char *rest); /* NULL: it never has */
     /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN behind the prefix. */
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
     void (*close)(db *d);

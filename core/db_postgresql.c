@@ -477,6 +477,23 @@ static const char *dsn_fault(const char *rest)
     return options ? NULL : "must have libpq parameters behind pgsql: (\"host=... dbname=...\" or a postgresql:// URI)";
 }
 
+static int dsn_has_password(const char *rest)
+{
+    static const char *const secrets[] = {"password", "sslpassword"};
+    apr_pool_t *pool;
+    int pooler, found = 0;
+    apr_pool_create(&pool, NULL);
+    PQconninfoOption *options = PQconninfoParse(conninfo_of(pool, rest, &pooler), NULL);
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
+            found |= o->val && *o->val && strcmp(o->keyword, secrets[i]) == 0;
+        }
+    }
+    apr_pool_destroy(pool);
+    PQconninfoFree(options);
+    return found;
+}
+
 static void on_notice(void *baton, const char *message)
 {
     const pg_db *p = baton;
@@ -555,6 +572,7 @@ const db_driver db_postgresql = {
     .prefix = "pgsql:",
     .migrations = ida_migrations_postgresql,
     .dsn_fault = dsn_fault,
+    .dsn_has_password = dsn_has_password,
     .open = open_postgresql,
     .close = close_now,
     .run = run,

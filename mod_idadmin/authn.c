@@ -1,13 +1,14 @@
 /* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the request. Must not know what a principal may do.
  *
- * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the
- * same comparison. */
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user and a wrong
+ * key cost the same statement and the same comparison. */
 #include "mod_idadmin/module.h"
 
 #include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/credentials.h"
+#include "core/network.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -32,14 +33,15 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. */
-static const char *judge(const ida_snapshot *snapshot, const char *hash, int64_t now)
+/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`: the client's as httpd knows it. */
+static const char *judge(const ida_snapshot *snapshot, const char *hash, const char *address, int64_t now)
 {
     int same = ida_key_hash_equal(hash, snapshot->key_hash);
     return !snapshot->key_hash                                                          ? "no such user"
            : !same                                                                      ? "wrong key"
            : snapshot->disabled                                                         ? "user disabled"
            : snapshot->principal.expires_at && now >= snapshot->principal.expires_at    ? "key expired"
+           : !ida_networks_hold(snapshot->principal.from, address)                      ? "address not allowed for this key"
                                                                                         : NULL;
 }
 
@@ -114,14 +116,14 @@ int authn_check(request_rec *r)
 
     const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
     const ida_snapshot *snapshot;
-    ida_kind kind = ida_snapshot_get(child->snapshots, state->c, &source, company, username, &snapshot);
+    ida_kind kind = ida_snapshot_get(child->snapshots, state->c, &source, company, username, hash, &snapshot);
     if (kind) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
     }
-    const char *reason = judge(snapshot, hash, ida_now(&child->env));
+    const char *reason = judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
         ida_snapshot_release(snapshot);

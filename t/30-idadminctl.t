@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
+use Time::Piece ();
 use Encode ();
 use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew secret_file tempdir);
 use Idadmin::Test::Stack ();
@@ -105,6 +106,20 @@ sub keys_of_a_tenant {
     my ($row) = grep { $_->{username} eq 'hr-2' } @{ ctl('key', 'list', 'nordic', '--json')->{json} };
     is($row->{rateLimit}, '10/60s', 'its own rate');
     like($row->{expiresAt}, qr/^2031-05-05T22:00:00Z$/, 'ends as the day begins in Stockholm');
+    my $of = sub { my ($name) = @_; return (grep { $_->{username} eq $name } @{ ctl('key', 'list', 'nordic', '--json')->{json} })[0] };
+    is_deeply([@$row{qw(from lastUsedAt)}], [undef, undef], 'used from anywhere, and not yet');
+    my $used = $stack->create_key(used => 'hr-Used', 'read-only', '--from', '127.0.0.0/8,2001:DB8::/32');
+    is($stack->get('/v1/api/tasks', key => 'used')->{status}, 200, 'a key is used');
+    my $before = time;
+    ok(wait_until(10, sub { $of->('hr-Used')->{lastUsedAt} }), 'key list tells when it was used last');
+    my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r, '%Y-%m-%dT%H:%M:%S')->epoch;
+    cmp_ok(abs($said - $before), '<=', 10, 'which was now');
+    is($of->('hr-Used')->{from}, '127.0.0.0/8,2001:db8::/32', 'and from where it may be used');
+    is($of->('hr-2')->{lastUsedAt}, undef, 'of another one nothing');
+    $stack->ctl_ok('key', 'delete', 'nordic', 'hr-Used');
+    $stack->create_key(used => 'hr-Used', 'read-only');
+    is($of->('hr-Used')->{lastUsedAt}, undef, 'nor of a new one that bears the name of an old one');
+    $stack->ctl_ok('key', 'delete', 'nordic', 'hr-Used');
     my $list = ctl('key', 'list', 'nordic')->{out};
     unlike($list, qr/ida_/, 'the list shows no key');
     like($list, qr/^hr-2 +full +L/m, 'but the API user');
@@ -118,6 +133,7 @@ sub keys_of_a_tenant {
     refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2031-02-29'), qr/no day/, 'no such day');
     refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--label', 'a' x 101), qr/100/, 'label of 101 characters');
     is(ctl('key', 'create', 'nordic', 'long', '--access', 'legacy', '--label', Encode::encode_utf8('ä' x 100))->{exit}, 0, 'label of 100 characters');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--from', $_->[0]), $_->[1], "--from $_->[0]") for ['10.0.0.0/8,', qr/--from: "" is no network/], ['host.example', qr/is no network/], ['10.1.2.3/8', qr/did you mean 10\.0\.0\.0\/8/];
     usage(ctl('key', 'create', 'nordic', 'x'), qr/--access/, 'no access level');
     usage(ctl('key', 'create', 'nordic', 'x', '--access', 'some'), qr/--access/, 'unknown access level');
     usage(ctl('key', 'create', 'nordic', 'x y', '--access', 'full'), qr/username/, 'bad username');
@@ -177,7 +193,7 @@ sub looking {
 # Every action above is in the record, with the operating system's user as its actor.
 sub audited {
     my $records;
-    my %wanted = ('tenant.apply' => 4, 'key.create' => 4, 'key.disable' => 1, 'key.enable' => 1, 'key.delete' => 1, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2, 'cache.reset' => 1);
+    my %wanted = ('tenant.apply' => 4, 'key.create' => 6, 'key.disable' => 1, 'key.enable' => 1, 'key.delete' => 3, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2, 'cache.reset' => 1);
     my $portal = sub {
         my %count;
         $records = ctl('audit', 'list', 'nordic', '--category', 'portal', '--limit', 200, '--json')->{json};
@@ -270,6 +286,7 @@ subtest 'no store' => sub {
     is_deeply(json_data($run->('schema', 'upgrade', '--json')->{out})->{steps}, [], 'a second time there is nothing to do');
     like($run->('tenant', 'list')->{out}, qr/no tenant yet/, 'an empty store says so');
     refused($run->('tenant', 'list', '--store', 'mysql:x'), qr/store/, 'a DSN that is none');
+    refused($run->('tenant', 'list', '--store', 'pgsql:host=db password=geheim'), qr/command line: store: holds a password, which everybody.*passfile=PATH/, 'a password on the command line');
 };
 
 done_testing();

@@ -10,3 +10,6 @@ ALTER TABLE task ADD COLUMN employee_id TEXT COLLATE "C";
 UPDATE task SET employee_id = (SELECT CAST(payload AS json) ->> 'employeeId' FROM task_payload WHERE task_id = task.id)
     WHERE type = 'userCreate' AND state IN ('queued', 'running', 'attention');
 CREATE INDEX task_employee ON task (tenant_id, employee_id) WHERE employee_id IS NOT NULL AND state IN ('queued', 'running', 'attention');
+
+-- Networks that a key may be used from, as core/network.c writes them; NULL: from anywhere.
+ALTER TABLE api_key ADD COLUMN allowed_from TEXT COLLATE "C";

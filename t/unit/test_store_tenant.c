@@ -137,7 +137,7 @@ static void test_key(store *s)
 {
     store_key key;
     ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0},
-                       .expires_at = 1900000000000};
+                       .expires_at = 1900000000000, .from = "192.0.2.0/24"};
     is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "an unknown user is no failure");
     ok(key.key_hash == NULL, "but has no hash");
     is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_OK, "create");
@@ -157,6 +157,7 @@ static void test_key(store *s)
     is_int(key.principal.expires_at, 1900000000000, "expiry");
     is_int(key.tenant_revision, 2, "revision of the tenant");
     is_int(key.disabled, 0, "enabled");
+    is_str(key.principal.from, "192.0.2.0/24", "networks");
     is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_OK, "the plain one");
     is_int(key.principal.rate.limit, 0, "has no rate of its own");
     is_str(key.principal.label, "", "and no label");
@@ -171,7 +172,7 @@ static void test_key(store *s)
     is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
     is_str(ida_json_sorted(pool, json_array_get(list, 0)),
            "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\","
-           "\"label\":\"HR\","
+           "\"from\":\"192.0.2.0/24\",\"label\":\"HR\",\"lastUsedAt\":null,"
            "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}", "without hashes");
     is_int((int64_t)json_array_size(list), 2, "both");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");
