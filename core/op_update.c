@@ -184,6 +184,10 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     if (!kind && update->enabled == 1) {
         kind = take_seat(call, s, c, task, user);
     }
+    if (!kind && update->enabled == 0) {
+        task->disables = 1;
+        kind = ida_op_warn_of_brake(call, s, c, task, update->warnings);
+    }
     if (!kind) {
         name_task(call, c, task, update, user);
         ida_warn_not_kept(c->pool, call->tenant, task->directory, update->values, update->photo_type, update->warnings);

@@ -85,6 +85,13 @@ static const ida_param *find_param(const ida_operation *op, const char *name)
     return NULL;
 }
 
+static int64_t time_of(const json_t *arguments, const char *name)
+{
+    const char *text = ida_json_string(arguments, name);
+    int64_t at = 0;
+    return text && ida_param_time(text, &at) ? at : 0;
+}
+
 /* Puts checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
  * of one without. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
@@ -114,6 +121,10 @@ static ida_kind check_arguments(ida_call *call)
             ida_fault_add(call->c, p->name, "is required");
         }
     }
+    int64_t from = time_of(arguments, "from"), to = time_of(arguments, "to");
+    if (from && to && from > to) {
+        ida_fault_add(call->c, "from", "must not be after to");
+    }
     ida_kind kind = ida_faults_raise(call->c);
     if (!kind) {
         call->query = arguments;
@@ -124,9 +135,7 @@ static ida_kind check_arguments(ida_call *call)
 
 int64_t ida_argument_time(const ida_call *call, const char *name)
 {
-    const char *text = ida_json_string(call->arguments, name);
-    int64_t at = 0;
-    return text && ida_param_time(text, &at) ? at : 0;
+    return time_of(call->arguments, name);
 }
 
 /* --- results of tools --- */
@@ -326,7 +335,7 @@ ida_kind ida_operation_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = check_arguments(call);
-    if (!kind && call->idempotency_key && !call->dry_run) {
+    if (!kind && call->idempotency_key) {
         kind = ida_op_replay(call);
     }
     if (!kind && !call->replayed) {

@@ -54,7 +54,9 @@ typedef struct ida_task {
     int64_t lease_until, heartbeat;
     int seat, released;
     int64_t probe_until;  /* of a task claimed as the probe of its held directory: until when that hold keeps others off; 0: it is none */
+    int disables;         /* of a task that is being queued: the account, so the brake counts it; offboardings always do */
     int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
+    const char *employee_id; /* of a creation that is being queued */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
     const char *progress; /* JSON text */

@@ -1,7 +1,7 @@
 /* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the request. Must not know what a principal may do.
  *
- * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the
- * same comparison. */
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user and a wrong
+ * key cost the same statement and the same comparison. */
 #include "mod_idadmin/module.h"
 
 #include <mod_ssl.h>
@@ -10,6 +10,7 @@
 
 #include "core/credentials.h"
 #include "core/host.h"
+#include "core/network.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -43,14 +44,15 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. */
-static const char *judge(const ida_snapshot *snapshot, const char *hash, int64_t now)
+/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`: the client's as httpd knows it. */
+static const char *judge(const ida_snapshot *snapshot, const char *hash, const char *address, int64_t now)
 {
     int same = ida_key_hash_equal(hash, snapshot->key_hash);
     return !snapshot->key_hash                                                          ? "no such user"
            : !same                                                                      ? "wrong key"
            : snapshot->disabled                                                         ? "user disabled"
            : snapshot->principal.expires_at && now >= snapshot->principal.expires_at    ? "key expired"
+           : !ida_networks_hold(snapshot->principal.from, address)                      ? "address not allowed for this key"
                                                                                         : NULL;
 }
 
@@ -149,7 +151,7 @@ int authn_check(request_rec *r)
     const char *company, *username;
     char *key;
     const char *fault = read_credentials(r, state, &company, &username, &key);
-    char hash[IDA_KEY_HASH_LEN + 1];
+    char hash[IDA_KEY_HASH_LEN + 1] = ""; /* of what is no key: nobody's */
     if (!fault) {
         ida_key_hash(key, hash);
     }
@@ -158,14 +160,14 @@ int authn_check(request_rec *r)
     const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
     const ida_snapshot *snapshot = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
-    ida_kind kind = ida_name_valid(company) ? ida_snapshot_get(child->snapshots, state->c, &source, company, name, &snapshot) : IDA_OK;
+    ida_kind kind = ida_name_valid(company) ? ida_snapshot_get(child->snapshots, state->c, &source, company, name, hash, &snapshot) : IDA_OK;
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
     }
-    const char *reason = fault ? fault : judge(snapshot, hash, ida_now(&child->env));
+    const char *reason = fault ? fault : judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
         if (!kind && snapshot && snapshot->company_known) {

@@ -120,6 +120,7 @@ void child_init(apr_pool_t *pool, server_rec *s);
 int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 struct refusals *shm_refusals(void);
+_Atomic int64_t *shm_spool_said(void);             /* monotonic ms of the last line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(void);        /* {minute of the last log line: 32, overflows told: 32} */
 
 /* --- pool.c: store connections of this child --- */

@@ -149,6 +149,8 @@ subtest 'members of the tenant document' => sub {
     cmp_ok($count, '>', 60, "$count members");
     is_deeply(\@missing, [], 'README.md names each, with its default');
     is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
+    my %word = slurp(src_dir() . '/core/task.h') =~ /#define (IDA_ACTION_\w+) ("\w+")/g;
+    $shape =~ s/\{(IDA_ACTION_\w+), SHAPE/\{$word{$1}, SHAPE/g;
     my %shape_of = $shape =~ /\{"(\w+)", SHAPE\((\w+)_action, NULL\)\}/g;
     my @unsaid;
     for my $type (sort keys %shape_of) {

@@ -218,6 +218,17 @@ subtest 'records and notes' => sub {
         'BAD_REQUEST FORBIDDEN NOT_FOUND PAYLOAD_TOO_LARGE SERVICE_UNAVAILABLE UNSUPPORTED_MEDIA_TYPE ok', 'every authenticated answer has its record';
 };
 
+subtest 'keys of networks' => sub {
+    my $here = $stack->create_key(here => 'net-here', 'read-only', '--from', '192.0.2.0/24,127.0.0.0/8');
+    my $there = $stack->create_key(there => 'net-there', 'full', '--from', '192.0.2.0/24,2001:db8::/32');
+    is $stack->get('/v1/api/tasks', key => 'here')->{status}, 200, 'a key within its networks';
+    my $elsewhere = $stack->get('/v1/api/tasks', key => 'there');
+    error_is($elsewhere, 401, 'UNAUTHORIZED', 'from elsewhere it is refused');
+    my $wrong = $stack->get('/v1/api/tasks', key => { %{ $stack->key('there') }, apiKey => $here->{apiKey} });
+    is_deeply [@$wrong{qw(status body)}], [@$elsewhere{qw(status body)}], 'in the words of a wrong key';
+    ok $httpd->log_has(qr/IDA0210: credentials refused \(address not allowed for this key\), company "nordic", user "net-there", from 127\.0\.0\.1/, 2), 'the error log has the reason';
+};
+
 subtest 'spool away' => sub {
     rename $stack->spool, $stack->spool . '.away' or die $!;
     $httpd->graceful; # new children: an open segment outlives its directory until its minute is over
@@ -226,6 +237,9 @@ subtest 'spool away' => sub {
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'which is');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $httpd->log_has(qr/IDA0220/), 'the log says why';
+    is scalar(grep { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 503 } 1 .. 40), 40, 'so it goes for many requests, over all children';
+    my $lines = () = slurp($httpd->error_log) =~ /IDA0220/g;
+    cmp_ok $lines, '<=', 2, "which the log says once a minute ($lines lines)";
     rename $stack->spool . '.away', $stack->spool or die $!;
     ok wait_until(3, sub { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 200 }), 'back again';
 };
@@ -251,12 +265,14 @@ subtest 'directives' => sub {
     for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/], ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
         ['IdAdminRateTable 5', qr/IdAdminRateTable/], ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/], ['IdAdminStore mysql:x', qr/IdAdminStore/],
         ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/], ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/],
+        ['IdAdminStore "pgsql:host=db dbname=x password=geheim"', qr/IdAdminStore: holds a password, and \S+ can be read by everybody.*passfile=PATH.*chmod o=/],
         ['IdAdminStore sqlite3:relative.db', qr/IdAdminStore .*from \/ on/], ["<Location /x>\nRequire idadmin-company a b\@c\n</Location>", qr/idadmin-company: "b\@c"/],
         (map { ["<Location /x>\nIdAdminAllowOrigin $_\n</Location>", qr/IdAdminAllowOrigin "\Q$_\E"/] } 'https://*.example', 'https://x:0', 'https://x:99999', 'https://x:443', 'https://x/'))
     {
         my $result = $try->($case->[0]);
         isnt $result->{exit}, 0, "refused: $case->[0]" =~ s/\n/ /gr;
         like $result->{err}, $case->[1], 'and says why';
+        unlike $result->{err}, qr/geheim/, 'without a password';
     }
     is $try->('IdAdminRateLimit company 10/1h')->{exit}, 0, 'a good one';
     is $try->("<Location /x>\nIdAdminAllowOrigin https://[::1]:8443 http://localhost:6274 https://sub.example\nRequire idadmin-company a b.c\n</Location>")->{exit}, 0, 'good ones of a Location';

@@ -154,7 +154,8 @@ sub keys_of_clients {
     my $mine = $stack->get('/v1/api/tasks?userPrincipalName=' . upn('once.only'))->{json}{data};
     is($mine->{totalCount}, 1, 'exactly one task');
     refused($send->('twins', body => { %body, surname => 'Other' }), 422, 'UNPROCESSABLE', qr/another request before.*$mine->{items}[0]{id}/, 'another body under the key is refused');
-    is($send->('twins', path => '/v1/api/user?dryRun=true')->{headers}{'idempotent-replayed'}, undef, 'a dry run is neither kept nor replayed');
+    refused($send->('twins', path => '/v1/api/user?dryRun=true'), 422, 'UNPROCESSABLE', qr/another request before.*$mine->{items}[0]{id}/, 'so is a dry run, whose query is another');
+    is_deeply([map { $_->{headers}{'idempotent-replayed'} } map { $send->('dry', path => '/v1/api/user?dryRun=true') } 1, 2], [undef, undef], 'a dry run of its own is neither kept nor replayed');
     is($stack->post('/v1/api/user/offboard', { userPrincipalName => upn('lars.moberg'), date => $body{date} }, headers => { 'Idempotency-Key' => 'twins' })->{status}, 200, 'another address has keys of its own');
     $stack->ctl_ok('task', 'cancel', 'nordic', $stack->get('/v1/api/tasks?state=queued&type=userDelete')->{json}{data}{items}[0]{id});
     refused($send->('refused', body => { firstname => 'Once' }), 400, 'BAD_REQUEST', qr/surname/, 'a refusal');
@@ -242,9 +243,23 @@ sub rehires {
     done(patch({ userPrincipalName => upn('carin.sjoberg'), employeeId => 'E-77' }), 'a number for Carin');
     my $had = groups_of('carin.sjoberg');
     cmp_ok(scalar @$had, '>', 1, "who is in @$had");
-    like(json_text($stack->post('/v1/api/user?dryRun=true', { %person })->{json}{data}{warnings}), qr/also that of the enabled user carin\.sjoberg/, 'while she is here a creation warns');
+    refused($stack->post('/v1/api/user', \%person), 409, 'CONFLICT', qr/employeeId E-77 is that of the enabled account carin\.sjoberg\S+\. Send "rehire":"new"/, 'while she is here a creation is refused, naming her');
+    my $twin = $stack->post('/v1/api/user?dryRun=true', { %person, rehire => 'new' });
+    is($twin->{json}{data}{plan}{userPrincipalName}, upn('carin.sjoberg2'), 'unless a new account is asked for') or diag($twin->{body});
+    like(json_text($twin->{json}{data}{warnings}), qr/also that of the enabled account carin\.sjoberg/, 'which warns');
     refused($stack->post('/v1/api/user', { %person, rehire => 'restore' }), 409, 'CONFLICT', qr/nothing to restore/, 'there is nothing to restore yet');
     refused($stack->post('/v1/api/user', { firstname => 'Carin', surname => 'Sjöberg', rehire => 'restore' }), 400, 'BAD_REQUEST', qr/rehire: needs an employeeId/, 'nobody is matched by name');
+
+    # Somebody who is about to come.
+    my %coming = (firstname => 'Kim', surname => 'Coming', employeeId => 'E-88', date => (wall(time + 86_400))[0]);
+    my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
+    refused($stack->post('/v1/api/user', \%coming), 409, 'CONFLICT', qr/E-88 is that of the queued creation of kim\.coming\S+ \(task $creation\)\. Send "rehire":"new"/, 'a second creation is refused, naming the first');
+    refused($stack->post('/v1/api/user?dryRun=true', \%coming), 409, 'CONFLICT', qr/task $creation/, 'a dry run says so too');
+    refused($stack->post('/v1/api/user', { %coming, rehire => 'restore' }), 409, 'CONFLICT', qr/nothing to restore.*E-88, which is that of the queued creation/, 'there is nothing to restore');
+    my $another = $stack->post('/v1/api/user', { %coming, rehire => 'new' });
+    is($another->{json}{data}{userPrincipalName}, upn('kim.coming2'), 'rehire new makes another') or diag($another->{body});
+    is($stack->delete("/v1/api/task?id=$_")->{status}, 200, 'cancelled') for $creation, $another->{json}{data}{taskId};
+    is($stack->post('/v1/api/user?dryRun=true', \%coming)->{status}, 200, 'then the number is nobody\'s');
 
     # She is on the way out.
     my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => upn('carin.sjoberg'), date => (wall(time + 86_400))[0] })->{json}{data}{taskId};

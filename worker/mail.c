@@ -243,7 +243,11 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
 {
     size_t len;
     *fault = NULL;
+    if (!config->smtp_user && !config->smtp_password_file) {
+        return NULL;
+    }
     if (!config->smtp_user) {
+        *fault = "smtp_password_file is set in idadmin.conf, smtp_user is not";
         return NULL;
     }
     if (!config->smtp_password_file) {
@@ -261,6 +265,13 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
     return password;
 }
 
+const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config)
+{
+    const char *fault;
+    secret_unmap(password_of(pool, config, &fault), CREDENTIAL_MAX);
+    return fault;
+}
+
 static const char *not_configured(const worker_config *config)
 {
     return config->smtp_url && config->smtp_from ? NULL
@@ -270,10 +281,7 @@ static const char *not_configured(const worker_config *config)
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
 {
     const char *fault = not_configured(config);
-    if (!fault) {
-        secret_unmap(password_of(pool, config, &fault), CREDENTIAL_MAX);
-    }
-    return fault;
+    return fault ? fault : mail_credential_fault(pool, config);
 }
 
 static int set_options(CURL *curl, const worker_config *config, const char *from, struct curl_slist *to, const char *password,

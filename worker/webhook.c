@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/tenant.h"
+#include "core/tenant_shape.h"
 #include "core/text.h"
 #include "worker/graph_http.h"
 #include "worker/secret.h"
@@ -147,6 +149,25 @@ static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int6
     }
     secret_unmap(secrets, SECRET_FILE_MAX);
     return value;
+}
+
+static void check_secret(ida_ctx *c, const char *member, const char *path, int secret)
+{
+    static const char end[] = ".secretFile";
+    size_t len = strlen(member);
+    if (secret && len >= sizeof end && strcmp(member + len - (sizeof end - 1), end) == 0) {
+        const webhook_call call = {.secret_file = path, .id = "", .body = ""};
+        const char *fault;
+        signature_of(c->pool, &call, 0, &fault);
+        if (fault) {
+            ida_fault_add(c, member, "%s", fault);
+        }
+    }
+}
+
+void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant)
+{
+    ida_tenant_files(c, tenant->document, check_secret);
 }
 
 /* --- the call --- */

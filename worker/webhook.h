@@ -26,6 +26,10 @@ typedef enum webhook_outcome {
 #define WEBHOOK_MS 15000
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call, int *retry_after_ms, const char **detail);
 
+/* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be made with. */
+struct ida_tenant;
+void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant);
+
 /* --- for tests --- */
 
 /* 1 for addresses that are not of the public internet: this machine, private and shared networks, link-local, multicast,

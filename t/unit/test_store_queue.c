@@ -390,18 +390,26 @@ static void test_brake(void)
             started++;
         }
     }
+    ida_ctx *c;
     ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
     ida_task *t = get_task(s, stopped[0]);
     ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
        "the others wait for attention and say why");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
-    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "started within the hour");
-    is_int(store_task_release(s, fresh(), "brake", t->id), IDA_OK, "released");
+    c = fresh();
+    is_int(store_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
+    says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
+    is_int(store_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && !braked && !strcmp(t->id, stopped[3]->id), "it goes");
+    t = get_task(s, stopped[0]);
+    is_int(store_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
-    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "and does not count");
     is_int(store_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
     t = claim_at(s, "w", test_now_ms + 10, &braked);

@@ -66,6 +66,9 @@ static int read_filter(ctl_call *ctl, store_audit_filter *filter)
     if ((from && !parse_instant(from, &filter->from)) || (to && !parse_instant(to, &filter->to))) {
         return ctl_usage(ctl, "--from and --to must be YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC)");
     }
+    if (from && to && filter->from > filter->to) {
+        return ctl_usage(ctl, "--from must not be after --to");
+    }
     return CTL_DONE;
 }
 
