@@ -18,6 +18,7 @@
 #define HEADER_MAX 4096
 #define BODY_LEAST 16384
 #define PLAIN_BUFFER (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the processor holds it */
+#define LAST_S INT64_C(253402300800) /* year 10000: no date of HTTP */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
 struct graph_http {
@@ -340,7 +341,7 @@ http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request
 int64_t http_date_ms(const char *text)
 {
     time_t at = text ? curl_getdate(text, NULL) : -1;
-    return at > 0 ? (int64_t)at * 1000 : 0;
+    return at > 0 && at < LAST_S ? (int64_t)at * 1000 : 0;
 }
 
 int http_retry_after_ms(const http_answer *answer, int64_t now)

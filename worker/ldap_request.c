@@ -69,7 +69,6 @@ LDAPControl **ld_identities(const directory *d)
 static int nameless(LDAPMessage *message)
 {
     ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;
-    ber_tag_t name = type == LDAP_RES_INTERMEDIATE ? LDAP_TAG_IM_RES_OID : LDAP_TAG_EXOP_RES_OID;
     ber_len_t len;
     if (type != LDAP_RES_INTERMEDIATE && type != LDAP_RES_EXTENDED) {
         return 0;
@@ -78,7 +77,8 @@ static int nameless(LDAPMessage *message)
     int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
     struct berval value;
     while (!found && (tag = ber_peek_element(ber, &value)) != LBER_ERROR) {
-        found = (tag == name && (value.bv_len == 0 || value.bv_val[0] == '\0')) || ber_scanf(ber, "x") == LBER_ERROR;
+        int name = tag == LDAP_TAG_IM_RES_OID || tag == LDAP_TAG_EXOP_RES_OID; /* in part of an answer either is taken for it */
+        found = (name && (value.bv_len == 0 || value.bv_val[0] == '\0')) || ber_scanf(ber, "x") == LBER_ERROR;
     }
     ber_free(ber, 0);
     return found;

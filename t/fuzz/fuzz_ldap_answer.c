@@ -71,8 +71,15 @@ static void read_message(directory *d, apr_pool_t *pool, int type, LDAPMessage *
     }
 }
 
-static void read_end(ld_call *k, LDAPMessage *message)
+static void read_end(ld_call *k, int type, LDAPMessage *message)
 {
+    char *oid = NULL;
+    struct berval *data = NULL;
+    if (type == LDAP_RES_EXTENDED) {
+        ldap_parse_extended_result(k->d->ld, message, &oid, &data, 0);
+        ldap_memfree(oid);
+        ber_bvfree(data);
+    }
     ld_answer answer = {0};
     ld_sync_done done;
     struct berval cookie;
@@ -112,7 +119,7 @@ static void search(directory *d, apr_pool_t *pool, int peer, const uint8_t *data
         } else if (type == LDAP_RES_SEARCH_REFERENCE) {
             ldap_msgfree(message);
         } else if (type > 0) {
-            read_end(&k, message);
+            read_end(&k, type, message);
             type = -1;
         }
         apr_pool_destroy(sub);

@@ -15,7 +15,7 @@
 #     close reset                                               the connection; reset: RST
 #     silence                                                   takes everything, says nothing more
 #     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of another name), then close (or not)
-#     nameless    oid                                           a part of the answer whose object identifier is empty (or this)
+#     nameless    oid, tag                                      a part of the answer whose object identifier is empty (or this, or tagged like this)
 #     garbage huge feed                                         bytes that are no LDAP; a message of 2 GB announced; and 64 MB a second of it
 #     foreign                                                   the answer bears another message ID
 #     drip        ms                                            from now on one byte each ms, below TLS
@@ -197,7 +197,7 @@ sub carry_out {
     elsif ($do eq 'close' || $do eq 'reset') { finish($do) }
     elsif ($do eq 'silence') { silence() }
     elsif ($do eq 'notice') { put(LdapPeer::Message::notice($rule->{code} // 52, $rule->{text} // 'the server is going down', $rule->{oid})); $rule->{stay} ? silence() : finish('close') }
-    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x') : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
+    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag}) : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
     elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000) while 1 }

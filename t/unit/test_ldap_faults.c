@@ -122,6 +122,8 @@ static const fault quick[] = {
     {"search: nameless part of the answer", RULE(HIS "do => 'nameless'"), FIND, TRANSIENT, NULL},
     {"sync: part of the answer whose name is a NUL", RULE("on => 'page', after => 20, do => 'nameless', oid => \"\\0\""),
      SYNC, TRANSIENT, NULL},
+    {"sync: nameless part of the answer, tagged as an extended one", RULE("on => 'page', after => 20, do => 'nameless', tag => 0x8a"),
+     SYNC, TRANSIENT, NULL},
     {"sync: nameless part of the answer", RULE("on => 'page', after => 20, do => 'nameless'"), SYNC, TRANSIENT, NULL},
     {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
     {"sync: unwilling", RULE("on => 'page', do => 'result', code => 53"), SYNC, ONLY(DIRECTORY_FORBIDDEN), NULL},

@@ -110,7 +110,7 @@ sub _content { my ($dn, $attributes) = @_; return (octets($dn), sequence(map { s
 sub shown { return sequence(_content(@_)) }
 
 sub reference { my ($request, @urls) = @_; return message($request->{id}, tlv(0x73, map { octets($_) } @urls)) }
-sub intermediate { my ($request, $oid, $value) = @_; return message($request->{id}, tlv(0x79, tlv(0x80, $oid), _value(0x81, $oid, $value))) }
+sub intermediate { my ($request, $oid, $value, $tag) = @_; return message($request->{id}, tlv(0x79, tlv($tag // 0x80, $oid), _value(0x81, $oid, $value))) }
 
 # Notice of Disconnection (RFC 4511, 4.4.1), or an unsolicited notification of another name.
 sub notice { my ($code, $text, $oid) = @_; return message(0, tlv(0x78, enumerated($code), octets(''), octets($text), tlv(0x8a, $oid // $oid{notice}))) }
