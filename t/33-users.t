@@ -134,6 +134,10 @@ subtest 'root makes the store' => sub {
     is_deeply([map {s{.*/}{}r} grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [], 'all of them are the worker\'s');
     my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
     is($mine->{exit}, 0, 'who can use it') or diag $mine->{err};
+    my $spool = Idadmin::Test::make_layout(spool => tempdir() . '/spool-byroot');
+    is($ctl->('audit', 'ingest', $spool)->{exit}, 0, 'audit ingest by root');
+    my $theirs = run_command([Idadmin::Test::program('idadminctl'), 'audit', 'ingest', $spool, '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
+    is($theirs->{exit}, 0, 'leaves the spool to the worker\'s user') or diag $theirs->{err};
     my $pg = tempdir() . '/etc';
     mkdir $pg;
     my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody']);
@@ -167,6 +171,28 @@ subtest 'samples make users and directories' => sub {
     like($readme, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
     my $base = tempdir();
     is_deeply([map { sprintf '%04o', (stat Idadmin::Test::make_layout($_ => "$base/layout-$_"))[2] & 07777 } qw(store spool)], [qw(2750 2770)], 'the tests\' own are like these');
+};
+
+# What httpd's user may put into the spool does not hold the worker up for good, and leads it nowhere.
+subtest 'a spool with what is no segment' => sub {
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
+    my ($spool, $worker) = ($stack->spool, $stack->worker);
+    my $records = sub { my ($row) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'user.get'"); $row->[0] };
+    my $wanted = sub { $stack->get_user($eva); my $now = $records->(); ok(wait_until(5, sub { $records->() > $now }), $_[0]) };
+    $wanted->('records come in');
+    $worker->expect_log(qr/IDA0601/);
+    for my $case (['a pipe', ['mkfifo', "$spool/202001010000.audit"], qr/202001010000\.audit is no plain file/],
+        ['a link', ['ln', '-s', "$stack->{base}/lib/idadmin.key", "$spool/202001010000.audit"], qr/202001010000\.audit cannot be opened: Too many levels/]) {
+        my ($what, $command, $says) = @$case;
+        is(run_command($command, user => $web_user)->{exit}, 0, "httpd's user makes $what") or next;
+        my $tried = wait_until(5, sub { my $result = $stack->ctl('audit', 'ingest', $spool); $result->{err} !~ /being read by another/ && $result });    # the worker may hold it
+        is($tried->{exit}, 1, 'audit ingest fails');
+        like($tried->{err}, $says, 'and says of what');
+        ok($worker->log_has(qr/IDA0601/, 5), 'the worker says so too');
+        ok(unlink("$spool/202001010000.audit"), 'until somebody removes it');
+        $wanted->('and then records come in again');
+    }
+    $stack->stop;
 };
 
 # Each way to a secret, and the sentence that names it.
@@ -260,6 +286,19 @@ subtest 'refusals' => sub {
     is($check->{exit}, 1, '--check refuses');
     like($check->{err}, qr/IDA0360.*bindPasswordFile/, 'naming it');
     $root->(0400, $worker_user, $worker_user, $secret);
+    $worker->stop;
+    my $conf = spew("$stack->{base}/idadmin.conf", "log_level = info\n");
+    my $reloading = $stack->new_worker(options => ['--config', $conf]);
+    $reloading->expect_log(qr/IDA0330|IDA0360/);
+    ok($reloading->log_has(qr/started as/, 10), 'a worker with a configuration');
+    $root->(0640, $worker_user, $worker_user, $mail);
+    spew($conf, "smtp_password_file = $mail\n");
+    $reloading->signal('HUP');
+    ok($reloading->log_has(qr/IDA0360.*smtp_password_file.*\n.*IDA0330/, 10), 'a new one that opens a secret is not taken');
+    $root->(0400, $worker_user, $worker_user, $mail);
+    $reloading->signal('HUP');
+    ok($reloading->log_has(qr/configuration was read again/, 10), 'closed, it is');
+    is($reloading->stop, 0, 'a clean end');
     $stack->stop;
 };
 

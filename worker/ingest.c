@@ -94,12 +94,16 @@ static ida_kind read_on(pass *p, const char *segment, int fd, int64_t *position,
 static ida_kind take_segment(pass *p, const char *segment)
 {
     char *path = apr_pstrcat(p->c->pool, p->directory, "/", segment, NULL);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* httpd's user makes what lies here: also a pipe, to wait for */
     if (fd < 0) {
         return errno == ENOENT ? IDA_OK : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be opened: %s", path, strerror(errno));
     }
     int64_t position = 0;
     struct stat st;
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+        close(fd);
+        return ida_fail(p->c, IDA_INTERNAL_ERROR, "%s is no plain file; look who put it there, and remove it", path);
+    }
     ida_kind kind = fstat(fd, &st) == 0 ? store_audit_spool_position(p->audit, p->c, p->spool, segment, &position)
                                         : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s: %s", path, strerror(errno));
     if (kind == IDA_NOT_FOUND) {
