@@ -1,18 +1,16 @@
 /* Owns libsqlite3: three files, three roles, the write gate around every write. Must not know what the statements mean. */
 #include <apr_strings.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/db_driver.h"
 #include "core/db_gate.h"
-#include "core/file.h"
+#include "core/db_sqlite_files.h"
 
 #define BUSY_MS 10                   /* net for strangers who write without the gate */
 #define APPLICATION_ID 0x49444131    /* "IDA1" in the header of every file */
@@ -430,117 +428,6 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
 
 /* -- opening ---------------------------------------------------------------------------------------------------------------- */
 
-static const char *dsn_fault(const char *rest)
-{
-    return !*rest || strcmp(rest, ":memory:") == 0 || rest[strlen(rest) - 1] == '/' ? "must name a file behind sqlite3:" : NULL;
-}
-
-/* "idadmin.db" -> "idadmin-cache.db". */
-static char *path_of(apr_pool_t *pool, const char *path, db_file file)
-{
-    if (file == DB_MAIN) {
-        return apr_pstrdup(pool, path);
-    }
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
-    return apr_psprintf(pool, "%.*s-%s%s", (int)stem, path, db_file_name(file), path + stem);
-}
-
-static char *uri_of(apr_pool_t *pool, const char *path, const char *mode)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    char *uri = apr_palloc(pool, strlen(path) * 3 + 32), *to = uri;
-    strcpy(to, *path == '/' ? "file://" : "file:"); /* an empty authority: a path that begins with // is none */
-    to += strlen(to);
-    for (; *path; path++) {
-        unsigned char ch = (unsigned char)*path;
-        if (strchr("?#%", ch)) {
-            *to++ = '%';
-            *to++ = hex[ch >> 4];
-            *to++ = hex[ch & 15];
-        } else {
-            *to++ = (char)ch;
-        }
-    }
-    strcpy(to, "?mode=");
-    strcat(to, mode);
-    return uri;
-}
-
-/* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's user shares a directory by its group,
- * which new files inherit (mode 2750): it writes the main file, reads cache and audit, and makes nothing there itself, not even a journal that
- * another process would roll back into a file. */
-typedef struct placement {
-    uid_t owner; /* the directory's */
-    gid_t group;
-    int shared;
-} placement;
-
-static mode_t mode_of(const placement *place, db_file file)
-{
-    return file == DB_MAIN && place->shared ? 0660 : 0640;
-}
-
-static const char *directory_of(apr_pool_t *pool, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return !slash ? "." : slash == path ? "/" : apr_pstrmemdup(pool, path, (apr_size_t)(slash - path));
-}
-
-static ida_kind placement_of(placement *place, const char *path, ida_ctx *c)
-{
-    struct stat st;
-    const char *directory = directory_of(c->pool, path);
-    if (stat(directory, &st) != 0) {
-        c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Make it, owned by the worker's "
-                                                    "user with the group that httpd's user is in, mode 2750.",
-                        directory, strerror(errno));
-    }
-    *place = (placement){st.st_uid, st.st_gid, (st.st_mode & (S_ISGID | S_IWGRP)) != 0};
-    return IDA_OK;
-}
-
-/* SQLite would create the file with the umask alone; its log and shared memory copy the file's mode, owner and group. */
-static ida_kind create_file(const char *path, const placement *place, db_file file, ida_ctx *c)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 && errno == EEXIST) {
-        return IDA_OK;
-    }
-    int error = fd < 0 ? errno : ida_file_place(fd, mode_of(place, file), place->owner, place->group);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (error) {
-        c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be created: %s.", path, strerror(error));
-    }
-    return IDA_OK;
-}
-
-/* The file with its log and the log's index, which SQLite makes beside it: httpd's user cannot, and finds those that the worker leaves there. */
-static ida_kind check_file(const char *path, int may_write, ida_ctx *c)
-{
-    static const char *const parts[] = {"", "-wal", "-shm"};
-    int makes = access(directory_of(c->pool, path), W_OK) == 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *part = apr_pstrcat(c->pool, path, parts[i], NULL);
-        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0 || (errno == ENOENT && i > 0 && makes)) {
-            continue;
-        }
-        c->retry_after = 1;
-        if (errno == ENOENT) {
-            return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: %s.", part,
-                            i > 0 || !may_write ? "start idadmin-worker, which makes it" : "run idadminctl schema upgrade");
-        }
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
-                                                    "worker's user; httpd's user needs the group of the store's directory.",
-                        part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
-    }
-    return IDA_OK;
-}
-
 /* Readers of the directory cache keep the index by UPN of 100,000 users in memory: one read from the file less for each look-up. */
 static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)
 {
@@ -586,12 +473,12 @@ static ida_kind attach_others(sqlite_db *s, ida_ctx *c, apr_pool_t *pool, db_fil
         if (file == (int)own || !(s->head.driver->files[s->head.role] & DB_SEES(file))) {
             continue;
         }
-        const char *path = path_of(pool, s->head.rest, file);
-        ida_kind kind = check_file(path, 0, c);
+        const char *path = sqlite_path(pool, s->head.rest, file);
+        ida_kind kind = sqlite_check(path, 0, c);
         if (kind) {
             return kind;
         }
-        int rc = attach(s, uri_of(pool, path, "ro"), db_file_name(file));
+        int rc = attach(s, sqlite_uri(pool, path, "ro"), db_file_name(file));
         if (rc == SQLITE_OK) {
             rc = set_up(s, pool, file, 0);
         }
@@ -632,53 +519,35 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
-/* Empty as well: whoever made it may have been killed. A file without its own mark has nothing in it, or only in its log; then it is found whole
- * by whoever looks into it. */
-static int cache_absent(const char *rest)
-{
-    unsigned char mark[4] = {0};
-    apr_pool_t *pool;
-    apr_pool_create(&pool, NULL);
-    const char *cache = path_of(pool, rest, DB_CACHE);
-    int made = access(rest, R_OK | W_OK) == 0 && access(directory_of(pool, rest), W_OK) == 0;
-    int fd = made ? open(cache, O_RDONLY | O_CLOEXEC) : -1;
-    int absent = made && (fd < 0 ? errno == ENOENT : pread(fd, mark, sizeof mark, 68) < 4 || !(mark[0] | mark[1] | mark[2] | mark[3]));
-    if (fd >= 0) {
-        close(fd);
-    }
-    apr_pool_destroy(pool);
-    return absent;
-}
-
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
                                  "temp_store = MEMORY";
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = own_file[role];
-    placement place = {0};
+    sqlite_place place = {0};
     pthread_once(&configured, configure_library);
 
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
     s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};
     s->gate.fd = -1;
     s->gate.courtesy_ms = role == DB_SYNC ? SYNC_COURTESY_MS : 0;
-    s->path = path_of(pool, rest, own);
+    s->path = sqlite_path(pool, rest, own);
     s->schema = db_file_name(own);
     s->log_limit = LOG_BYTES_MAX;
 
-    ida_kind kind = placement_of(&place, s->path, c);
+    ida_kind kind = sqlite_placement(&place, s->path, c);
     if (!kind && unchecked) {
-        kind = create_file(s->path, &place, own, c);
+        kind = sqlite_create(s->path, &place, own, c);
     }
     if (!kind) {
-        kind = check_file(s->path, 1, c);
+        kind = sqlite_check(s->path, 1, c);
     }
     if (kind) {
         return kind;
     }
     apr_pool_cleanup_register(pool, s, close_cleanup, apr_pool_cleanup_null);
-    int rc = sqlite3_open_v2(own == DB_MAIN ? uri_of(pool, s->path, "rw") : ":memory:", &s->handle,
+    int rc = sqlite3_open_v2(own == DB_MAIN ? sqlite_uri(pool, s->path, "rw") : ":memory:", &s->handle,
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(s->handle, BUSY_MS);
@@ -693,7 +562,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, holds, NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK && own != DB_MAIN) {
-        rc = attach(s, uri_of(pool, s->path, "rw"), s->schema);
+        rc = attach(s, sqlite_uri(pool, s->path, "rw"), s->schema);
     }
     if (rc == SQLITE_OK) {
         rc = set_up(s, pool, own, 1);
@@ -707,7 +576,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
 
     /* Whoever can open a gate can hold it for ever: that of a file which httpd's user only reads is the owner's alone. */
     const char *gate = apr_pstrcat(pool, s->path, ".gate", NULL);
-    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? mode_of(&place, own) : 0600, place.owner, place.group);
+    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? sqlite_mode(&place, own) : 0600, place.owner, place.group);
     if (error) {
         c->retry_after = 1;
         kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s.", gate, strerror(error));
@@ -728,10 +597,10 @@ failed:
 const db_driver db_sqlite = {
     .prefix = "sqlite3:",
     .migrations = ida_migrations_sqlite,
-    .dsn_fault = dsn_fault,
+    .dsn_fault = sqlite_dsn_fault,
     .open = open_sqlite,
     .close = close_now,
-    .cache_absent = cache_absent,
+    .cache_absent = sqlite_cache_absent,
     .run = run,
     .begin = begin,
     .commit = commit,

@@ -108,7 +108,8 @@ int ida_spool_reader_lock(const char *directory)
         errno = ENAMETOOLONG;
         return -1;
     }
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    /* A lock needs no right to write: whoever of the group made the file first, root included. */
+    int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int why = errno;
         close(fd);

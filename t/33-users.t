@@ -47,6 +47,7 @@ subtest 'who can open what' => sub {
         'idadmin.db-shm'       => ['rwdc', 'rw'],
         'idadmin.db.gate'      => ['rwdc', 'rw'],
         'idadmin.key'          => ['rdc',  ''],
+        'idadmin.key.revisions' => ['rwdc', ''],
         map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'], "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache audit)),
         '../bind.password'     => ['rwdc', ''],
     );
@@ -134,6 +135,10 @@ subtest 'root makes the store' => sub {
     is_deeply([map {s{.*/}{}r} grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [], 'all of them are the worker\'s');
     my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
     is($mine->{exit}, 0, 'who can use it') or diag $mine->{err};
+    my $spool = Idadmin::Test::make_layout(spool => tempdir() . '/spool-byroot');
+    is($ctl->('audit', 'ingest', $spool)->{exit}, 0, 'audit ingest by root');
+    my $theirs = run_command([Idadmin::Test::program('idadminctl'), 'audit', 'ingest', $spool, '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
+    is($theirs->{exit}, 0, 'leaves the spool to the worker\'s user') or diag $theirs->{err};
     my $pg = tempdir() . '/etc';
     mkdir $pg;
     my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody']);
@@ -225,7 +230,7 @@ subtest 'refusals' => sub {
     $root->(0644, $worker_user, $worker_user, $ca);
     my $mail = secret_file("$stack->{base}/mail.password", "x\n");
     $root->(0640, $worker_user, $worker_user, $mail);
-    $refuses->('the password of mail', qr/smtp_password_file/, '--smtp-password-file', $mail);
+    $refuses->('the password of mail', qr/smtp_password_file/, '--smtp-user', 'identity', '--smtp-password-file', $mail);
     my $link = "$stack->{base}/open";
     mkdir $link;
     $root->(0777, $worker_user, $worker_user, $link);
@@ -260,6 +265,19 @@ subtest 'refusals' => sub {
     is($check->{exit}, 1, '--check refuses');
     like($check->{err}, qr/IDA0360.*bindPasswordFile/, 'naming it');
     $root->(0400, $worker_user, $worker_user, $secret);
+    $worker->stop;
+    my $conf = spew("$stack->{base}/idadmin.conf", "log_level = info\n");
+    my $reloading = $stack->new_worker(options => ['--config', $conf]);
+    $reloading->expect_log(qr/IDA0330|IDA0360/);
+    ok($reloading->log_has(qr/started as/, 10), 'a worker with a configuration');
+    $root->(0640, $worker_user, $worker_user, $mail);
+    spew($conf, "smtp_user = identity\nsmtp_password_file = $mail\n");
+    $reloading->signal('HUP');
+    ok($reloading->log_has(qr/IDA0330.*smtp_password_file.*can be read by httpd's user/, 10), 'a new one that opens a secret is not taken');
+    $root->(0400, $worker_user, $worker_user, $mail);
+    $reloading->signal('HUP');
+    ok($reloading->log_has(qr/configuration was read again/, 10), 'closed, it is');
+    is($reloading->stop, 0, 'a clean end');
     $stack->stop;
 };
 
