@@ -151,7 +151,7 @@ ida_kind access_facts_load(access_facts **facts, store *s, ida_ctx *c, const cha
 /* Whether `named` means this group. Only a name that fits is looked up, because it might be that of several. */
 static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const access_group *group, int *same)
 {
-    *same = strcmp(named, group->id) == 0;
+    *same = strcasecmp(named, group->id) == 0;
     if (*same) {
         return IDA_OK;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/access.h"
+#include "core/text.h"
 
 #define ROUND 500 /* people looked at together when not all of them are answered */
 
@@ -24,7 +25,8 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
     const char *directory = ida_directory_name(resource->directory);
     b->groups = apr_hash_make(pool);
     b->resource = apr_pcalloc(pool, sizeof *b->resource);
-    *b->resource = (access_group){.directory = directory, .id = resource->id, .name = resource->name, .name_key = "", .kind = resource->kind,
+    *b->resource = (access_group){.directory = directory, .id = resource->id, .name = resource->name,
+                                  .name_key = ida_fold_search(pool, resource->name), .kind = resource->kind,
                                   .dynamic = strcmp(resource->kind, "dynamic") == 0 || (resource->rule && *resource->rule)};
     apr_hash_set(b->groups, resource->id, APR_HASH_KEY_STRING, b->resource);
     APR_ARRAY_PUSH(order, const char *) = resource->id;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/key.h"
 #include "core/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
@@ -30,6 +31,7 @@ static const struct {
     {"parameters", offsetof(ida_audit, parameters), 0, 2, 0},
     {"outcome", offsetof(ida_audit, outcome), 1, 8, 0},
     {"detail", offsetof(ida_audit, detail), 0, 1, 0},
+    {"address", offsetof(ida_audit, address), 0, 0, 64},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 #define CUT_RANKS 8
@@ -51,6 +53,19 @@ ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category)
     record->tenant = tenant;
     record->category = category;
     record->at = ida_now(c->env);
+    return record;
+}
+
+ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+                             size_t len)
+{
+    ida_audit *record = ida_audit_make(c, tenant, category);
+    record->rid = rid;
+    record->actor = actor;
+    record->label = "";
+    record->action = "audit.ingest";
+    record->outcome = "damaged";
+    record->detail = ida_clean(c->pool, text, len, 1000);
     return record;
 }
 
@@ -164,8 +179,9 @@ char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
     for (size_t i = 0; i < MEMBERS; i++) {
         const char *text = get(&record, i);
         if (text && !ida_utf8_valid(text, strlen(text))) {
-            set(&record, i, ida_clean(pool, text, strlen(text), 0));
+            text = ida_clean(pool, text, strlen(text), 0);
         }
+        set(&record, i, ida_key_masked(pool, text)); /* before anything is cut: half a key would not be known as one */
     }
     size_t len = encoded_length(&record);
     if (max && len > max) {

@@ -21,6 +21,7 @@ typedef struct ida_audit {
     const char *parameters; /* sanitised JSON text; NULL when none */
     const char *outcome;    /* "ok", REST error code, "toolError" */
     const char *detail;     /* NULL when none */
+    const char *address;    /* of the client, IPv4 or IPv6; NULL when none, or of several */
 } ida_audit;
 
 typedef struct ida_audit_row {
@@ -32,6 +33,11 @@ typedef struct ida_audit_row {
 
 /* A record with rid and at set; the rest zero. */
 ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category);
+
+/* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so that it is taken once. `actor`:
+ * who handed it over. */
+ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+                             size_t len);
 
 /* JSON text of a record, at most `max` bytes (0 = any; spool: IDA_AUDIT_MAX less the framing): long detail, parameters, target
  * are cut first, with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
@@ -45,7 +51,8 @@ char *ida_audit_actor_key(apr_pool_t *pool, const char *actor);
 /* What stands before the first record of a chain. */
 extern const char ida_audit_genesis[];
 
-/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail. */
+/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail, and the address
+ * where there is one (records from before addresses were kept have none). */
 char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record);
 char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
                            const char *personal_hash);

@@ -31,8 +31,8 @@ static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
 char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record)
 {
     const char *parts[] = {salt, record->actor, record->label, record->action, record->target, record->endpoint,
-                           record->parameters, record->detail};
-    return hash_of(pool, parts, sizeof parts / sizeof *parts);
+                           record->parameters, record->detail, record->address};
+    return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
 }
 
 char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,

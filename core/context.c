@@ -14,6 +14,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/key.h"
+
+#define LINE_MAX_BYTES 2048
 #define FAULTS_SHOWN 100 /* in one message; the rest is counted */
 
 static int64_t clock_ms(clockid_t id)
@@ -197,11 +200,13 @@ ida_kind ida_faults_raise(ida_ctx *c)
 
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
 {
-    char line[2048];
+    char line[LINE_MAX_BYTES + IDA_KEY_LEN]; /* a key that the cut would go through is seen whole first */
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    ida_key_mask(line);
+    line[LINE_MAX_BYTES - 1] = '\0';
     env->log(env->baton, level, id, line);
 }
 

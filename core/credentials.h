@@ -1,8 +1,8 @@
-/* API keys and the shapes of company IDs, usernames and secrets (design 4). Knows no store and no header. */
+/* Hashes of API keys (their shape: core/key.h) and the shapes of company IDs, usernames and secrets (design 4). Knows no store and no header. */
 #ifndef IDA_CREDENTIALS_H
 #define IDA_CREDENTIALS_H
 
-#include "core/context.h"
+#include "core/key.h"
 
 #define IDA_NAME_MAX 64
 #define IDA_LABEL_MAX 100 /* characters, specification 8 */
@@ -10,12 +10,6 @@
 
 /* 1 when text is a company ID or username: 1-64 of A-Z a-z 0-9 . _ - */
 int ida_name_valid(const char *text);
-
-/* A new key: "ida_" + >= 178 random bits in base62 + 6-character checksum. Shown once; the caller wipes it. */
-char *ida_key_make(apr_pool_t *pool, const ida_env *env);
-
-/* 1 when shape and checksum are right: lets a mistyped key be refused without the store. */
-int ida_key_well_formed(const char *key);
 
 /* Lower-case hex SHA-256 (IDA_KEY_HASH_LEN characters) into out[65]. */
 void ida_key_hash(const char *key, char out[IDA_KEY_HASH_LEN + 1]);

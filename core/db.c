@@ -1,6 +1,7 @@
 /* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version,
  * the building of results. Must not know a database library. */
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,6 +23,12 @@ int64_t db_clock(void)
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int db_say_now(_Atomic int64_t *said, int64_t every_ms)
+{
+    int64_t now = db_clock(), before = atomic_load(said);
+    return (before == 0 || now - before >= every_ms) && atomic_compare_exchange_strong(said, &before, now);
 }
 
 void db_sleep(int ms)
@@ -58,15 +65,31 @@ db_value *db_rows_add(db_rows *rows)
     return rows->values + used;
 }
 
-const char *db_dsn_fault(const char *dsn)
+/* NULL: no driver's. *rest: what follows the prefix. */
+static const db_driver *driver_of(const char *dsn, const char **rest)
 {
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
         size_t len = strlen(drivers[i]->prefix);
         if (dsn && strncmp(dsn, drivers[i]->prefix, len) == 0) {
-            return drivers[i]->dsn_fault(dsn + len);
+            *rest = dsn + len;
+            return drivers[i];
         }
     }
-    return "must be sqlite3:PATH or pgsql:<libpq parameters>";
+    return NULL;
+}
+
+const char *db_dsn_fault(const char *dsn)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver ? driver->dsn_fault(rest) : "must be sqlite3:PATH or pgsql:<libpq parameters>";
+}
+
+int db_dsn_has_password(const char *dsn)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver && driver->dsn_has_password && driver->dsn_has_password(rest);
 }
 
 const char *db_file_name(db_file file)

@@ -45,6 +45,8 @@ int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
 
 /* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does not connect. */
 const char *db_dsn_fault(const char *dsn);
+/* 1 when a password stands in it, not in a file that it names. */
+int db_dsn_has_password(const char *dsn);
 
 /* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its
  * schema is missing, older or newer than this program knows; the message names the command to run. `pool` owns the connection

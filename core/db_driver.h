@@ -13,6 +13,7 @@ typedef struct db_driver {
     const char *prefix; /* of the DSN */
     const ida_migration *migrations;
     const char *(*dsn_fault)(const char *rest);
+    int (*dsn_has_password)(const char *rest); /* NULL: it never has */
     /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN behind the prefix. */
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
     void (*close)(db *d);
@@ -56,6 +57,8 @@ extern const db_driver db_sqlite, db_postgresql;
 
 /* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock may stop. */
 int64_t db_clock(void);
+/* 1 at the first call and then once in every_ms, over all threads. *said is 0 at first. */
+int db_say_now(_Atomic int64_t *said, int64_t every_ms);
 void db_sleep(int ms);
 
 /* Appends `columns` values to a result that grows in the context's pool; returns the row to fill in. */

@@ -74,7 +74,8 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     if (kind == IDA_CONFLICT) {
         ida_fail(c, kind, "A row of that identity exists already, or one that it refers to does not.");
     } else if (kind == IDA_SERVICE_UNAVAILABLE) {
-        if (!p->head.must_repeat) {
+        static _Atomic int64_t said[sizeof states / sizeof *states]; /* a full disk is told once a minute, not with each request */
+        if (!p->head.must_repeat && (!states[i].broken || db_say_now(&said[i], 60000))) {
             ida_log(p->head.env, IDA_LOG_WARN, "IDA0121", "store: %s: PostgreSQL cannot do it now: %s (%s)", what,
                     text ? text : "", state);
         }
@@ -476,6 +477,23 @@ static const char *dsn_fault(const char *rest)
     return options ? NULL : "must have libpq parameters behind pgsql: (\"host=... dbname=...\" or a postgresql:// URI)";
 }
 
+static int dsn_has_password(const char *rest)
+{
+    static const char *const secrets[] = {"password", "sslpassword"};
+    apr_pool_t *pool;
+    int pooler, found = 0;
+    apr_pool_create(&pool, NULL);
+    PQconninfoOption *options = PQconninfoParse(conninfo_of(pool, rest, &pooler), NULL);
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
+            found |= o->val && *o->val && strcmp(o->keyword, secrets[i]) == 0;
+        }
+    }
+    apr_pool_destroy(pool);
+    PQconninfoFree(options);
+    return found;
+}
+
 static void on_notice(void *baton, const char *message)
 {
     const pg_db *p = baton;
@@ -554,6 +572,7 @@ const db_driver db_postgresql = {
     .prefix = "pgsql:",
     .migrations = ida_migrations_postgresql,
     .dsn_fault = dsn_fault,
+    .dsn_has_password = dsn_has_password,
     .open = open_postgresql,
     .close = close_now,
     .run = run,

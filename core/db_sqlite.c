@@ -82,7 +82,10 @@ static ida_kind fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
     }
     s->head.broken = (rc & 0xff) != SQLITE_CONSTRAINT;
     if (is_environment(rc)) {
-        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what, sqlite3_errmsg(s->handle), rc);
+        static _Atomic int64_t said[256]; /* by primary code: a full disk is told once a minute, not with each request, another fault at once */
+        if (db_say_now(&said[rc & 0xff], 60000)) {
+            ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what, sqlite3_errmsg(s->handle), rc);
+        }
         c->retry_after = 1;
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be used at the moment; the error log of the server has the "
                                                     "reason.");
@@ -120,21 +123,14 @@ static int note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
     return SQLITE_OK;
 }
 
-/* Under a heavy load of writes the log passes the mark between two rounds of the worker: said once in ten minutes. */
-static int say_now(void)
-{
-    static _Atomic int64_t said;
-    int64_t now = db_clock(), before = atomic_load(&said);
-    return (before == 0 || now - before > 600000) && atomic_compare_exchange_strong(&said, &before, now);
-}
-
 /* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and a gate holder meets nobody. */
 static void relieve_log(sqlite_db *s)
 {
     if (s->logged < LOG_BYTES_MAX) {
         s->log_limit = LOG_BYTES_MAX;
     } else if (s->logged >= s->log_limit) {
-        if (s->head.role == DB_REQUEST && say_now()) { /* the others are the worker's own */
+        static _Atomic int64_t said; /* under a heavy load of writes the log passes the mark between two rounds of the worker */
+        if (s->head.role == DB_REQUEST && db_say_now(&said, 600000)) { /* the other roles are the worker's own */
             ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
                     (long long)(s->logged >> 20));
         }

@@ -77,6 +77,8 @@ ida_kind ida_op_replay(ida_call *call);
 
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due);
+/* Says beforehand that the brake will likely hold a task that disables an account. */
+ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task, json_t *warnings);
 /* Leaves a step out again that the task does not need. */
 void ida_op_drop_step(ida_task *task, const char *name);
 

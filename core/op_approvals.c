@@ -51,12 +51,12 @@ static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access
     ida_json_put(item, "justification", r->justification);
     json_object_set_new(item, "eligibleApprovers", approvers);
     json_array_foreach((json_t *)(uintptr_t)named, i, upn) {
-        /* Whoever has left, or may not sign in, cannot decide. */
+        /* Whoever has left, or may not sign in, cannot decide; nor who asks. */
         kind = json_is_string(upn) ? person_of(call, known, json_string_value(upn), &user) : IDA_OK;
         if (kind) {
             return kind;
         }
-        if (json_is_string(upn) && user && user->enabled) {
+        if (json_is_string(upn) && user && user->enabled && !store_request_is_own(call->c, r, user)) {
             json_array_append_new(approvers, ida_person_json(user->id, user->upn, user->display_name));
         }
     }

@@ -22,6 +22,7 @@ static json_t *record_json(ida_ctx *c, const ida_audit_row *row)
     json_object_set(out, "parameters", json_is_object(parameters) ? parameters : json_null());
     ida_json_put_or_null(out, "outcome", a->outcome);
     ida_json_put_or_null(out, "detail", a->detail);
+    ida_json_put_or_null(out, "address", a->address);
     return out;
 }
 
@@ -82,5 +83,5 @@ const ida_operation ida_op_audit_log = {
         OUT_IS("id", OUT_TEXT) "," OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) "," OUT_IS("actor", OUT_TEXT_OR_NULL) ","
         OUT_IS("label", OUT_TEXT_OR_NULL) "," OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
         OUT_IS("endpoint", OUT_TEXT_OR_NULL) "," OUT_IS("parameters", OUT_OR_NULL("{\"type\":\"object\"}")) "," OUT_IS("outcome", OUT_TEXT_OR_NULL) ","
-        OUT_IS("detail", OUT_TEXT_OR_NULL)), "", ""),
+        OUT_IS("detail", OUT_TEXT_OR_NULL) "," OUT_IS("address", OUT_TEXT_OR_NULL)), "", ""),
 };

@@ -48,25 +48,6 @@ static ida_kind check(ida_call *call)
     return kind;
 }
 
-/* Says beforehand that the brake will likely hold this offboarding. */
-static ida_kind warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task, json_t *warnings)
-{
-    int64_t started, limit = call->tenant->brake_per_hour, now = ida_now(c->env);
-    if (limit <= 0) {
-        return IDA_OK;
-    }
-    ida_kind kind = store_task_offboardings_expected(s, c, call->principal->company, task->person, task->due_at > now ? task->due_at : now, &started);
-    if (!kind && started >= limit) {
-        json_array_append_new(
-            warnings, json_string(apr_psprintf(c->pool,
-                                               "The brake on mass offboarding (%" APR_INT64_T_FMT
-                                               " an hour) is reached: this task will likely be held for attention until an "
-                                               "administrator releases it.",
-                                               limit)));
-    }
-    return kind;
-}
-
 static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_task *open, json_t *warnings)
 {
     const delete_input *in = call->input;
@@ -127,7 +108,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
     ida_op_schedule(call, c, task, &in->due);
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
-    kind = warn_of_brake(call, s, c, task, warnings);
+    kind = ida_op_warn_of_brake(call, s, c, task, warnings);
     if (!kind) {
         kind = queue(s, c, task, &moved);
     }

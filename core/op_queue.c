@@ -61,6 +61,23 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
     return task;
 }
 
+ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task, json_t *warnings)
+{
+    int64_t expected, limit = call->tenant->brake_per_hour, now = ida_now(c->env);
+    if (limit <= 0) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_task_disablings_expected(s, c, task->tenant, task->person, task->due_at > now ? task->due_at : now, &expected);
+    if (!kind && expected >= limit) {
+        json_array_append_new(warnings, json_string(ida_printf(c->pool,
+                                                               "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
+                                                               "held for attention until a person, or another API key than this one, "
+                                                               "releases it.",
+                                                               (long long)limit)));
+    }
+    return kind;
+}
+
 ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)
 {
     ida_task *creation;

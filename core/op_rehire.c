@@ -1,5 +1,5 @@
-/* Owns what a creation does when its employeeId is that of somebody who leaves or has left: refused, restored or new, never guessed,
- * and never by name (design 4, 5 "rehire"). */
+/* Owns what a creation does when its employeeId is somebody's already, who leaves, has left, is here or about to come: refused, restored
+ * or new, never guessed, and never by name (design 4, 5 "rehire"). */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -12,30 +12,69 @@
 #include "core/store_task_rehire.h"
 #include "core/text.h"
 
-/* "the offboarding of eva.berg@... (task ...)", "the disabled account eva.berg@..." */
-static const char *called(apr_pool_t *pool, const store_former *f)
-{
-    return f->offboarding ? apr_pstrcat(pool, "the queued offboarding of ", f->user->upn, " (task ", f->offboarding->id, ")", NULL)
-                          : apr_pstrcat(pool, "the disabled account ", f->user->upn, NULL);
-}
-
 static int has_left(const store_former *f)
 {
     return f->offboarding || !f->user->enabled;
 }
 
-static ida_kind undecided(ida_ctx *c, const char *employee_id, const store_former *f, int count)
+/* Who has the number: people of the cache, of whom `left` are on the way out or out, and creations that are open. */
+typedef struct holders {
+    store_former *people;
+    store_coming *coming;
+    int people_count, coming_count, left;
+    const store_former *one_left;
+    const char *named; /* all of them, for people */
+} holders;
+
+/* "the queued offboarding of eva.berg@... (task ...)", "the disabled account eva.berg@..." */
+static void name(apr_pool_t *pool, holders *h, const char *what, const char *upn, const char *task)
 {
-    const char *named = NULL;
-    for (int i = 0; i < count; i++) {
-        if (has_left(&f[i])) {
-            named = named ? apr_pstrcat(c->pool, named, " and ", called(c->pool, &f[i]), NULL) : called(c->pool, &f[i]);
+    h->named = apr_pstrcat(pool, h->named ? h->named : "", h->named ? " and " : "", what, upn, task ? " (task " : "", task ? task : "",
+                           task ? ")" : "", NULL);
+}
+
+static ida_kind find_holders(store *s, ida_ctx *c, const char *tenant, const char *employee_id, holders *h)
+{
+    *h = (holders){0};
+    ida_kind kind = store_rehire_people(s, c, tenant, employee_id, &h->people, &h->people_count);
+    kind = kind ? kind : store_rehire_coming(s, c, tenant, employee_id, &h->coming, &h->coming_count);
+    for (int i = 0; !kind && i < h->people_count; i++) {
+        const store_former *f = &h->people[i];
+        if (has_left(f)) {
+            h->left++;
+            h->one_left = f;
         }
+        name(c->pool, h, f->offboarding ? "the queued offboarding of " : f->user->enabled ? "the enabled account " : "the disabled account ",
+             f->user->upn, f->offboarding ? f->offboarding->id : NULL);
+    }
+    for (int i = 0; !kind && i < h->coming_count; i++) {
+        name(c->pool, h, "the queued creation of ", h->coming[i].upn, h->coming[i].task_id);
+    }
+    return kind;
+}
+
+/* What a creation that did not ask for a new account is told. */
+static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, const holders *h)
+{
+    static const char new_one[] = "Send \"rehire\":\"new\" to create another account all the same.";
+    const char *id = ida_clean(c->pool, employee_id, strlen(employee_id), 64);
+    int all_left = h->left == h->people_count && !h->coming_count;
+    if (!h->left && wants_restore) {
+        return ida_fail(c, IDA_CONFLICT,
+                        "There is nothing to restore: no queued offboarding and no disabled account has the employeeId %s%s%s. Leave "
+                        "\"rehire\" out, or send \"new\", to create an account.",
+                        id, h->named ? ", which is that of " : "", h->named ? h->named : "");
+    }
+    if (!wants_restore) {
+        return ida_fail(c, IDA_CONFLICT, "The employeeId %s is that of %s. %s%s", id, h->named,
+                        all_left ? "Send \"rehire\":\"restore\" to bring the same account back, or \"rehire\":\"new\" to create another one."
+                                 : new_one,
+                        h->left && !all_left ? " An account that has left can be enabled with PATCH /v1/api/user." : "");
     }
     return ida_fail(c, IDA_CONFLICT,
-                    "The employeeId %s is that of %s. Send \"rehire\":\"restore\" to bring the same account back, or "
-                    "\"rehire\":\"new\" to create another one.",
-                    ida_clean(c->pool, employee_id, strlen(employee_id), 64), named);
+                    "There is more than one with the employeeId %s, so none is restored: it is that of %s. Bring the right one back with "
+                    "PATCH /v1/api/user. %s",
+                    id, h->named, new_one);
 }
 
 /* --- restore --- */
@@ -119,6 +158,7 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
     }
     if (!kind && !f->user->enabled) {
         kind = offer_memberships(call, s, c, ida_op_task_of(call, c, IDA_USER_UPDATE, f->user), &update, rehire);
+        update.manager_before = f->user->manager_id;
     }
     if (!kind && f->user->enabled && update.enabled == 1) {
         update.enabled = -1; /* it is, and an account that never left needs no seat */
@@ -133,34 +173,19 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
 ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const ida_due *due, json_t *warnings,
                        int *restored)
 {
-    int wants_restore = person->rehire && strcmp(person->rehire, "restore") == 0, count, left = 0;
-    store_former *f, *one = NULL;
-    ida_kind kind = store_rehire_people(s, c, call->principal->company, person->employee_id, &f, &count);
+    int wants_restore = person->rehire && strcmp(person->rehire, "restore") == 0;
+    holders h;
     *restored = 0;
-    for (int i = 0; !kind && i < count; i++) {
-        if (has_left(&f[i])) {
-            left++;
-            one = &f[i];
-        } else {
-            json_array_append_new(warnings, json_string(apr_psprintf(c->pool, "The employeeId is also that of the enabled user %s.",
-                                                                     f[i].user->upn)));
-        }
+    ida_kind kind = find_holders(s, c, call->principal->company, person->employee_id, &h);
+    if (!kind && h.named && person->rehire && !wants_restore) {
+        json_array_append_new(warnings, json_string(apr_psprintf(c->pool, "The employeeId is also that of %s.", h.named)));
     }
-    if (kind || (!left && !wants_restore) || (left && person->rehire && !wants_restore)) {
+    if (kind || (!h.named && !wants_restore) || (person->rehire && !wants_restore)) {
         return kind;
     }
-    if (left && !wants_restore) {
-        return undecided(c, person->employee_id, f, count);
-    }
-    if (left != 1) {
-        return left ? ida_fail(c, IDA_CONFLICT,
-                               "There is more than one to restore: the employeeId belongs to %s and others. Restore the right one with "
-                               "PATCH /v1/api/user, or send \"rehire\":\"new\".",
-                               called(c->pool, one))
-                    : ida_fail(c, IDA_CONFLICT,
-                               "There is nothing to restore: no queued offboarding and no disabled account has this employeeId. Leave "
-                               "\"rehire\" out, or send \"new\", to create an account.");
+    if (!wants_restore || h.left != 1 || h.people_count + h.coming_count != 1) {
+        return refuse(c, person->employee_id, wants_restore, &h);
     }
     *restored = 1;
-    return restore(call, s, c, person, one, due, warnings);
+    return restore(call, s, c, person, h.one_left, due, warnings);
 }

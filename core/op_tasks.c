@@ -109,6 +109,7 @@ static ida_kind change_work(store *s, ida_ctx *c, void *baton)
     ida_task_change change = {.verb = in->verb,
                               .tenant = call->principal->company,
                               .id = ida_json_string(call->query, "id"),
+                              .username = call->principal->username,
                               .date = in->moment.date,
                               .time = in->moment.time};
     ida_kind kind = ida_task_change_in(s, c, &change);
@@ -217,6 +218,6 @@ const ida_operation ida_op_task_release = {
     .params = change_params,
     .check = check_release,
     .run = run_change,
-    .summary = "Releases an offboarding that the brake holds.",
+    .summary = "Releases what the brake holds; not with the API key that asked for it.",
     .schema = "ChangedTask",
 };

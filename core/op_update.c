@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/keeps.h"
 #include "core/naming.h"
 #include "core/op.h"
 #include "core/payload.h"
@@ -130,8 +131,22 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
     }
 }
 
-static void drop_steps(ida_task *task, const ida_update *update)
+/* Who is not brought back has a password. */
+static void drop_passwords(ida_ctx *c, ida_task *task)
 {
+    ida_action_name name;
+    for (int i = task->step_count; i-- > 0;) {
+        if (ida_task_action_name(c->pool, task->steps[i].name, &name) && strcmp(name.type, IDA_ACTION_PASSWORD) == 0) {
+            ida_op_drop_step(task, task->steps[i].name);
+        }
+    }
+}
+
+static void drop_steps(ida_ctx *c, ida_task *task, const ida_update *update)
+{
+    if (!update->memberships) {
+        drop_passwords(c, task);
+    }
     if (!json_object_size(update->values) && update->enabled < 0) {
         ida_op_drop_step(task, "updateAccount");
     }
@@ -161,16 +176,21 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     /* The cloud may have dropped an account that was disabled: it comes back with it. */
     task->both |= task->directory == IDA_DIR_ON_PREMISES && ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
-    drop_steps(task, update);
-    ida_update_check_photo(c, call->tenant, task->directory, update);
+    drop_steps(c, task, update);
+    ida_update_check_photo(c, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : check_people(call, s, c, task, update);
     kind = kind ? kind : look_at_offboarding(s, c, task, update);
     if (!kind && update->enabled == 1) {
         kind = take_seat(call, s, c, task, user);
     }
+    if (!kind && update->enabled == 0) {
+        task->disables = 1;
+        kind = ida_op_warn_of_brake(call, s, c, task, update->warnings);
+    }
     if (!kind) {
         name_task(call, c, task, update, user);
+        ida_warn_not_kept(c->pool, call->tenant, task->directory, update->values, update->photo_type, update->warnings);
         kind = store_task_insert(s, c, task);
     }
     return kind;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/key.h"
 #include "core/op.h"
 #include "core/param.h"
 #include "core/store_audit.h"
@@ -84,6 +85,13 @@ static const ida_param *find_param(const ida_operation *op, const char *name)
     return NULL;
 }
 
+static int64_t time_of(const json_t *arguments, const char *name)
+{
+    const char *text = ida_json_string(arguments, name);
+    int64_t at = 0;
+    return text && ida_param_time(text, &at) ? at : 0;
+}
+
 /* Puts checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
  * of one without. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
@@ -113,6 +121,10 @@ static ida_kind check_arguments(ida_call *call)
             ida_fault_add(call->c, p->name, "is required");
         }
     }
+    int64_t from = time_of(arguments, "from"), to = time_of(arguments, "to");
+    if (from && to && from > to) {
+        ida_fault_add(call->c, "from", "must not be after to");
+    }
     ida_kind kind = ida_faults_raise(call->c);
     if (!kind) {
         call->query = arguments;
@@ -123,9 +135,7 @@ static ida_kind check_arguments(ida_call *call)
 
 int64_t ida_argument_time(const ida_call *call, const char *name)
 {
-    const char *text = ida_json_string(call->arguments, name);
-    int64_t at = 0;
-    return text && ida_param_time(text, &at) ? at : 0;
+    return time_of(call->arguments, name);
 }
 
 /* --- results of tools --- */
@@ -191,6 +201,12 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 
 /* --- audit --- */
 
+static const char *audit_text(apr_pool_t *pool, const char *text)
+{
+    const char *masked = ida_key_masked(pool, text); /* before it is cut */
+    return ida_clean(pool, masked, strlen(masked), AUDIT_TEXT_MAX);
+}
+
 /* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */
 static void add_sanitised(const ida_call *call, const json_t *arguments, json_t *out)
 {
@@ -204,9 +220,7 @@ static void add_sanitised(const ida_call *call, const json_t *arguments, json_t 
         if (p->flags & IDA_PARAM_OMIT) {
             json_object_set_new(out, name, json_string("(left out)"));
         } else if (json_is_string(value)) {
-            json_object_set_new(
-                out, name,
-                json_string(ida_clean(call->c->pool, json_string_value(value), json_string_length(value), AUDIT_TEXT_MAX)));
+            json_object_set_new(out, name, json_string(audit_text(call->c->pool, json_string_value(value))));
         } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
             json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
         }
@@ -253,8 +267,9 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     a->actor = call->principal->username;
     a->label = call->principal->label;
     a->action = action_of(call);
-    a->target = target ? ida_clean(c->pool, target, strlen(target), AUDIT_TEXT_MAX) : NULL;
+    a->target = target ? audit_text(c->pool, target) : NULL;
     a->endpoint = call->endpoint;
+    a->address = call->address;
     a->parameters = sanitised(call);
     int tool = call->operation && call->operation->tool;
     a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);
@@ -320,7 +335,7 @@ ida_kind ida_operation_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = check_arguments(call);
-    if (!kind && call->idempotency_key && !call->dry_run) {
+    if (!kind && call->idempotency_key) {
         kind = ida_op_replay(call);
     }
     if (!kind && !call->replayed) {

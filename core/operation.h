@@ -56,6 +56,7 @@ typedef struct ida_call {
     int synced;
     const char *base;               /* path before /v1/api, for links; "" at the root */
     const char *endpoint;           /* "POST /v1/api/user": as audited */
+    const char *address;            /* the client's, as audited */
     /* query parameters as strings, or the body object; borrowed. ida_operation_run puts checked and typed values in their place */
     json_t *arguments;
     int empty_body;                 /* the request had no body */

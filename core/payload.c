@@ -55,12 +55,7 @@ static void check_country(ida_ctx *c, ida_create *out)
         code[1] &= ~0x20;
         out->country = code;
         out->country_is_code = 1;
-        return;
     }
-    warn(out->warnings,
-         ida_printf(c->pool, "country \"%s\" is not an ISO 3166-1 alpha-2 code; it is kept as text if the directory has a place for "
-                             "such, and no usage location is set",
-                    ida_clean(c->pool, out->country, strlen(out->country), NAME_SHOWN_MAX)));
 }
 
 static void check_words(ida_ctx *c, ida_create *out)
@@ -110,7 +105,7 @@ static void check_photo(ida_ctx *c, const ida_tenant *tenant, const json_t *body
     if (!bytes) {
         return;
     }
-    const char *rule = ida_photo_fault(c->pool, tenant, tenant->create_users_in, bytes, out->photo_len, &out->photo_type);
+    const char *rule = ida_photo_fault(c->pool, tenant->create_users_in, bytes, out->photo_len, &out->photo_type);
     if (rule) {
         ida_fault_add(c, "profilePhoto", "%s", rule);
         return;
@@ -239,10 +234,10 @@ ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out)
     return IDA_OK;
 }
 
-void ida_update_check_photo(ida_ctx *c, const ida_tenant *tenant, ida_directory_kind where, ida_update *update)
+void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update)
 {
     const char *rule =
-        update->photo ? ida_photo_fault(c->pool, tenant, where, update->photo, update->photo_len, &update->photo_type) : NULL;
+        update->photo ? ida_photo_fault(c->pool, where, update->photo, update->photo_len, &update->photo_type) : NULL;
     if (rule) {
         ida_fault_add(c, "profilePhoto", "%s", rule);
     }

@@ -41,6 +41,7 @@ typedef struct ida_update {
     size_t photo_len;
     const char *photo_type;
     const json_t *memberships;        /* of a disabled account that comes back: array of {id, name, directory}; else NULL */
+    const char *manager_before;       /* of such an account: ID of the manager that the directory showed before the request; NULL: none */
     json_t *warnings;
 } ida_update;
 
@@ -53,7 +54,7 @@ ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_
 /* At least one new value must be there. */
 ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
 /* The rule of its directory that a photo breaks, as a fault. */
-void ida_update_check_photo(ida_ctx *c, const ida_tenant *tenant, ida_directory_kind where, ida_update *update);
+void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update);
 /* Whether that member of update->memberships is to be given back in this directory; whether any is. */
 int ida_membership_in(const json_t *membership, ida_directory_kind directory);
 int ida_update_gives_back(const ida_update *update, ida_directory_kind directory);

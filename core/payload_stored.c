@@ -75,6 +75,7 @@ json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
     }
     if (update->memberships) {
         json_object_set(stored, "memberships", (json_t *)update->memberships);
+        ida_json_put(stored, "managerBefore", update->manager_before);
     }
     return stored;
 }
@@ -94,6 +95,7 @@ ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out)
     out->manager = json_string_value(manager);
     out->photo_given = photo != NULL;
     out->memberships = json_object_get(stored, "memberships");
+    out->manager_before = ida_json_string(stored, "managerBefore");
     if (json_is_string(photo)) {
         out->photo = ida_base64_decode(c->pool, json_string_value(photo), json_string_length(photo), &out->photo_len);
         out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;

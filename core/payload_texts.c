@@ -8,7 +8,7 @@
 #include "core/payload.h"
 #include "core/text.h"
 
-enum { REQUIRED = 1, LINES = 2, ADDRESS = 4 };
+enum { REQUIRED = 1, LINES = 2, ADDRESS = 4, EXACT = 8 }; /* EXACT: blanks around it are not taken off, so its format refuses them */
 
 #define IN_CREATE(member) offsetof(ida_create, member)
 #define IN_DELETE(member) offsetof(ida_delete, member)
@@ -31,14 +31,14 @@ static const ida_text_member create_texts[] = {
     {"employeeId", IN_CREATE(employee_id), 16, 0},
     {"rehire", IN_CREATE(rehire), 16, 0},
     {"manager", IN_CREATE(manager), 256, ADDRESS},
-    {"date", IN_CREATE(date), 64, 0},
-    {"time", IN_CREATE(time), 64, 0},
+    {"date", IN_CREATE(date), 64, EXACT},
+    {"time", IN_CREATE(time), 64, EXACT},
 };
 
 static const ida_text_member delete_texts[] = {
     {"userPrincipalName", IN_DELETE(upn), 256, REQUIRED | ADDRESS},
-    {"date", IN_DELETE(date), 64, 0},
-    {"time", IN_DELETE(time), 64, 0},
+    {"date", IN_DELETE(date), 64, EXACT},
+    {"time", IN_DELETE(time), 64, EXACT},
     {"firstname", IN_DELETE(firstname), 64, 0},
     {"surname", IN_DELETE(surname), 64, 0},
     {"jobTitle", IN_DELETE(job_title), 128, 0},
@@ -48,13 +48,13 @@ static const ida_text_member delete_texts[] = {
 /* Of an update these say who and when; the members of a creation are its new values. */
 static const ida_text_member update_texts[] = {
     {"userPrincipalName", IN_UPDATE(upn), 256, REQUIRED | ADDRESS},
-    {"date", IN_UPDATE(date), 64, 0},
-    {"time", IN_UPDATE(time), 64, 0},
+    {"date", IN_UPDATE(date), 64, EXACT},
+    {"time", IN_UPDATE(time), 64, EXACT},
 };
 
 static const ida_text_member moment_texts[] = {
-    {"date", IN_MOMENT(date), 64, 0},
-    {"time", IN_MOMENT(time), 64, 0},
+    {"date", IN_MOMENT(date), 64, EXACT},
+    {"time", IN_MOMENT(time), 64, EXACT},
 };
 
 #define TEXTS(table) {table, sizeof table / sizeof *table}
@@ -99,7 +99,7 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
     } else if ((m->flags & ADDRESS) && !looks_like_upn(text)) {
         ida_fault_add(c, m->name, "must be a user principal name such as eva.berg@contoso.example");
     } else {
-        *slot(out, m) = text;
+        *slot(out, m) = m->flags & EXACT ? json_string_value(given) : text;
     }
 }
 

@@ -87,19 +87,17 @@ const char *ida_photo_type(const unsigned char *bytes, size_t len)
     return is_jpeg(bytes, len) ? "image/jpeg" : is_png(bytes, len) ? "image/png" : NULL;
 }
 
-const char *ida_photo_fault(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where, const unsigned char *bytes,
+const char *ida_photo_fault(apr_pool_t *pool, ida_directory_kind where, const unsigned char *bytes,
                             size_t len, const char **type)
 {
-    int cloud = where == IDA_DIR_CLOUD;
-    int openldap = !cloud && tenant->dialect && strcmp(tenant->dialect, "openLdap") == 0;
-    size_t limit = cloud ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
+    size_t limit = where == IDA_DIR_CLOUD ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
     *type = NULL;
     if (len > limit) {
         return ida_printf(pool, "must be at most %zu bytes when decoded; this one has %zu", limit, len);
     }
     const char *found = ida_photo_type(bytes, len);
-    if (!found || (openldap && strcmp(found, "image/jpeg") != 0)) {
-        return openldap ? "must be a whole JPEG file" : "must be a whole JPEG or PNG file";
+    if (!found) {
+        return "must be a whole JPEG or PNG file";
     }
     *type = found;
     return NULL;

@@ -19,6 +19,7 @@ typedef struct ida_principal {
     ida_access access;
     ida_rate rate;        /* key's own limit; limit 0 = none of its own */
     int64_t expires_at;   /* ms UTC, 0 = never */
+    const char *from;     /* networks it may be used from (core/network.h); NULL = from anywhere */
 } ida_principal;
 
 /* "read-only", "full", "legacy" and back (-1 when unknown). */

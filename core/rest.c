@@ -217,7 +217,7 @@ static json_t *parse_query(ida_ctx *c, const char *query)
     return out;
 }
 
-/* A dry run keeps nothing, so a key says nothing of it; whether it is one is known only later. */
+/* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with another one, dry or not. */
 static void read_idempotency(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
@@ -265,7 +265,14 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
         kind = ida_json_object(c, request->body, request->body_len, &body);
     }
     call->arguments = body;
-    return kind;
+    const char *name;
+    json_t *value;
+    json_object_foreach(body, name, value) {
+        if (strcasecmp(name, "dryRun") == 0) { /* ignored it would be the real thing */
+            ida_fault_add(c, "dryRun", "is a parameter of the query (?dryRun=true), not a member of the body");
+        }
+    }
+    return kind ? kind : ida_faults_raise(c);
 }
 
 /* --- run --- */

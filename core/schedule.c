@@ -7,7 +7,6 @@
 #include "core/text.h"
 #include "core/zone.h"
 
-#define DAY_MS INT64_C(86400000)
 #define PAST_DAYS_MAX 366
 #define YEARS_AHEAD_MAX 10
 
@@ -92,16 +91,21 @@ static const char *time_text(apr_pool_t *pool, const ida_wall *wall)
     return ida_printf(pool, "%02d:%02d", wall->hour, wall->minute);
 }
 
-/* The instant lies within what may be scheduled; else a fault. */
-static int within_reach(ida_ctx *c, const ida_zone *zone, const ida_wall *today, int64_t now_ms, int64_t at_ms)
+static int64_t day_of(const ida_wall *wall)
 {
-    if (now_ms - at_ms > PAST_DAYS_MAX * DAY_MS) {
+    return ida_days_from_civil(wall->year, wall->month, wall->day);
+}
+
+/* The day lies within what may be scheduled, whole days at both ends; else a fault. */
+static int within_reach(ida_ctx *c, const ida_wall *today, const ida_wall *wall)
+{
+    if (day_of(today) - day_of(wall) > PAST_DAYS_MAX) {
         ida_fault_add(c, "date", "must not be more than %d days in the past", PAST_DAYS_MAX);
         return 0;
     }
     ida_wall last = *today;
     last.year += YEARS_AHEAD_MAX;
-    if (at_ms > ida_zone_to_utc(zone, &last) * 1000) {
+    if (day_of(wall) > day_of(&last)) {
         ida_fault_add(c, "date", "must not be more than %d years ahead", YEARS_AHEAD_MAX);
         return 0;
     }
@@ -137,7 +141,7 @@ ida_kind ida_schedule(ida_ctx *c, ida_due_default kind, const char *zone, const 
         return IDA_OK;
     }
     int64_t at_ms = is_now ? now_ms : ida_zone_to_utc(rules, &wall) * 1000;
-    if (!within_reach(c, rules, &today, now_ms, at_ms)) {
+    if (!within_reach(c, &today, &wall)) {
         return IDA_OK;
     }
     due->date = date_text(c->pool, &wall);

@@ -1,4 +1,7 @@
-/* Owns the short memory of API users and tenants. Must not know who asks, nor judge credentials.
+/* Owns the short memory of API users and tenants. Must not know who asks.
+ *
+ * Only who holds the key has a use of the memory: another key, or another user, costs one statement each time and nothing else, so
+ * that the time of a refusal does not tell whether there is such a user.
  *
  * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are
  * counted by reference: the table holds one, each caller one. What is about to expire is loaded again by one thread while the
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/credentials.h"
 #include "core/store_key.h"
 #include "core/store_tenant.h"
 #include "core/store_user.h"
@@ -43,12 +47,12 @@ typedef struct entry {
 typedef struct shard {
     pthread_mutex_t lock;
     entry *bucket[BUCKETS];
-    unsigned known, unknown;
+    unsigned known;
 } shard;
 
 struct ida_snapshots {
     shard shards[SHARDS];
-    unsigned max_known, max_unknown; /* a shard */
+    unsigned max_known; /* a shard */
 };
 
 static void tenant_release(held_tenant *t)
@@ -90,7 +94,6 @@ ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max)
 {
     ida_snapshots *all = apr_pcalloc(pool, sizeof *all);
     all->max_known = max / SHARDS ? max / SHARDS : 1;
-    all->max_unknown = all->max_known / 8 ? all->max_known / 8 : 1;
     for (int i = 0; i < SHARDS; i++) {
         pthread_mutex_init(&all->shards[i].lock, NULL);
     }
@@ -120,26 +123,21 @@ static entry **find(shard *sh, unsigned h, const char *company, const char *user
     return at;
 }
 
-static int64_t life_of(const entry *e)
-{
-    return e->snapshot.key_hash ? IDA_SNAPSHOT_AGE_MS : IDA_SNAPSHOT_UNKNOWN_MS;
-}
-
 static void unlink_entry(shard *sh, entry **at)
 {
     entry *e = *at;
     *at = e->next;
-    *(e->snapshot.key_hash ? &sh->known : &sh->unknown) -= 1;
+    sh->known--;
     entry_release(e);
 }
 
-/* Makes room for one more of its sort: the oldest goes. A scan of one shard, only when it is full. */
-static void evict_oldest(shard *sh, int known)
+/* Makes room for one more: the oldest goes. A scan of one shard, only when it is full. */
+static void evict_oldest(shard *sh)
 {
     entry **oldest = NULL;
     for (int b = 0; b < BUCKETS; b++) {
         for (entry **at = &sh->bucket[b]; *at; at = &(*at)->next) {
-            if (((*at)->snapshot.key_hash != NULL) == known && (!oldest || (*at)->loaded_at < (*oldest)->loaded_at)) {
+            if (!oldest || (*at)->loaded_at < (*oldest)->loaded_at) {
                 oldest = at;
             }
         }
@@ -152,7 +150,6 @@ static void evict_oldest(shard *sh, int known)
 /* Takes the place of an older state; the table gets a reference of its own. */
 static void keep(ida_snapshots *all, shard *sh, unsigned h, entry *e)
 {
-    int known = e->snapshot.key_hash != NULL;
     pthread_mutex_lock(&sh->lock);
     entry **at = find(sh, h, e->company, e->username);
     if (*at && (*at)->loaded_at > e->loaded_at) { /* a later answer came first */
@@ -162,18 +159,22 @@ static void keep(ida_snapshots *all, shard *sh, unsigned h, entry *e)
     if (*at) {
         unlink_entry(sh, at);
     }
-    if ((known ? sh->known : sh->unknown) >= (known ? all->max_known : all->max_unknown)) {
-        evict_oldest(sh, known);
+    if (sh->known >= all->max_known) {
+        evict_oldest(sh);
     }
     entry **head = &sh->bucket[h / SHARDS % BUCKETS];
     atomic_fetch_add(&e->references, 1);
     e->next = *head;
     *head = e;
-    *(known ? &sh->known : &sh->unknown) += 1;
+    sh->known++;
     pthread_mutex_unlock(&sh->lock);
 }
 
 /* --- loading --- */
+
+typedef struct asked {
+    const char *company, *username, *key_hash;
+} asked;
 
 static ida_kind load_tenant(store *s, ida_ctx *c, const char *company, held_tenant **out)
 {
@@ -215,8 +216,8 @@ static size_t text_size(const char *text)
 
 static entry *make_entry(const store_key *key, const char *company, const char *username)
 {
-    const char *label = key->key_hash && key->principal.label ? key->principal.label : "";
-    entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) + text_size(key->key_hash));
+    const char *label = key->key_hash && key->principal.label ? key->principal.label : "", *from = key->principal.from;
+    entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) + text_size(from) + text_size(key->key_hash));
     if (!e) {
         abort(); /* out of memory for a few hundred bytes: as APR does */
     }
@@ -224,43 +225,53 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     atomic_init(&e->references, 1);
     e->company = put_text(&to, company);
     e->username = put_text(&to, username);
+    e->snapshot.company_known = key->company_known;
     e->snapshot.key_hash = put_text(&to, key->key_hash);
     e->snapshot.principal = key->principal;
     e->snapshot.principal.company = e->company;
     e->snapshot.principal.username = e->username;
     e->snapshot.principal.label = put_text(&to, label);
+    e->snapshot.principal.from = put_text(&to, from);
     e->snapshot.disabled = key->disabled;
     e->revision = key->tenant_revision;
     return e;
 }
 
-/* `old` (may be NULL) is the state before: its tenant serves on while the revision is the same. */
-static ida_kind load(store *s, ida_ctx *c, const char *company, const char *username, const entry *old, entry **out)
+/* The tenant that the key belongs to, once it is known to be the caller's. `old` (may be NULL) is the state before: its tenant serves on
+ * while the revision is the same. */
+static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
+{
+    ida_kind kind = IDA_OK;
+    int same = old && old->tenant && old->tenant->revision == e->revision;
+    if (same) {
+        e->tenant = old->tenant;
+        atomic_fetch_add(&e->tenant->references, 1);
+    } else {
+        kind = load_tenant(s, c, e->company, &e->tenant);
+    }
+    if (!kind && same && old->snapshot.synced && e->loaded_at - old->synced_at < SYNCED_AGE_MS) {
+        e->snapshot.synced = 1;
+        e->synced_at = old->synced_at;
+    } else if (!kind) {
+        kind = store_tenant_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
+        e->synced_at = e->loaded_at;
+    }
+    e->snapshot.tenant = kind ? NULL : e->tenant->tenant;
+    return kind;
+}
+
+static ida_kind load(store *s, ida_ctx *c, const asked *a, const entry *old, entry **out)
 {
     store_key key;
     int64_t now = ida_monotonic(c->env);
-    ida_kind kind = store_key_find(s, c, company, username, &key);
+    ida_kind kind = store_key_find(s, c, a->company, a->username, &key);
     if (kind) {
         return kind;
     }
-    entry *e = make_entry(&key, company, username);
+    entry *e = make_entry(&key, a->company, a->username);
     e->loaded_at = now;
-    if (key.key_hash) {
-        int same = old && old->tenant && old->tenant->revision == key.tenant_revision;
-        if (same) {
-            e->tenant = old->tenant;
-            atomic_fetch_add(&e->tenant->references, 1);
-        } else {
-            kind = load_tenant(s, c, company, &e->tenant);
-        }
-        if (!kind && same && old->snapshot.synced && now - old->synced_at < SYNCED_AGE_MS) {
-            e->snapshot.synced = 1;
-            e->synced_at = old->synced_at;
-        } else if (!kind) {
-            kind = store_tenant_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
-            e->synced_at = now;
-        }
-        e->snapshot.tenant = kind ? NULL : e->tenant->tenant;
+    if (ida_key_hash_equal(a->key_hash, e->snapshot.key_hash)) {
+        kind = load_rest(s, c, old, e);
     }
     if (kind) {
         entry_release(e);
@@ -270,40 +281,51 @@ static ida_kind load(store *s, ida_ctx *c, const char *company, const char *user
     return IDA_OK;
 }
 
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company,
-                          const char *username,
-                          const ida_snapshot **out)
+/* What is remembered of the user whose key this is, with a reference: young enough to answer with at once, or else to be loaded
+ * again by this thread. */
+static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int *good)
 {
-    unsigned h = hash(company, username);
-    shard *sh = &all->shards[h % SHARDS];
-    int64_t now = ida_monotonic(c->env);
+    *good = 0;
     pthread_mutex_lock(&sh->lock);
-    entry *old = *find(sh, h, company, username);
-    if (old) {
+    entry *old = *find(sh, h, a->company, a->username);
+    if (!ida_key_hash_equal(a->key_hash, old ? old->snapshot.key_hash : NULL)) {
+        old = NULL;
+    } else {
         int64_t age = now - old->loaded_at;
         int renew = age >= RENEW_MS && !old->renewing;
         atomic_fetch_add(&old->references, 1);
-        if (age < life_of(old) && !renew) {
-            pthread_mutex_unlock(&sh->lock);
-            *out = &old->snapshot;
-            return IDA_OK;
-        }
-        old->renewing = 1;
+        *good = age < IDA_SNAPSHOT_AGE_MS && !renew;
+        old->renewing |= !*good;
     }
     pthread_mutex_unlock(&sh->lock);
+    return old;
+}
 
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+                          const char *key_hash, const ida_snapshot **out)
+{
+    const asked a = {company, username, key_hash};
+    unsigned h = hash(company, username);
+    shard *sh = &all->shards[h % SHARDS];
+    int good;
+    entry *old = remembered(sh, h, &a, ida_monotonic(c->env), &good), *fresh = NULL;
+    if (good) {
+        *out = &old->snapshot;
+        return IDA_OK;
+    }
     store *s;
-    entry *fresh = NULL;
     ida_kind kind = source->acquire(source->baton, c, &s);
     if (!kind) {
-        kind = load(s, c, company, username, old, &fresh);
+        kind = load(s, c, &a, old, &fresh);
         source->release(source->baton, s);
     }
     if (!kind) {
-        keep(all, sh, h, fresh);
+        if (fresh->tenant) {
+            keep(all, sh, h, fresh);
+        }
         *out = &fresh->snapshot;
     /* still young enough; the next caller tries again */
-    } else if (old && ida_monotonic(c->env) - old->loaded_at < life_of(old)) {
+    } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_SNAPSHOT_AGE_MS) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&sh->lock);
         old->renewing = 0;

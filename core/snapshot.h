@@ -9,13 +9,13 @@
 #include "core/tenant.h"
 
 #define IDA_SNAPSHOT_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
-#define IDA_SNAPSHOT_UNKNOWN_MS 500 /* how long "no such API user" is believed */
 
 typedef struct ida_snapshots ida_snapshots;
 
 /* A state of one API user. Constant, alive until ida_snapshot_release. */
 typedef struct ida_snapshot {
-    const char *key_hash;      /* NULL: there is no such API user; then nothing below is set */
+    int company_known;         /* there is such a tenant, if not such an API user */
+    const char *key_hash;      /* NULL: there is no such API user; then nothing below is set. Of another key nothing but this */
     ida_principal principal;
     int disabled;
     const ida_tenant *tenant;  /* shared by threads: read only, and no Jansson reference is to be taken or given back */
@@ -30,14 +30,14 @@ typedef struct ida_snapshot_source {
     void *baton;
 } ida_snapshot_source;
 
-/* `max` users are kept; besides them at most an eighth of that as unknown ones, so that guessed names cannot push out users. */
+/* `max` users are kept. */
 ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max);
 
-/* The state of a user, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist. Names must be valid
- * (ida_name_valid). */
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company,
-                          const char *username,
-                          const ida_snapshot **out);
+/* The state of a user for who comes with a key of this hash, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist or has
+ * another key, which the caller judges (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names must
+ * be valid (ida_name_valid). */
+ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
+                          const char *key_hash, const ida_snapshot **out);
 void ida_snapshot_release(const ida_snapshot *snapshot);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +83,22 @@ int ida_spool_next(ida_spool_scan *scan, const char **json, size_t *json_len)
         scan->at = next ? (size_t)(next - scan->bytes) : end ? (size_t)(end + 1 - scan->bytes) : scan->len;
     }
     return 0;
+}
+
+int ida_spool_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        errno = errno == ELOOP || errno == ENXIO ? EINVAL : errno; /* a link, a socket */
+        return -1;
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
 }
 
 int ida_spool_reader_lock(const char *directory)

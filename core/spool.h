@@ -6,10 +6,11 @@
  * Segment   One file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the
  *           node. A name may come back after its removal (a writer that slept over the minute, a clock that was set back): the
  *           new file begins at position 0.
+ *           What has such a name and is no regular file is nobody's segment: it is passed over and told.
  * Record    RS (0x1E), JSON text of ida_audit_encode, LF: at most IDA_AUDIT_MAX bytes in one write(2) to a descriptor opened
  *           O_APPEND, so records never mix. JSON escapes control characters: RS begins a record wherever it stands. A record
  *           without its LF before the next RS, or before the end of a segment that nobody can write any more, is torn: skipped
- *           and counted.
+ *           and counted. Its category is IDA_SPOOL_CATEGORY: one that claims another is kept as damaged, and told.
  * Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no name left (fstat nlink 0): a
  *           reader removed it between open and lock. Holds the lock until the minute is over (ida_spool_close_old), its process
  *           ends, or is killed. Writes a record before the answer it tells of leaves; a failed or short write is an error of
@@ -27,6 +28,7 @@
 
 #include "core/audit.h"
 
+#define IDA_SPOOL_CATEGORY "api" /* what httpd may tell of; whatever else a record claims is not believed */
 #define IDA_SPOOL_SUFFIX ".audit"
 #define IDA_SPOOL_NAME_SIZE 24          /* bytes of a segment name with its terminator, rounded up */
 #define IDA_SPOOL_READER_LOCK ".reader" /* file in the directory, never removed */
@@ -78,6 +80,10 @@ int ida_spool_append(ida_spool_writer *writer, int64_t now_ms, const char *json,
 void ida_spool_close_old(ida_spool_writer *writer, int64_t now_ms);
 
 /* --- reader --- */
+
+/* Descriptor of a segment to read, a regular file: -1 with errno, EINVAL when something else has the name (a FIFO, a socket, a link,
+ * a directory). Never waits. */
+int ida_spool_open(const char *path);
 
 /* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK when another reader has it,
  * else why not. */

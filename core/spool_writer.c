@@ -59,12 +59,17 @@ static int open_segment(const char *directory, int64_t now_ms)
         return -1;
     }
     for (;;) {
-        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640); /* a FIFO would wait */
+        struct stat st;
+        int locked;
         if (fd < 0) {
             return -1;
         }
-        struct stat st;
-        int locked;
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+            close(fd);
+            errno = EINVAL;
+            return -1;
+        }
         /* The reader holds its exclusive lock for one short last batch and an unlink. */
         while ((locked = flock(fd, LOCK_SH)) != 0 && errno == EINTR) {
         }

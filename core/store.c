@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "core/store_group.h"
@@ -36,6 +37,21 @@ const char *store_sqlite_path(const char *dsn)
 const char *store_dsn_fault(const char *dsn)
 {
     return db_dsn_fault(dsn);
+}
+
+const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *file)
+{
+    struct stat status;
+    if (!db_dsn_has_password(dsn)) {
+        return NULL;
+    }
+    if (!file || stat(file, &status) != 0) {
+        return "holds a password, which everybody on this machine can read from a command line: name a file that holds it "
+               "(passfile=PATH, for its owner alone), or write the DSN into a configuration file that others cannot read";
+    }
+    return status.st_mode & S_IROTH ? ida_printf(pool, "holds a password, and %s can be read by everybody on this machine: name a file that "
+                                                       "holds it (passfile=PATH, for its owner alone), or run chmod o= %s", file, file)
+                                    : NULL;
 }
 
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn)

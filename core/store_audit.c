@@ -61,7 +61,7 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
                                    DB_T(a->actor),
                                    DB_T(actor_key), DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
                                        DB_T(a->parameters),
-                                   DB_T(a->detail), DB_T(salt), DB_T(personal), DB_T(next)), &r);
+                                   DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next)), &r);
         if (kind) {
             return kind;
         }
@@ -104,19 +104,11 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
 
 /* -- outbox ----------------------------------------------------------------------------------------------------------------- */
 
-/* Stands in for an outbox row that is no record: under its identity, so that it is moved once. */
 static ida_audit *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
     ida_log(c->env, IDA_LOG_ERROR, "IDA0140", "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome "
                                               "\"damaged\"", rid, tenant);
-    ida_audit *record = ida_audit_make(c, tenant, "workflow");
-    record->rid = rid;
-    record->actor = "worker";
-    record->label = "";
-    record->action = "audit.ingest";
-    record->outcome = "damaged";
-    record->detail = ida_clean(c->pool, text, strlen(text), 1000);
-    return record;
+    return ida_audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
 }
 
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved)

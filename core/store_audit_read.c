@@ -8,7 +8,7 @@
 #define WALK_PAGE 1000
 
 /* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
-enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, SALT, PERSONAL, HASH,
+enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, ADDRESS, SALT, PERSONAL, HASH,
       ACTOR_KEY };
 
 static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
@@ -21,7 +21,7 @@ static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
                    .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION),
                    .target = db_text(r, i, TARGET), .endpoint = db_text(r, i, ENDPOINT),
                    .parameters = db_text(r, i, PARAMETERS), .outcome = db_text(r, i, OUTCOME),
-                   .detail = db_text(r, i, DETAIL)},
+                   .detail = db_text(r, i, DETAIL), .address = db_text(r, i, ADDRESS)},
     };
 }
 
@@ -134,7 +134,7 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
     }
     if (salt ? !same(ida_audit_personal_hash(pool, salt, &row.record), personal)
              : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint ||
-                 row.record.parameters || row.record.detail) {
+                 row.record.parameters || row.record.detail || row.record.address) {
         return salt ? "was changed in its personal part" : "counts as erased but has a personal part";
     }
     if (!same(ida_audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {

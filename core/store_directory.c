@@ -56,10 +56,10 @@ ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_dire
                        NULL);
 }
 
-ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int *was_held)
+ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t until, int *was_held)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_directory_clear, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    ida_kind kind = store_write(s, c, STMT_directory_clear, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(until)), &r);
     *was_held = !kind && r.changes;
     return kind;
 }

@@ -24,8 +24,9 @@ ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows
  * fail at the same time read the same number and write the same one. */
 ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
                               int64_t until, int64_t failures);
-/* The directory answered again. *was_held tells whether there was a hold. */
-ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int *was_held);
+/* The directory answered again to whoever saw the hold that lasts until `until`: that one ends, not one that came since. 0: any
+ * (its settings are others now). *was_held tells whether it was there. */
+ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t until, int *was_held);
 /* Marks the 15-minute alarm as raised: 1 in *raised for exactly one worker. */
 ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t seen_alarm_at,
                                int *raised);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/store_user.h"
 #include "core/text.h"
 
 static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, int64_t *total)
@@ -141,6 +142,13 @@ static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_
     *rows = all;
     *count = r.rows;
     return IDA_OK;
+}
+
+int store_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
+{
+    const char *id = request->user_id;
+    return (id && (strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0))) ||
+           strcmp(request->person, ida_fold_address(c->pool, user->upn)) == 0;
 }
 
 ida_kind store_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,

@@ -43,6 +43,10 @@ typedef struct ida_access_request {
     const char *task_id; /* that carries it out; NULL: none */
 } ida_access_request;
 
+struct ida_user;
+/* 1 when the request is this person's own, also after a change of name: whoever asks decides nothing. */
+int store_request_is_own(ida_ctx *c, const ida_access_request *request, const struct ida_user *user);
+
 /* Open ones, oldest first, after (after_at, after_id). */
 ida_kind store_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
                             const ida_access_request **rows, int *count);

@@ -16,7 +16,8 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     db_result r;
     *key = (store_key){0};
     ida_kind kind = store_read(s, c, STMT_key_find, DB_ARGS(DB_T(company), DB_T(username)), &r);
-    if (kind || !r.rows) {
+    key->company_known = !kind && r.rows;
+    if (!key->company_known || !db_text(&r, 0, 0)) {
         return kind;
     }
     const char *rate = db_text(&r, 0, 3);
@@ -35,6 +36,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     p->expires_at = db_int(&r, 0, 4);
     key->disabled = db_int(&r, 0, 5) != 0;
     key->tenant_revision = db_int(&r, 0, 6);
+    p->from = db_text(&r, 0, 7);
     key->key_hash = db_text(&r, 0, 0);
     return IDA_OK;
 }
@@ -56,7 +58,7 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
     kind = store_write(s, c, STMT_key_create,
                        DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash), DB_T(ida_access_text(p->access)),
                                DB_T(p->label ? p->label : ""), DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
-                               DB_I(ida_now(c->env))), &r);
+                               DB_I(ida_now(c->env)), DB_T(p->from)), &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company, p->username);
     }
@@ -100,6 +102,8 @@ ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **arra
         ida_json_put_time(item, "expiresAt", db_int(&r, i, 4));
         json_object_set_new(item, "disabled", json_boolean(db_int(&r, i, 5)));
         ida_json_put_time(item, "createdAt", db_int(&r, i, 6));
+        ida_json_put_or_null(item, "from", db_text(&r, i, 7));
+        ida_json_put_time(item, "lastUsedAt", db_int(&r, i, 8));
         json_array_append_new(*array, item);
     }
     return IDA_OK;

@@ -10,6 +10,7 @@
 /* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still compares, in the same time). */
 typedef struct store_key {
     ida_principal principal;
+    int company_known; /* there is such a tenant */
     const char *key_hash;
     int disabled;
     int64_t tenant_revision;
@@ -21,7 +22,8 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal, const char *key_hash);
 ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username, int disabled);
 ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username);
-/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt}; never hashes. */
+/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt, from, lastUsedAt}; never hashes. lastUsedAt: of the
+ * newest call in the audit log, null when it holds none. */
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array);
 
 #endif

@@ -1,4 +1,4 @@
-/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before an offboarding's first run.
+/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before the first run of what disables an account.
  * Must not know what a run does. Order of locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/store_queue.h"
 
@@ -20,7 +20,7 @@
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
-    int first_offboarding; /* the brake has a say: only grows less likely while we wait for the tenant's lock */
+    int first_disabling; /* the brake has a say: only grows less likely while we wait for the tenant's lock */
 } candidate;
 
 typedef struct claim {
@@ -39,14 +39,14 @@ typedef struct claim {
 static void add_candidate(claim *cl, const db_result *r, int row)
 {
     int type = ida_task_type_parse(db_text(r, row, 3)), directory = ida_directory_parse(db_text(r, row, 2));
-    if (!db_int(r, row, 6) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
+    if (!db_int(r, row, 7) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
         return;
     }
     if (cl->skip && cl->skip(cl->baton, db_text(r, row, 1), (ida_directory_kind)directory)) {
         return;
     }
-    int first_offboarding = type == IDA_USER_DELETE && !db_int(r, row, 4) && !db_int(r, row, 5);
-    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2), first_offboarding};
+    int first_disabling = db_int(r, row, 6) && !db_int(r, row, 4) && !db_int(r, row, 5);
+    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2), first_disabling};
 }
 
 /* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at again under locks. */
@@ -69,7 +69,7 @@ static ida_kind find(store *s, ida_ctx *c, claim *cl)
 }
 
 /* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so that the count stays true until
- * the commit. A tenant document that cannot be read stops its own offboardings, not the queue. */
+ * the commit. A tenant document that cannot be read stops its own disablings, not the queue. */
 static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one, const char **why)
 {
     ida_tenant *tenant;
@@ -85,11 +85,12 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
         return kind;
     }
     kind = store_tenant_lock(s, c, one->tenant);
-    kind = kind ? kind : store_task_offboardings_started(s, c, one->tenant, cl->now, &started);
+    kind = kind ? kind : store_task_disablings_started(s, c, one->tenant, cl->now, &started);
     if (!kind && started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
-                          "Held by the brake: %lld offboardings were started within the last hour, as many as "
-                          "brake.offboardingsPerHour allows. Release this task, or cancel it.",
+                          "Held by the brake: %lld offboardings and other disablings were started within the last hour, as many as "
+                          "brake.offboardingsPerHour allows. A person (`idadminctl task release`), or another API key than the one that "
+                          "asked, may release this task; or cancel it.",
                           (long long)started);
     }
     return kind;
@@ -149,7 +150,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     int taken = 0;
     cl->task = NULL;
     cl->braked = 0;
-    ida_kind kind = one->first_offboarding ? ask_brake(s, c, cl, one, &why) : IDA_OK;
+    ida_kind kind = one->first_disabling ? ask_brake(s, c, cl, one, &why) : IDA_OK;
     if (kind || why) {
         return kind ? kind : pull_brake(s, c, cl, one, why);
     }
@@ -158,11 +159,15 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     kind = take(s, c, cl, one, &taken);
-    if (!kind && taken && hold.rows) {
-        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(cl->now + cl->probe_ms)),
-                           NULL);
+    int64_t probe_until = !kind && taken && hold.rows ? cl->now + cl->probe_ms : 0;
+    if (probe_until) {
+        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)), NULL);
     }
-    return kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    kind = kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    if (cl->task) {
+        cl->task->probe_until = probe_until;
+    }
+    return kind;
 }
 
 /* --- whom to try --- */
@@ -215,7 +220,7 @@ static ida_kind look(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
         const candidate *one = &cl->candidates[i];
         if (!is_tried(h, one->id)) {
             h->found[h->count++] = (candidate){apr_pstrdup(h->pool, one->id), apr_pstrdup(h->pool, one->tenant),
-                                               apr_pstrdup(h->pool, one->directory), one->first_offboarding};
+                                               apr_pstrdup(h->pool, one->directory), one->first_disabling};
         }
     }
     return kind;
@@ -236,7 +241,7 @@ static ida_kind next_one(store_queue_heads *h, store *s, ida_ctx *c, claim *cl, 
             *slot = h->tried[i];
             apr_cpystrn(*slot, one->id, sizeof h->tried[i]);
             cl->candidates[0] = (candidate){apr_pstrdup(c->pool, one->id), apr_pstrdup(c->pool, one->tenant),
-                                            apr_pstrdup(c->pool, one->directory), one->first_offboarding};
+                                            apr_pstrdup(c->pool, one->directory), one->first_disabling};
             cl->one = &cl->candidates[0];
         }
     }

@@ -31,7 +31,7 @@ typedef struct transition {
     const char *tenant, *id;
     const char *date, *time, *zone, *payload; /* move */
     int64_t due_at;
-    int release;
+    const char *username; /* release */
 } transition;
 
 /* Locks tenant and task, in this order, and reads the task as it is now. */
@@ -174,6 +174,7 @@ ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *
 
 static ida_kind release(store *s, ida_ctx *c, void *baton)
 {
+    const transition *t = baton;
     ida_task *task;
     ida_kind kind = lock_task(s, c, baton, 0, &task);
     if (kind) {
@@ -187,11 +188,17 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
                         "Task %s is not held by the brake: its outcome is unknown. Look at its steps, then retry or cancel it.",
                         task->id);
     }
+    if (t->username && strcmp(t->username, task->username) == 0) {
+        return ida_fail(c, IDA_FORBIDDEN,
+                        "Task %s was asked for with this API key (%s), which cannot release it too: let a person do it (`idadminctl task "
+                        "release %s %s`), or another API key with full access.",
+                        task->id, task->username, t->tenant, task->id);
+    }
     return requeue(s, c, task, 1);
 }
 
-ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id)
+ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username)
 {
-    transition t = {.tenant = tenant, .id = id};
+    transition t = {.tenant = tenant, .id = id, .username = username};
     return store_transaction(s, c, release, &t);
 }

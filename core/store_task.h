@@ -58,8 +58,9 @@ ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
  * its seat (IDA_FORBIDDEN when none is left) and its names again; names taken meanwhile are replaced by the run. An offboarding
  * that the brake stopped is judged by it anew. IDA_CONFLICT for other states. */
 ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
-/* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others. */
-ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id);
+/* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others. `username`: the API user who
+ * releases, NULL for a person at the shell; IDA_FORBIDDEN when it is the one who asked for the task. */
+ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username);
 
 /* --- reading --- */
 
@@ -77,9 +78,10 @@ typedef struct store_task_filter {
 ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_task_filter *filter, ida_task **tasks, int *count,
                          int64_t *total);
 
-/* Number of offboardings of the tenant first started within the hour before `now` and not released (brake). */
-ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count);
-/* The same for an instant to come: with those queued that are due in the hour before it. `but`: a person (folded UPN) left out. */
-ida_kind store_task_offboardings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count);
+/* The brake's number: offboardings and other tasks that disable an account, first started within the hour before `now` and not
+ * released. */
+ida_kind store_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count);
+/* The same for an instant from now on: with those queued that begin in the hour before it. `but`: a person (folded UPN) left out. */
+ida_kind store_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count);
 
 #endif

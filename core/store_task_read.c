@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/store_task_inner.h"
 
+#define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 #define STEP_BATCH 256 /* tasks whose steps are asked for at once */
 
 ida_kind store_task_missing(ida_ctx *c, const char *id)
@@ -251,18 +252,20 @@ ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_t
     return kind;
 }
 
-ida_kind store_task_offboardings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
+ida_kind store_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_offboardings_started, DB_ARGS(DB_T(tenant), DB_I(now - INT64_C(3600000))), &r);
+    ida_kind kind = store_read(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-ida_kind store_task_offboardings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
+ida_kind store_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_offboardings_expected, DB_ARGS(DB_T(tenant), DB_I(at - INT64_C(3600000)), DB_I(at), DB_T(but)), &r);
+    int64_t from = at - HOUR_MS, due_from = from < ida_now(c->env) ? 0 : from;
+    ida_kind kind = store_read(s, c, STMT_disablings_expected,
+                               DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)), &r);
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }

@@ -34,6 +34,18 @@ ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const cha
     return kind;
 }
 
+ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+    *count = kind ? 0 : r.rows;
+    *rows = apr_palloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
+    for (int i = 0; i < *count; i++) {
+        (*rows)[i] = (store_coming){db_text(&r, i, 0), db_text(&r, i, 1)};
+    }
+    return kind;
+}
+
 ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
                                   store_membership **rows, int *count)
 {

@@ -13,6 +13,10 @@ typedef struct store_former {
 /* Everybody in the cache with this employeeId (compared as written), at most 20. */
 ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_former **rows, int *count);
 
+/* Creations with it that are open (queued, running, waiting for attention): UPN and ID of the task, at most 20. */
+typedef struct store_coming { const char *upn, *task_id; } store_coming;
+ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count);
+
 #define STORE_MEMBERSHIPS_MAX 10000
 
 typedef struct store_membership {

@@ -20,20 +20,31 @@ static ida_kind get_row(store *s, ida_ctx *c, const char *id, db_result *r)
     return kind || r->rows ? kind : unknown(c, id);
 }
 
-ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision)
+ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_tenant *stored)
 {
     db_result r;
+    *stored = (ida_stored_tenant){0};
     ida_kind kind = get_row(s, c, id, &r);
+    if (!kind) {
+        *stored = (ida_stored_tenant){db_text(&r, 0, 0), db_text(&r, 0, 1), db_int(&r, 0, 2)};
+    }
+    return kind;
+}
+
+ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision)
+{
+    ida_stored_tenant stored;
+    ida_kind kind = store_tenant_document(s, c, id, &stored);
     if (kind) {
         return kind;
     }
     if (seal) {
-        *seal = db_text(&r, 0, 1);
+        *seal = stored.seal;
     }
     if (revision) {
-        *revision = db_int(&r, 0, 2);
+        *revision = stored.revision;
     }
-    return ida_tenant_load(c, db_text(&r, 0, 0), tenant);
+    return ida_tenant_load(c, stored.document, tenant);
 }
 
 ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision)
@@ -42,16 +53,6 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
     ida_kind kind = store_read(s, c, STMT_tenant_revision, DB_ARGS(DB_T(id)), &r);
     *revision = kind || !r.rows ? 0 : db_int(&r, 0, 0);
     return kind || r.rows ? kind : unknown(c, id);
-}
-
-ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document)
-{
-    db_result r;
-    ida_kind kind = get_row(s, c, id, &r);
-    if (!kind) {
-        *document = db_text(&r, 0, 0);
-    }
-    return kind;
 }
 
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
@@ -220,14 +221,15 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
 
 typedef struct put_work {
     const ida_tenant *tenant;
-    const char *canonical, *seal;
+    const ida_stored_tenant *stored;
 } put_work;
 
 static ida_kind put(store *s, ida_ctx *c, void *baton)
 {
     const put_work *w = baton;
     ida_kind kind = store_write(s, c, STMT_tenant_put,
-                                DB_ARGS(DB_T(w->tenant->id), DB_T(w->canonical), DB_T(w->seal), DB_I(ida_now(c->env))), NULL);
+                                DB_ARGS(DB_T(w->tenant->id), DB_T(w->stored->document), DB_T(w->stored->seal), DB_I(w->stored->revision),
+                                        DB_I(ida_now(c->env))), NULL);
     if (!kind) {
         kind = put_workflows(s, c, w->tenant);
     }
@@ -237,8 +239,8 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     return kind ? kind : put_templates(s, c, w->tenant);
 }
 
-ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const char *canonical, const char *seal)
+ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const ida_stored_tenant *stored)
 {
-    put_work work = {tenant, canonical, seal};
+    put_work work = {tenant, stored};
     return store_transaction(s, c, put, &work);
 }

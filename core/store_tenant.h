@@ -9,12 +9,12 @@
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision);
 /* The number that a changed document raises; IDA_NOT_FOUND. */
 ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision);
-/* The stored canonical document; IDA_NOT_FOUND. */
-ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, const char **document);
-/* Writes document and seal and brings workflow, role_template, access_service in line (matching by name; IDs of templates that
+/* The stored canonical document with its seal, as they are; IDA_NOT_FOUND. */
+ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_tenant *stored);
+/* Writes document, seal and the revision that the seal covers, and brings workflow, role_template, access_service in line (matching by name; IDs of templates that
  * stay are kept; a template that goes takes its assignments with it). One transaction; call inside store_transaction together
  * with the audit record. */
-ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const char *canonical, const char *seal);
+ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const ida_stored_tenant *stored);
 /* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at most 10,000. */
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array);
 /* All tenant IDs with their revision, for the worker: sorted. */

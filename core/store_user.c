@@ -1,5 +1,6 @@
 /* Owns reading people and groups of the cache: rows into ida_user, the two directories' rows of one person into one. Must not write. */
 #include <apr_hash.h>
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -120,7 +121,7 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
     }
     if (db_text(&r, 0, UPN_KEY)) { /* the person, also when the ID was that of the premises' row */
         kind = by_upn_key(s, c, tenant, db_text(&r, 0, UPN_KEY), user);
-        if (kind || (*user && (strcmp((*user)->id, wanted) == 0 || ((*user)->other_id && strcmp((*user)->other_id, wanted) == 0)))) {
+        if (kind || (*user && (strcasecmp((*user)->id, wanted) == 0 || ((*user)->other_id && strcasecmp((*user)->other_id, wanted) == 0)))) {
             return kind;
         }
     }
@@ -280,12 +281,23 @@ typedef struct named_groups {
     apr_hash_t *ids, *names; /* -> span */
 } named_groups;
 
+/* IDs are hexadecimal digits, which some tools write in capitals and directories in small letters. */
+static char *small(apr_pool_t *pool, const char *id)
+{
+    char *text = apr_pstrdup(pool, id);
+    for (char *p = text; *p; p++) {
+        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+    }
+    return text;
+}
+
 static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, named_groups *out)
 {
     enum { GROUP_ID = 1, GROUP_KEY = 8, BY_NAME };
     json_t *ids = ida_json_keep(c->pool, json_array()), *names = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(named[i]));
+        json_array_append_new(ids, json_string(small(c->pool, named[i])));
         json_array_append_new(names, json_string(ida_fold_search(c->pool, named[i])));
     }
     ida_kind kind =
@@ -311,6 +323,7 @@ static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char 
 static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *named, int *row)
 {
     const span *of = apr_hash_get(groups->ids, named, APR_HASH_KEY_STRING);
+    of = of ? of : apr_hash_get(groups->ids, small(c->pool, named), APR_HASH_KEY_STRING);
     if (of) {
         *row = of->from;
         return IDA_OK;

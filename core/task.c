@@ -111,7 +111,8 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
 }
 
 /* Built-in steps of each type, before and after the actions of the workflows. setManager and setPhoto are there even when none
- * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued. */
+ * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued,
+ * initial passwords among them. */
 typedef struct step_frame {
     const char *before[7], *after[4];
 } step_frame;
@@ -140,10 +141,16 @@ static const step_frame *frame_of(ida_task_type type, int both)
     return known ? &steps_in_both[type] : &builtin_steps[type];
 }
 
-static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow, const char *trigger)
+int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action)
 {
-    const char *name = ida_json_string(workflow, "name"), *when = ida_json_string(workflow, "trigger");
-    if (!name || !when || strcmp(when, trigger) != 0 || json_is_false(json_object_get(workflow, "active"))) {
+    return strcmp(trigger, ida_task_type_text(type)) == 0 ||
+           (type == IDA_USER_UPDATE && strcmp(trigger, ida_task_type_text(IDA_USER_CREATE)) == 0 && strcmp(action, IDA_ACTION_PASSWORD) == 0);
+}
+
+static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow, ida_task_type task)
+{
+    const char *name = ida_json_string(workflow, "name"), *trigger = ida_json_string(workflow, "trigger");
+    if (!name || !trigger || json_is_false(json_object_get(workflow, "active"))) {
         return;
     }
     const json_t *actions = json_object_get(workflow, "actions"), *action;
@@ -151,7 +158,9 @@ static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_
     json_array_foreach(actions, i, action)
     {
         const char *type = ida_json_string(action, "type");
-        *(const char **)apr_array_push(names) = ida_printf(pool, "%s/%zu %s", name, i + 1, type ? type : "");
+        if (ida_task_action_follows(task, trigger, type ? type : "")) {
+            *(const char **)apr_array_push(names) = ida_printf(pool, "%s/%zu %s", name, i + 1, type ? type : "");
+        }
     }
 }
 
@@ -184,7 +193,7 @@ const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida
     json_t *workflow;
     size_t i;
     json_array_foreach(json_object_get(tenant->document, "workflows"), i, workflow) {
-        add_actions(pool, actions, workflow, ida_task_type_text(type));
+        add_actions(pool, actions, workflow, type);
     }
     const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE || may_need_cloud(actions)));
     add_names(names, frame->before);

@@ -53,7 +53,10 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
+    int64_t probe_until;  /* of a task claimed as the probe of its held directory: until when that hold keeps others off; 0: it is none */
+    int disables;         /* of a task that is being queued: the account, so the brake counts it; offboardings always do */
     int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
+    const char *employee_id; /* of a creation that is being queued */
     const char *marker;
     const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
     const char *progress; /* JSON text */
@@ -68,8 +71,14 @@ typedef struct ida_task {
 /* The public form (design 5). New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
-/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows with the
- * matching trigger as "<workflow>/<position> <type>", and `verify` last for an offboarding. `both`: the person is mastered
+/* The action that mails a password: only for an account that the task makes or brings back. */
+#define IDA_ACTION_PASSWORD "sendInitialPassword"
+/* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger; and whoever an update brings back
+ * gets a password as the workflows of creations say. */
+int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action);
+
+/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows that follows
+ * such a task as "<workflow>/<position> <type>", and `verify` last for an offboarding. `both`: the person is mastered
  * on-premises and known in the cloud as well, or will be when the tenant's directories synchronise: "<step>@cloud" is that step of
  * the cloud account, awaitSynchronisation lets the cloud follow. NULL-terminated, in pool. */
 const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both);

@@ -18,7 +18,7 @@ static ida_kind retry(store *s, ida_ctx *c, ida_task_change *change)
 
 static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return store_task_release(s, c, change->tenant, change->id);
+    return store_task_release(s, c, change->tenant, change->id, change->username);
 }
 
 /* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone

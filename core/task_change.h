@@ -11,6 +11,7 @@ typedef enum ida_task_verb { IDA_TASK_CANCEL, IDA_TASK_RESCHEDULE, IDA_TASK_RETR
 typedef struct ida_task_change {
     ida_task_verb verb;
     const char *tenant, *id;
+    const char *username;    /* API user who asks; NULL: a person at the shell */
     const char *date, *time; /* IDA_TASK_RESCHEDULE, as given: faults are named by these members */
     /* out */
     ida_task *task;      /* as it is afterwards */

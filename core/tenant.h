@@ -45,15 +45,34 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
 /* Opens every secret file the document names: absolute path, readable, not readable by others. Refusal names member and file. */
 ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
 
-/* HMAC-SHA256 in hex over company ID, `directories` and `workflows`. */
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant);
+/* HMAC-SHA256 in hex over company ID, revision, `directories` and `workflows`. Revision 0: as before seals had revisions. */
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision);
 /* 1 when the seal is right (constant time). */
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, const char *seal);
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision, const char *seal);
 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
 /* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with (uid_t)-1, whoever owns the directory when
  * root makes it. */
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
+
+/* --- tenant_revision.c: what a store says of a tenant, judged by what this node keeps beside the seal key ---
+ *
+ * Whoever can write the store can put an old document with its good seal back. So each node keeps the highest sealed revision of each
+ * tenant that it has seen, in <seal key>.revisions, which httpd's user cannot write. */
+typedef enum ida_seal_state { IDA_SEAL_GOOD, IDA_SEAL_BROKEN, IDA_SEAL_OLDER } ida_seal_state;
+
+typedef struct ida_stored_tenant {
+    const char *document, *seal; /* NULL: there is no such tenant */
+    int64_t revision;
+} ida_stored_tenant;
+
+/* *why: a sentence for people, unless the state is good. Fails when key or revisions cannot be read. */
+ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant, const ida_stored_tenant *stored, ida_seal_state *state,
+                        const char **why);
+
+/* Highest revision seen of a tenant, 0 when none; and one that was seen now, which never lowers it. */
+ida_kind ida_seal_seen(ida_ctx *c, const char *key_file, const char *tenant, int64_t *revision);
+ida_kind ida_seal_note(ida_ctx *c, const char *key_file, const char *tenant, int64_t revision);
 
 #endif

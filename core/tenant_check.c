@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/task.h"
 #include "core/tenant_shape.h"
 #include "core/tenant_value.h"
 
@@ -97,6 +98,11 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
     json_array_foreach(json_object_get(document, "workflows"), w, workflow) {
         json_array_foreach(json_object_get(workflow, "actions"), a, action) {
             const char *name = json_string_value(json_object_get(action, "roleTemplate"));
+            if (k->applying && strcmp(text_of(action, "type", ""), IDA_ACTION_PASSWORD) == 0 && strcmp(text_of(workflow, "trigger", ""), "userCreate") != 0) {
+                ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                                 "can be used with the trigger userCreate alone: an initial password is for an account that is new, or "
+                                 "comes back by a creation with \"rehire\"");
+            }
             if (name && !has_template(document, name)) {
                 ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
                                  "is not the name of a role template");
@@ -114,9 +120,9 @@ static const char *upn_attribute(const json_t *on_premises)
     return text_of(on_premises, "upnAttribute", openldap ? IDA_OPENLDAP_UPN : IDA_AD_UPN);
 }
 
-void ida_tenant_check(ida_ctx *c, const json_t *document, int look_outside)
+void ida_tenant_check(ida_ctx *c, const json_t *document, int applying)
 {
-    ida_tenant_checking k = {c, look_outside, 0};
+    ida_tenant_checking k = {c, applying, 0};
     ida_tenant_shape_check(&k, document);
 
     const json_t *directories = json_object_get(document, "directories");

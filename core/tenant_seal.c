@@ -21,10 +21,13 @@
 
 /* What the seal covers, in one order: whoever changes where the directory's secrets, initial passwords or webhooks go, or what the
  * worker does by itself, breaks it. */
-static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant)
+static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision)
 {
     json_t *all = json_object();
     ida_json_put(all, "companyId", tenant->id);
+    if (revision) {
+        json_object_set_new(all, "revision", json_integer(revision));
+    }
     json_object_set(all, "directories", json_object_get(tenant->document, "directories"));
     json_object_set(all, "workflows", json_object_get(tenant->document, "workflows"));
     char *text = ida_json_sorted(pool, all);
@@ -32,23 +35,23 @@ static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant)
     return text;
 }
 
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant)
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision)
 {
     unsigned char mac[IDA_DIGEST_LEN];
-    const char *text = sealed_text(pool, tenant);
+    const char *text = sealed_text(pool, tenant, revision);
     const ida_bytes parts[] = {{"seal", 4}, {text, strlen(text)}};
     ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, 2, mac);
     return ida_hex(pool, mac, sizeof mac);
 }
 
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, const char *seal)
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision, const char *seal)
 {
     apr_pool_t *scratch;
     if (!seal || strlen(seal) != IDA_DIGEST_LEN * 2) {
         return 0;
     }
     apr_pool_create(&scratch, NULL);
-    int valid = CRYPTO_memcmp(ida_tenant_seal(scratch, key, tenant), seal, IDA_DIGEST_LEN * 2) == 0;
+    int valid = CRYPTO_memcmp(ida_tenant_seal(scratch, key, tenant, revision), seal, IDA_DIGEST_LEN * 2) == 0;
     apr_pool_destroy(scratch);
     return valid;
 }

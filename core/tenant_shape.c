@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/task.h"
 #include "core/tenant_value.h"
 #include "core/text.h"
 
@@ -71,6 +72,7 @@ static const member cloud_members[] = {
     {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"proxyUrl", STRING, OPTIONAL, NULL, ida_rule_proxy_url, 0, 2048, NULL},
     {"markerAttribute", STRING, FILL, "\"" IDA_CLOUD_MARKER "\"", ida_rule_cloud_marker, 0, 0, NULL},
+    {"protectedAccounts", STRINGS, FILL, "[]", ida_rule_cloud_account, 0, 1000, NULL},
     {"syncInterval", STRING, FILL, "\"60s\"", ida_rule_duration, 0, 0, NULL},
     {"deletionGuard", VARIANT, FILL, "\"20%\"", ida_rule_guard, 0, 0, NULL},
 };
@@ -166,7 +168,7 @@ static const struct {
     {"moveTo", SHAPE(move_action, NULL)},
     {"transferReports", SHAPE(reports_action, NULL)},
     {"sendEmail", SHAPE(mail_action, NULL)},
-    {"sendInitialPassword", SHAPE(password_action, NULL)},
+    {IDA_ACTION_PASSWORD, SHAPE(password_action, NULL)},
     {"callWebhook", SHAPE(webhook_action, NULL)},
 };
 
@@ -234,7 +236,7 @@ static void check_string(ida_tenant_checking *k, const char *path, const json_t 
         ida_tenant_fault(k, path, "must not be empty");
     } else if (ida_utf16_length(text) > limit) {
         ida_tenant_fault(k, path, ida_printf(k->c->pool, "must be at most %zu characters", limit));
-    } else if (m->rule && (m->rule != ida_rule_zone || k->look_outside)) {
+    } else if (m->rule && (m->rule != ida_rule_zone || k->applying)) {
         const char *broken = m->rule(k->c, value);
         if (broken) {
             ida_tenant_fault(k, path, broken);

@@ -8,7 +8,7 @@
 
 typedef struct ida_tenant_checking {
     ida_ctx *c;
-    int look_outside; /* also at what can change under a stored document (time zone files) */
+    int applying; /* also at what can change under a stored document (time zone files) */
     int faults;
 } ida_tenant_checking;
 

@@ -387,6 +387,11 @@ const char *ida_rule_upn(ida_ctx *c, const json_t *value)
                : "must be a user principal name such as eva.berg@contoso.example";
 }
 
+const char *ida_rule_cloud_account(ida_ctx *c, const json_t *value)
+{
+    return ida_rule_guid(c, value) && ida_rule_upn(c, value) ? "must be an object ID (a GUID) or a user principal name" : NULL;
+}
+
 const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
 {
     (void)c;

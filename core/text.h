@@ -59,7 +59,8 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
 /* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are milliseconds); NULL for at <= 0. */
 char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
 
-/* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of `now_ms`, 80 random bits. */
+/* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of the time in ms, 80 random bits. Those of one thread sort in the
+ * order in which they were made, also within one millisecond: audit records of one run are read in it. */
 struct ida_env;
 char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
 

@@ -157,12 +157,19 @@ char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
 char *ida_new_id(apr_pool_t *pool, const ida_env *env)
 {
     static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    unsigned char bytes[16];
+    static _Thread_local unsigned char last[16];
+    unsigned char bytes[16], *random = bytes + 6;
     uint64_t now = (uint64_t)ida_now(env);
     for (int i = 0; i < 6; i++) {
         bytes[i] = (unsigned char)(now >> (40 - 8 * i));
     }
-    ida_random(env, bytes + 6, sizeof bytes - 6);
+    ida_random(env, random, sizeof bytes - 6);
+    if (memcmp(bytes, last, 6) == 0 && memcmp(bytes, last, sizeof bytes) <= 0) {
+        memcpy(random, last + 6, 6); /* a step behind the last one; four bytes stay as they were drawn */
+        for (int i = 5; i >= 0 && ++random[i] == 0; i--) {
+        }
+    }
+    memcpy(last, bytes, sizeof last);
     /* 26 digits are 130 bits: the first digit carries three bits only. */
     char *out = apr_palloc(pool, 27);
     for (int d = 0; d < 26; d++) {

@@ -1,7 +1,7 @@
 /* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the request. Must not know what a principal may do.
  *
- * Every refusal gets the same answer; the reason is for the error log alone. An unknown user costs the same statement and the
- * same comparison. */
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user and a wrong
+ * key cost the same statement and the same comparison. */
 #include "mod_idadmin/module.h"
 
 #include <mod_ssl.h>
@@ -10,10 +10,20 @@
 
 #include "core/credentials.h"
 #include "core/host.h"
+#include "core/network.h"
 
 APLOG_USE_MODULE(idadmin);
 
 #define AUTH_TYPE "IdAdmin"
+
+static const char nobody[] = "-"; /* what a record calls whoever gave no name that could be one */
+
+/* In the log of the company, where there is one of that name: what nobody's key asked for is in nobody's. */
+static void record(request_rec *r, const char *reason, const char *company, const char *username)
+{
+    const refused one = {REFUSAL_OF_ADDRESS, company, username, "", r->useragent_ip, spool_endpoint(r), reason};
+    refusals_count(ida_ctx_make(&child->env, r->pool), &one);
+}
 
 static int challenge(request_rec *r, const char *reason, const char *company, const char *username)
 {
@@ -26,7 +36,7 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
                        apr_psprintf(r->pool, "%s realm=\"%s\"", scheme, realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
         ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                       "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
-                      company ? company : "", username ? username : "", r->useragent_ip);
+                      company ? ida_key_masked(r->pool, company) : "", username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
     } else {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason,
                       r->useragent_ip);
@@ -34,14 +44,15 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. */
-static const char *judge(const ida_snapshot *snapshot, const char *hash, int64_t now)
+/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`: the client's as httpd knows it. */
+static const char *judge(const ida_snapshot *snapshot, const char *hash, const char *address, int64_t now)
 {
     int same = ida_key_hash_equal(hash, snapshot->key_hash);
     return !snapshot->key_hash                                                          ? "no such user"
            : !same                                                                      ? "wrong key"
            : snapshot->disabled                                                         ? "user disabled"
            : snapshot->principal.expires_at && now >= snapshot->principal.expires_at    ? "key expired"
+           : !ida_networks_hold(snapshot->principal.from, address)                      ? "address not allowed for this key"
                                                                                         : NULL;
 }
 
@@ -49,6 +60,7 @@ static void set_principal(request_rec *r, request_state *state)
 {
     const ida_principal *p = &state->snapshot->principal;
     state->principal = p;
+    request_trust(r);
     r->user = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
     r->ap_auth_type = (char *)AUTH_TYPE;
     apr_table_setn(r->notes, "idadmin-company", p->company);
@@ -139,28 +151,31 @@ int authn_check(request_rec *r)
     const char *company, *username;
     char *key;
     const char *fault = read_credentials(r, state, &company, &username, &key);
-    char hash[IDA_KEY_HASH_LEN + 1];
+    char hash[IDA_KEY_HASH_LEN + 1] = ""; /* of what is no key: nobody's */
     if (!fault) {
         ida_key_hash(key, hash);
     }
     wipe(key);
-    if (fault) {
-        return challenge(r, fault, company, username);
-    }
 
     const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
-    const ida_snapshot *snapshot;
-    ida_kind kind = ida_snapshot_get(child->snapshots, state->c, &source, company, username, &snapshot);
-    if (kind) {
+    const ida_snapshot *snapshot = NULL;
+    const char *name = ida_name_valid(username) ? username : nobody;
+    ida_kind kind = ida_name_valid(company) ? ida_snapshot_get(child->snapshots, state->c, &source, company, name, hash, &snapshot) : IDA_OK;
+    if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
     }
-    const char *reason = judge(snapshot, hash, ida_now(&child->env));
+    const char *reason = fault ? fault : judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
-        ida_snapshot_release(snapshot);
+        if (!kind && snapshot && snapshot->company_known) {
+            record(r, reason, company, name);
+        }
+        if (!kind && snapshot) {
+            ida_snapshot_release(snapshot);
+        }
         return challenge(r, reason, company, username);
     }
     state->snapshot = snapshot;

@@ -1,5 +1,5 @@
-/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once. Must
- * not know what they say. */
+/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once, of
+ * one key no more than its part. Must not know what they say. */
 #include "mod_idadmin/module.h"
 
 #include <apr_buckets.h>
@@ -12,6 +12,7 @@ APLOG_USE_MODULE(idadmin);
 
 #define SMALL 65536                          /* bytes that any request may hold */
 #define LARGE_TOTAL (4u * IDA_REST_BODY_MAX) /* bytes of larger bodies that a child holds at once */
+#define LARGE_OF_KEY IDA_REST_BODY_MAX       /* of them those of one key: one that uploads slowly leaves room for the others */
 #define WAIT_S 5                             /* for a place among them; then 503 */
 #define ARRIVE_US apr_time_from_sec(120)     /* within which a body must have come once it has a place */
 #define STEP 65536
@@ -19,7 +20,7 @@ APLOG_USE_MODULE(idadmin);
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t freed;
-    size_t used;
+    request_body *first; /* those that have a place: a few hundred at most */
 } large;
 
 static apr_status_t destroy(void *unused)
@@ -38,30 +39,49 @@ void body_init(apr_pool_t *pool)
     pthread_mutex_init(&large.lock, NULL);
     pthread_cond_init(&large.freed, &attr);
     pthread_condattr_destroy(&attr);
-    large.used = 0;
+    large.first = NULL;
     apr_pool_cleanup_register(pool, NULL, destroy, apr_pool_cleanup_null);
 }
 
-static int reserve(size_t bytes)
+/* Under the lock. */
+static int has_place(const request_body *b, size_t bytes)
+{
+    size_t all = bytes, of_key = bytes;
+    for (const request_body *other = large.first; other; other = other->next) {
+        all += other->room;
+        of_key += strcmp(other->key, b->key) == 0 ? other->room : 0;
+    }
+    return all <= LARGE_TOTAL && of_key <= LARGE_OF_KEY;
+}
+
+static int reserve(request_body *b, size_t bytes)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_S;
-    int failed = 0;
+    int failed = 0, got;
     pthread_mutex_lock(&large.lock);
-    while (large.used + bytes > LARGE_TOTAL && !failed) {
+    while (!(got = has_place(b, bytes)) && !failed) {
         failed = pthread_cond_timedwait(&large.freed, &large.lock, &until);
     }
-    int got = large.used + bytes <= LARGE_TOTAL;
-    large.used += got ? bytes : 0;
+    if (got) {
+        b->room = bytes;
+        b->next = large.first;
+        large.first = b;
+    }
     pthread_mutex_unlock(&large.lock);
     return got;
 }
 
-static void unreserve(size_t bytes)
+static void unreserve(request_body *b)
 {
     pthread_mutex_lock(&large.lock);
-    large.used -= bytes;
+    for (request_body **at = &large.first; *at; at = &(*at)->next) {
+        if (*at == b) {
+            *at = b->next;
+            break;
+        }
+    }
     pthread_cond_broadcast(&large.freed);
     pthread_mutex_unlock(&large.lock);
 }
@@ -89,11 +109,12 @@ static int too_large(ida_ctx *c, const request_body *b)
 static int no_place(request_rec *r, ida_ctx *c)
 {
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                  "IDA0230: no place for a large request body within %d s: too many large ones at once in this child", WAIT_S);
+                  "IDA0230: no place for a large request body of %s within %d s: too many large ones at once in this child, or of this key", r->user,
+                  WAIT_S);
     c->retry_after = WAIT_S;
     c->message_is_public = 1;
     return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                                    "Too many large requests at the same time. Try again in %d seconds.", WAIT_S));
+                                    "Too many large requests at the same time, or too many of this key. Try again in %d seconds.", WAIT_S));
 }
 
 /* Room for `more` bytes. OK or a status. */
@@ -109,15 +130,12 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
     apr_int64_t length = announced_length(r);
     /* Above the small size the whole is reserved at once: growing reservations could wait for each other. */
     size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : b->max;
-    if (room > SMALL && !reserve(room)) {
+    if (room > SMALL && !reserve(b, room)) {
         return no_place(r, c);
     }
     char *bytes = realloc(b->bytes, room + 1);
     if (!bytes) {
-        if (room > SMALL) {
-            unreserve(room);
-        }
-        return no_place(r, c);
+        return no_place(r, c); /* body_free gives the place back */
     }
     b->bytes = bytes;
     b->room = room;
@@ -128,7 +146,7 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
 void body_free(request_body *b)
 {
     if (b->room > SMALL) {
-        unreserve(b->room);
+        unreserve(b);
     }
     free(b->bytes);
     memset(b, 0, sizeof *b);
@@ -186,8 +204,10 @@ const char *body_unread_text(int status)
         return "The request body did not arrive in time. Send the request again.";
     case HTTP_REQUEST_ENTITY_TOO_LARGE: /* LimitRequestBody, or a chunk of impossible size */
         return "The request body, or one of its chunks, is larger than this server is set up to take.";
-    default:
+    case HTTP_BAD_REQUEST:
         return "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.";
+    default: /* somebody else's judgement of it */
+        return NULL;
     }
 }
 
@@ -196,6 +216,7 @@ int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const cha
     memset(b, 0, sizeof *b);
     b->max = max;
     b->too_large = too_large_text;
+    b->key = r->user;
     int status = announced_length(r) > (apr_int64_t)max ? too_large(c, b) : make_room(r, c, b, 1);
     if (status == OK) {
         request_state_of(r)->body_unread = 1; /* an error page of httpd's filters may come before this returns */

@@ -131,6 +131,9 @@ static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
     if (path && *path != '/') { /* where httpd stands is nobody's choice */
         fault = apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on", cmd->cmd->name, value);
     }
+    if (!fault && (fault = store_dsn_exposed(cmd->pool, value, cmd->directive->filename)) != NULL) {
+        fault = apr_psprintf(cmd->pool, "%s: %s", cmd->cmd->name, fault);
+    }
     config_of(cmd->server)->store = value;
     return fault;
 }

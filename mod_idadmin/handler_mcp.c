@@ -60,6 +60,7 @@ int mcp_handler(request_rec *r)
     }
     ida_call call = {
         .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+        .address = r->useragent_ip,
         .gone = request_gone, .gone_baton = r,
     };
     ida_mcp_request request = {

@@ -33,7 +33,9 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         if (status != OK) {
             int answered_here = call->c->kind != IDA_OK;
             if (!answered_here) {
-                ida_fail(call->c, ida_kind_of_status(status), "%s", body_unread_text(status));
+                const char *text = body_unread_text(status);
+                ida_kind kind = ida_kind_of_status(status);
+                ida_fail(call->c, kind, "%s", text ? text : ida_kind_text(kind));
             }
             refuse(call, call->c->kind, answer);
             return answered_here ? OK : status;
@@ -88,6 +90,7 @@ int rest_handler(request_rec *r)
     const ida_route *route = request_route(r);
     ida_call call = {
         .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+        .address = r->useragent_ip,
     };
     ida_rest_request request = {
         .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"),

@@ -13,6 +13,12 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
     return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
+static int translate(request_rec *r)
+{
+    request_translate(r);
+    return limit_trace(r);
+}
+
 /* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over, or
  * another module of httpd's. */
 static int log_request(request_rec *r)
@@ -31,8 +37,7 @@ static void register_hooks(apr_pool_t *pool)
     authz_register(pool);
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_translate_name(limit_trace, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_translate_name(request_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(request_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_check_access(limit_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(authn_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);

@@ -75,16 +75,21 @@ typedef struct request_state {
     int limited;                   /* 429 by key or company: audited by refusals.c */
     int audited;                   /* its record is written */
     int body_unread;               /* httpd is reading the body, or has given up on it */
+    ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
+    int require_refused;           /* a Require did not admit the principal */
     int error_sent;
 } request_state;
 
 /* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess files) is left out. Whether an address is ours is known
  * before translation; in map_to_storage httpd has put the Location's configuration aside. */
-int request_translate(request_rec *r);
+void request_translate(request_rec *r); /* also takes keys out of the request line, which the access log shows */
 int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
 request_state *request_state_of(request_rec *r);
 const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
+/* The caller is known: what is left of the body may be read to keep the connection. Until then a request with a body ends its connection, because
+ * httpd would read the body of a refused one for as long as it likes to take, on a thread of the others'. */
+void request_trust(request_rec *r);
 /* Value of a request header that is there exactly once, else NULL. */
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */
@@ -115,6 +120,7 @@ void child_init(apr_pool_t *pool, server_rec *s);
 int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 struct refusals *shm_refusals(void);
+_Atomic int64_t *shm_spool_said(void);             /* monotonic ms of the last line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(void);        /* {minute of the last log line: 32, overflows told: 32} */
 
 /* --- pool.c: store connections of this child --- */
@@ -130,6 +136,8 @@ void pool_release_writer(store *s);
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
 ida_kind spool_write(ida_ctx *c, const ida_audit *record);
+/* "GET /v1/api/user", "mcp": the address as records name it. */
+const char *spool_endpoint(request_rec *r);
 /* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller
  * is not known. */
 ida_kind spool_refusal(request_rec *r, ida_kind kind);
@@ -137,8 +145,16 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind);
 typedef struct refusals refusals;  /* in shared memory */
 size_t refusals_size(void);
 void refusals_format(refusals *all);
-/* Counts a 429 of a key; written as one record when its minute is over. */
-ida_kind refusals_count(ida_ctx *c, const ida_principal *principal);
+typedef enum refusal_sort {
+    REFUSAL_OF_KEY,    /* 429: one record a minute and key */
+    REFUSAL_OF_ADDRESS /* credentials that are none: one record a minute, company and address */
+} refusal_sort;
+typedef struct refused {
+    refusal_sort sort;
+    const char *company, *username, *label, *address, *endpoint, *reason; /* label and reason: "" when none */
+} refused;
+/* Counts one; written as one record with the others when the minute is over. */
+ida_kind refusals_count(ida_ctx *c, const refused *one);
 /* Writes what is due; `all` also what is not. */
 void refusals_flush(ida_ctx *c, int all);
 
@@ -173,12 +189,14 @@ typedef struct request_body {
     size_t len, room, max;
     apr_time_t deadline;
     const char *too_large;
+    const char *key;           /* company:username, borrowed from the request */
+    struct request_body *next; /* of those that have a place among the large ones; body.c's, like `room` of these */
 } request_body;
 
-/* Reads the body, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
+/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
  * httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
-/* For people: why a body was not read that httpd gave up on with this status. */
+/* For people: why a body was not read that httpd gave up on with this status; NULL when that status says something else. */
 const char *body_unread_text(int status);
 void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */
@@ -187,12 +205,17 @@ void body_init(apr_pool_t *pool);
 /* --- respond.c --- */
 
 int respond(request_rec *r, const ida_rest_answer *answer);
+/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the usual ones of the kind fit. */
+const char *respond_foreign_text(request_rec *r);
 void respond_insert_error_filter(request_rec *r);
 void respond_register(void);
 
 /* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written yet --- */
 
 void keepalive_preserve(request_rec *r);
+/* Before a refusal of somebody unknown is written. HTTP/1.1 ends the connection and httpd hears the client out on no thread; a stream of HTTP/2 is reset when it
+ * is answered before its end, and some clients then drop the answer: what comes within a second is read. */
+void keepalive_hear_stranger(request_rec *r);
 void keepalive_register(void);
 
 #endif

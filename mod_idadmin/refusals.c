@@ -1,5 +1,5 @@
-/* Owns the count of refused (429) requests of each key, in shared memory: the audit gets one record a minute and key instead of
- * one each. Must not know limits.
+/* Owns the count of refusals that may come by the thousand, in shared memory: of each key beyond its limits (429), of each address with
+ * credentials that are none. The audit gets one record a minute instead of one each. Must not know limits nor credentials.
  *
  * Buckets under robust process-shared mutexes; only refused requests and the flush of each second take them. An entry is
  * written first and gets its count last, so a process that dies leaves an entry that is either free or whole. It is cleared
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/credentials.h"
+#include "core/json.h"
 #include "core/text.h"
 
 APLOG_USE_MODULE(idadmin);
@@ -24,10 +25,23 @@ APLOG_USE_MODULE(idadmin);
 typedef struct refusal {
     uint64_t count;                    /* 0: free */
     int64_t first_at, last_at;         /* ms */
+    refusal_sort sort;
     char rid[64];
-    char company[IDA_NAME_MAX + 1], username[IDA_NAME_MAX + 1];
+    char company[IDA_NAME_MAX + 1];
     char label[4 * IDA_LABEL_MAX + 1];
+    /* What all that are counted here have in common; several_text where they differ. */
+    char username[IDA_NAME_MAX + 1], address[64], endpoint[96], reason[64];
 } refusal;
+
+static const char several_text[] = "(several)";
+
+static const struct {
+    const char *action;
+    ida_kind kind;
+} sorts[] = {
+    [REFUSAL_OF_KEY] = {"rateLimit", IDA_RATE_LIMIT_EXCEEDED},
+    [REFUSAL_OF_ADDRESS] = {"credentials.refused", IDA_UNAUTHORIZED},
+};
 
 typedef struct bucket {
     pthread_mutex_t lock;
@@ -64,21 +78,31 @@ static int lock(bucket *b)
     return !failed;
 }
 
+static const char *common(const char *text)
+{
+    return *text && strcmp(text, several_text) != 0 ? text : NULL;
+}
+
 static ida_audit *record_of(ida_ctx *c, const refusal *e)
 {
     ida_audit *record = ida_audit_make(c, e->company, "api");
+    json_t *parameters = ida_json_keep(c->pool, json_pack("{s:I}", "count", (json_int_t)e->count));
+    if (*e->reason) {
+        ida_json_put(parameters, "reason", e->reason);
+    }
     if (*e->rid) {
         record->rid = e->rid;
     }
     record->at = e->last_at;
     record->actor = e->username;
     record->label = e->label;
-    record->action = "rateLimit";
-    record->parameters = ida_printf(c->pool, "{\"count\":%llu}", (unsigned long long)e->count);
-    record->outcome = ida_kind_code(IDA_RATE_LIMIT_EXCEEDED);
-    record->detail = ida_printf(c->pool, "%llu requests refused from %s to %s", (unsigned long long)e->count,
-                                ida_utc_text(c->pool, e->first_at),
-                                ida_utc_text(c->pool, e->last_at));
+    record->action = sorts[e->sort].action;
+    record->endpoint = common(e->endpoint);
+    record->address = common(e->address);
+    record->parameters = ida_json_text(c->pool, parameters);
+    record->outcome = ida_kind_code(sorts[e->sort].kind);
+    record->detail = ida_printf(c->pool, "%llu request%s refused from %s to %s", (unsigned long long)e->count, e->count == 1 ? "" : "s",
+                                ida_utc_text(c->pool, e->first_at), ida_utc_text(c->pool, e->last_at));
     return record;
 }
 
@@ -96,19 +120,47 @@ static int same_minute(const refusal *e, int64_t now)
     return e->first_at / MINUTE_MS == now / MINUTE_MS;
 }
 
-static void begin(ida_ctx *c, refusal *e, const ida_principal *p, int64_t now)
+static void begin(ida_ctx *c, refusal *e, const refused *one, int64_t now)
 {
     e->first_at = now;
-    snprintf(e->company, sizeof e->company, "%s", p->company);
-    snprintf(e->username, sizeof e->username, "%s", p->username);
-    snprintf(e->label, sizeof e->label, "%s", p->label);
-    snprintf(e->rid, sizeof e->rid, "%s", ida_audit_make(c, p->company, "api")->rid);
+    e->sort = one->sort;
+    snprintf(e->company, sizeof e->company, "%s", one->company);
+    snprintf(e->label, sizeof e->label, "%s", one->label);
+    snprintf(e->username, sizeof e->username, "%s", one->username);
+    snprintf(e->address, sizeof e->address, "%s", one->address);
+    snprintf(e->endpoint, sizeof e->endpoint, "%s", one->endpoint);
+    snprintf(e->reason, sizeof e->reason, "%s", one->reason);
+    snprintf(e->rid, sizeof e->rid, "%s", ida_audit_make(c, one->company, "api")->rid);
 }
 
-static unsigned bucket_of(const ida_principal *p)
+/* `kept` has been cut to its room. */
+static void keep_common(char *kept, size_t room, const char *text)
+{
+    if (strncmp(kept, text, room - 1) != 0) {
+        snprintf(kept, room, "%s", several_text);
+    }
+}
+
+static void count(refusal *e, const refused *one, int64_t now)
+{
+    keep_common(e->username, sizeof e->username, one->username);
+    keep_common(e->address, sizeof e->address, one->address);
+    keep_common(e->endpoint, sizeof e->endpoint, one->endpoint);
+    keep_common(e->reason, sizeof e->reason, one->reason);
+    e->last_at = now;
+    e->count++;
+}
+
+/* What an entry is found by, besides the company: whose requests it counts. */
+static const char *whose(refusal_sort sort, const char *username, const char *address)
+{
+    return sort == REFUSAL_OF_KEY ? username : address;
+}
+
+static unsigned bucket_of(const refused *one)
 {
     unsigned h = 2166136261u;
-    for (const char *parts[2] = {p->company, p->username}, **part = parts; part < parts + 2; part++) {
+    for (const char *parts[2] = {one->company, whose(one->sort, one->username, one->address)}, **part = parts; part < parts + 2; part++) {
         for (const char *at = *part; *at; at++) {
             h = (h ^ (unsigned char)*at) * 16777619u;
         }
@@ -117,16 +169,22 @@ static unsigned bucket_of(const ida_principal *p)
     return (h ^ h >> 16) % BUCKETS;
 }
 
-ida_kind refusals_count(ida_ctx *c, const ida_principal *p)
+static int belongs(const refusal *e, const refused *one)
 {
-    bucket *b = &shm_refusals()->buckets[bucket_of(p)];
+    return e->sort == one->sort && strcmp(e->company, one->company) == 0 &&
+           strcmp(whose(e->sort, e->username, e->address), whose(one->sort, one->username, one->address)) == 0;
+}
+
+ida_kind refusals_count(ida_ctx *c, const refused *one)
+{
+    bucket *b = &shm_refusals()->buckets[bucket_of(one)];
     refusal *own = NULL, *free_entry = NULL, alone = {0};
     int64_t now = ida_now(c->env);
     int locked = lock(b);
     for (refusal *e = b->entries; locked && e < b->entries + ENTRIES; e++) {
         if (!e->count) {
             free_entry = e;
-        } else if (strcmp(e->username, p->username) == 0 && strcmp(e->company, p->company) == 0) {
+        } else if (belongs(e, one)) {
             own = e;
         }
     }
@@ -137,16 +195,14 @@ ida_kind refusals_count(ida_ctx *c, const ida_principal *p)
     }
     ida_kind kind = IDA_OK;
     if (!own && free_entry) {
-        begin(c, free_entry, p, now);
+        begin(c, free_entry, one, now);
         own = free_entry;
     }
     if (own) {
-        own->last_at = now;
-        own->count++;
-    } else { /* more keys refused in one minute than there is room for: a record of its own */
-        begin(c, &alone, p, now);
-        alone.last_at = now;
-        alone.count = 1;
+        count(own, one, now);
+    } else { /* more of them in one minute than there is room for: a record of its own */
+        begin(c, &alone, one, now);
+        count(&alone, one, now);
         kind = write_entry(writing, &alone);
     }
     if (locked) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/key.h"
+
 APLOG_USE_MODULE(idadmin);
 
 face request_face(request_rec *r)
@@ -29,12 +31,16 @@ face request_face(request_rec *r)
 
 static const char virtual_note[] = "idadmin-virtual";
 
-int request_translate(request_rec *r)
+void request_translate(request_rec *r)
 {
-    if (request_face(r) != FACE_NONE) {
-        apr_table_setn(r->notes, virtual_note, "1");
+    if (request_face(r) == FACE_NONE) {
+        return; /* filename as usual: other modules count on it */
     }
-    return DECLINED; /* filename as usual: other modules count on it */
+    apr_table_setn(r->notes, virtual_note, "1");
+    char *const lines[] = {r->the_request, r->unparsed_uri, r->uri, r->args, r->parsed_uri.path, r->parsed_uri.query};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        ida_key_mask(lines[i]);
+    }
 }
 
 int request_map(request_rec *r)
@@ -105,6 +111,10 @@ request_state *request_state_of(request_rec *r)
         state = apr_pcalloc(r->pool, sizeof *state);
         state->c = ida_ctx_make(&child->env, r->pool);
         state->face = f;
+        state->keepalive = r->connection->keepalive;
+        if (body_announced(r)) {
+            r->connection->keepalive = AP_CONN_CLOSE;
+        }
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
         /* Secrets leave the header table before anything else can log them; the bytes are ours to wipe. */
@@ -115,6 +125,11 @@ request_state *request_state_of(request_rec *r)
         }
     }
     return state;
+}
+
+void request_trust(request_rec *r)
+{
+    r->connection->keepalive = request_state_of(r)->keepalive;
 }
 
 const ida_route *request_route(request_rec *r)

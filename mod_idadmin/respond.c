@@ -44,12 +44,35 @@ int respond(request_rec *r, const ida_rest_answer *answer)
 
 /* --- errors of any phase --- */
 
+const char *respond_foreign_text(request_rec *r)
+{
+    const request_state *state = request_state_of(r);
+    const char *unread = state->body_unread ? body_unread_text(r->status) : NULL;
+    if (unread) {
+        return unread;
+    }
+    if (state->require_refused) {
+        return "The rules of access of this address (Require, in the server's configuration) do not admit this API user.";
+    }
+    switch (r->status) {
+    case HTTP_UNAUTHORIZED:
+    case HTTP_METHOD_NOT_ALLOWED:
+    case HTTP_TOO_MANY_REQUESTS:
+        return NULL;
+    default: /* a firewall's 403 or 413 has a reason of its own, which only its log tells */
+        return r->status < 400 || r->status >= 500
+                   ? NULL
+                   : apr_psprintf(r->pool, "The server refused this request with status %d before the service carried it out. Its administrator finds the "
+                                           "reason in the logs of the server and of the modules that guard it.", r->status);
+    }
+}
+
 static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
     ida_kind kind = ida_kind_of_status(r->status);
     int ours = c->kind && c->kind == kind;
-    const char *text = ours ? ida_public_message(c) : state->body_unread ? body_unread_text(r->status) : NULL;
+    const char *text = ours ? ida_public_message(c) : respond_foreign_text(r);
     if (state->face != FACE_MCP) {
         return ida_rest_error(r->pool, kind, text);
     }
@@ -105,8 +128,12 @@ void respond_insert_error_filter(request_rec *r)
     }
     request_state *state = request_state_of(r);
     int raised = r->status;
+    if (!state->principal) {
+        keepalive_hear_stranger(r);
+    }
     if (r->status == HTTP_UNAUTHORIZED && state->principal) {
         r->status = HTTP_FORBIDDEN; /* a Require refused somebody whose credentials are good */
+        state->require_refused = 1;
         r->status_line = NULL;
         apr_table_unset(r->err_headers_out, "WWW-Authenticate");
         apr_table_unset(r->headers_out, "WWW-Authenticate");

@@ -94,6 +94,11 @@ struct refusals *shm_refusals(void)
     return kept && kept->shm ? (refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at) : NULL;
 }
 
+_Atomic int64_t *shm_spool_said(void)
+{
+    return kept && kept->shm ? (_Atomic int64_t *)((char *)apr_shm_baseaddr_get(kept->shm) + sizeof(uint64_t)) : NULL;
+}
+
 _Atomic uint64_t *shm_overflow_watch(void)
 {
     return kept && kept->shm ? (_Atomic uint64_t *)apr_shm_baseaddr_get(kept->shm) : NULL;

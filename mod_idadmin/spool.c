@@ -1,9 +1,18 @@
 /* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who reads it. */
 #include "mod_idadmin/module.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 APLOG_USE_MODULE(idadmin);
+
+/* A full disk is told once a minute, by whichever child moves the word, not with each request that it refuses. */
+static int say_now(ida_ctx *c)
+{
+    _Atomic int64_t *said = shm_spool_said();
+    int64_t now = ida_monotonic(c->env), before = atomic_load(said);
+    return (before == 0 || now - before >= 60000) && atomic_compare_exchange_strong(said, &before, now);
+}
 
 ida_kind spool_write(ida_ctx *c, const ida_audit *record)
 {
@@ -12,14 +21,23 @@ ida_kind spool_write(ida_ctx *c, const ida_audit *record)
     if (!failed) {
         return IDA_OK;
     }
-    ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
-            "an audit record cannot be written to %s: %s; requests get 503 until it can "
-            "(free space, owner and mode of the directory)",
-            config_spool(child->server), strerror(failed));
+    if (say_now(c)) {
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
+                "an audit record cannot be written to %s: %s; requests get 503 until it can "
+                "(free space, owner and mode of the directory); said once a minute",
+                config_spool(child->server), strerror(failed));
+    }
     c->retry_after = 5;
     c->message_is_public = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                     "The service cannot record this request at the moment and therefore does not answer it.");
+}
+
+const char *spool_endpoint(request_rec *r)
+{
+    const ida_route *route = request_route(r);
+    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
+    return request_face(r) == FACE_MCP ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL);
 }
 
 ida_kind spool_refusal(request_rec *r, ida_kind kind)
@@ -30,23 +48,24 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     }
     state->audited = 1;
     if (state->limited) {
-        return refusals_count(state->c, state->principal);
+        const ida_principal *p = state->principal;
+        const refused one = {REFUSAL_OF_KEY, p->company, p->username, p->label, r->useragent_ip, spool_endpoint(r), ""};
+        return refusals_count(state->c, &one);
     }
     ida_ctx *c = state->c;
-    if (state->body_unread && !c->kind) { /* state->c stays as it is: the handler, which still reads, would take it for its own */
+    const char *text = c->kind ? NULL : respond_foreign_text(r);
+    if (text) { /* state->c stays as it is: the handler, which may still be reading, would take it for its own */
         c = ida_ctx_make(c->env, c->pool);
-        ida_fail(c, kind, "%s", body_unread_text(r->status));
+        ida_fail(c, kind, "%s", text);
     }
-    const ida_route *route = request_route(r);
-    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
-    int mcp = state->face == FACE_MCP;
     ida_call call = {
         .c = c,
-        .operation = route->operation,
-        .face = mcp ? IDA_FACE_MCP : IDA_FACE_REST,
+        .operation = request_route(r)->operation,
+        .face = state->face == FACE_MCP ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,
         .tenant = state->snapshot->tenant,
-        .endpoint = mcp ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL),
+        .address = r->useragent_ip,
+        .endpoint = spool_endpoint(r),
     };
     return spool_write(state->c, ida_operation_refusal(&call, kind));
 }

@@ -62,6 +62,11 @@ subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
     is_deeply([grep { / U PQ\w/ && !/:db_postgresql\w*\.o:/ } @symbols], [], 'libpq only in its driver');
 };
 
+subtest 'values of LDAP answers are read through one place' => sub {
+    my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;    # end the process, or the call, over a value that is not there
+    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap_ber.c'], 'ldap_ber.c');
+};
+
 subtest 'log ids' => sub {
     my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299], worker => [300, 799]);
     my (%where, @outside);
@@ -144,6 +149,8 @@ subtest 'members of the tenant document' => sub {
     cmp_ok($count, '>', 60, "$count members");
     is_deeply(\@missing, [], 'README.md names each, with its default');
     is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
+    my %word = slurp(src_dir() . '/core/task.h') =~ /#define (IDA_ACTION_\w+) ("\w+")/g;
+    $shape =~ s/\{(IDA_ACTION_\w+), SHAPE/\{$word{$1}, SHAPE/g;
     my %shape_of = $shape =~ /\{"(\w+)", SHAPE\((\w+)_action, NULL\)\}/g;
     my @unsaid;
     for my $type (sort keys %shape_of) {

@@ -10,7 +10,7 @@ use Idadmin::Test::Tls ();
 my $rest = qq{    SetHandler idadmin-rest\n    AuthType IdAdmin\n};
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
-    httpd => { tls => 1, rate_limits => { failures => 'off' }, locations => <<"CONF" },
+    httpd => { tls => 1, server => 'LoadModule rewrite_module /usr/lib/apache2/modules/mod_rewrite.so', rate_limits => { failures => 'off' }, locations => <<"CONF" },
 <Location "/v1/api">
 $rest    Require valid-user
 </Location>
@@ -23,6 +23,18 @@ $rest    Require idadmin-company somebody-else
 </Location>
 <Location "/write/v1/api">
 $rest    Require idadmin-scope write
+</Location>
+<Location "/walled/v1/api">
+$rest    Require valid-user
+    RewriteEngine on
+    @{[ map {"RewriteCond %{QUERY_STRING} wall=$_\n    RewriteRule . - [R=$_]\n    "} 400, 403, 404, 406, 413 ]}
+</Location>
+<Location "/walled/mcp">
+    SetHandler idadmin-mcp
+    AuthType IdAdmin
+    Require valid-user
+    RewriteEngine on
+    RewriteRule . - [F]
 </Location>
 <Location "/open/v1/api">
     SetHandler idadmin-rest
@@ -156,6 +168,23 @@ subtest 'Require and ErrorDocument' => sub {
 };
 $httpd->expect_log(qr/AH01631/, qr/IDA0211/);
 
+subtest 'a refusal of another module' => sub {
+    my $last = sub { my ($record) = reverse map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } sort glob $stack->spool . '/*.audit'; return $record };
+    for my $case ([403, 'FORBIDDEN'], [413, 'PAYLOAD_TOO_LARGE'], [404, 'NOT_FOUND'], [406, 'NOT_ACCEPTABLE'], [400, 'BAD_REQUEST']) {
+        my ($status, $code) = @$case;
+        my $answer = $stack->get("/walled/v1/api/tasks?wall=$status", client => $httpd->client);
+        error_is $answer, $status, $code, "status $status";
+        like $answer->{json}{error}{message}, qr/^The server refused this request with status $status before the service carried it out\. .*logs/, 'in words that claim no reason';
+        is $last->()->{detail}, $answer->{json}{error}{message}, 'and so says its record';
+        is $last->()->{outcome}, $code, 'with the code';
+    }
+    my $tool = $stack->call(POST => '/walled/mcp', key => 'read', body => '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', client => $httpd->client,
+        headers => { 'Content-Type' => 'application/json', Accept => 'application/json, text/event-stream' });
+    is $tool->{status}, 403, 'at the MCP address';
+    like $tool->{json}{error}{message}, qr/^The server refused this request with status 403/, 'the same';
+    like $stack->get('/other/v1/api/tasks')->{json}{error}{message}, qr/Require.*do not admit this API user/, 'a Require is named';
+};
+
 subtest 'HTTP/2' => sub {
     my $key = $stack->key('full');
     my @curl = ('curl', '-sS', '--http2', '--cacert', Idadmin::Test::Tls::files()->{ca}, '-H', "X-Company-ID: $key->{companyId}",
@@ -185,8 +214,19 @@ subtest 'records and notes' => sub {
     like slurp($httpd->access_log), qr/op=task\.list company=nordic user=hr-read/, 'notes of the access log';
     my @records = map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
     my %outcomes = map { $_->{outcome} => 1 } @records;
-    is join(' ', sort grep { $outcomes{$_} } qw(ok NOT_FOUND FORBIDDEN UNSUPPORTED_MEDIA_TYPE PAYLOAD_TOO_LARGE BAD_REQUEST SERVICE_UNAVAILABLE UNAUTHORIZED)),
-        'BAD_REQUEST FORBIDDEN NOT_FOUND PAYLOAD_TOO_LARGE SERVICE_UNAVAILABLE UNSUPPORTED_MEDIA_TYPE ok', 'every authenticated answer has its record, 401 has none';
+    is join(' ', sort grep { $outcomes{$_} } qw(ok NOT_FOUND FORBIDDEN UNSUPPORTED_MEDIA_TYPE PAYLOAD_TOO_LARGE BAD_REQUEST SERVICE_UNAVAILABLE)),
+        'BAD_REQUEST FORBIDDEN NOT_FOUND PAYLOAD_TOO_LARGE SERVICE_UNAVAILABLE UNSUPPORTED_MEDIA_TYPE ok', 'every authenticated answer has its record';
+};
+
+subtest 'keys of networks' => sub {
+    my $here = $stack->create_key(here => 'net-here', 'read-only', '--from', '192.0.2.0/24,127.0.0.0/8');
+    my $there = $stack->create_key(there => 'net-there', 'full', '--from', '192.0.2.0/24,2001:db8::/32');
+    is $stack->get('/v1/api/tasks', key => 'here')->{status}, 200, 'a key within its networks';
+    my $elsewhere = $stack->get('/v1/api/tasks', key => 'there');
+    error_is($elsewhere, 401, 'UNAUTHORIZED', 'from elsewhere it is refused');
+    my $wrong = $stack->get('/v1/api/tasks', key => { %{ $stack->key('there') }, apiKey => $here->{apiKey} });
+    is_deeply [@$wrong{qw(status body)}], [@$elsewhere{qw(status body)}], 'in the words of a wrong key';
+    ok $httpd->log_has(qr/IDA0210: credentials refused \(address not allowed for this key\), company "nordic", user "net-there", from 127\.0\.0\.1/, 2), 'the error log has the reason';
 };
 
 subtest 'spool away' => sub {
@@ -197,6 +237,9 @@ subtest 'spool away' => sub {
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'which is');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $httpd->log_has(qr/IDA0220/), 'the log says why';
+    is scalar(grep { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 503 } 1 .. 40), 40, 'so it goes for many requests, over all children';
+    my $lines = () = slurp($httpd->error_log) =~ /IDA0220/g;
+    cmp_ok $lines, '<=', 2, "which the log says once a minute ($lines lines)";
     rename $stack->spool . '.away', $stack->spool or die $!;
     ok wait_until(3, sub { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 200 }), 'back again';
 };
@@ -222,12 +265,14 @@ subtest 'directives' => sub {
     for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/], ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
         ['IdAdminRateTable 5', qr/IdAdminRateTable/], ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/], ['IdAdminStore mysql:x', qr/IdAdminStore/],
         ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/], ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/],
+        ['IdAdminStore "pgsql:host=db dbname=x password=geheim"', qr/IdAdminStore: holds a password, and \S+ can be read by everybody.*passfile=PATH.*chmod o=/],
         ['IdAdminStore sqlite3:relative.db', qr/IdAdminStore .*from \/ on/], ["<Location /x>\nRequire idadmin-company a b\@c\n</Location>", qr/idadmin-company: "b\@c"/],
         (map { ["<Location /x>\nIdAdminAllowOrigin $_\n</Location>", qr/IdAdminAllowOrigin "\Q$_\E"/] } 'https://*.example', 'https://x:0', 'https://x:99999', 'https://x:443', 'https://x/'))
     {
         my $result = $try->($case->[0]);
         isnt $result->{exit}, 0, "refused: $case->[0]" =~ s/\n/ /gr;
         like $result->{err}, $case->[1], 'and says why';
+        unlike $result->{err}, qr/geheim/, 'without a password';
     }
     is $try->('IdAdminRateLimit company 10/1h')->{exit}, 0, 'a good one';
     is $try->("<Location /x>\nIdAdminAllowOrigin https://[::1]:8443 http://localhost:6274 https://sub.example\nRequire idadmin-company a b.c\n</Location>")->{exit}, 0, 'good ones of a Location';

@@ -45,6 +45,10 @@ $rest    Require valid-user
     AuthType IdAdmin
     Require valid-user
 </Location>
+<LocationMatch "^/\\.well-known/">
+    SetHandler idadmin-absent
+    Require all granted
+</LocationMatch>
 <Location "/guarded/v1/openapi.json">
     SetHandler idadmin-openapi
     AuthType IdAdmin
@@ -114,13 +118,61 @@ subtest 'pipelining behind refused requests' => sub {
     my $client = $httpd->client;
     my $json   = sub { my ($body, @more) = @_; head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => length $body, @more) . $body };
     my $chunks = sub { my ($text) = @_; head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Transfer-Encoding' => 'chunked') . $text };
-    $client->send_raw($json->('{') . head('PUT /v1/api/user HTTP/1.1', 'Content-Length' => 3) . 'abc' . head('GET /v1/api/none HTTP/1.1')
+    $client->send_raw($json->('{') . head('PUT /v1/api/user HTTP/1.1') . head('GET /v1/api/none HTTP/1.1')
             . $chunks->("2;name=value;other=\"quoted\"\r\n{}\r\n0\r\nX-Trailer: yes\r\n\r\n") . head('DELETE /v1/api/user HTTP/1.1')
             . head('GET /v1/api/tasks HTTP/1.1', 'Content-Length' => 5) . '12345' . head('OPTIONS /v1/api/user HTTP/1.1') . head('GET /v1/api/tasks HTTP/1.1'));
     my @status = map { $client->read_answer->{status} } 1 .. 8;
     is "@status", '400 405 404 400 400 200 204 200', 'each request has its answer, in order';
     is $client->connections, 1, 'on one connection';
 };
+
+subtest 'a stranger\'s body is not waited for' => sub {
+    my %strange = ($stack->headers('full'), 'X-Api-Key' => 'ida_wrong', 'Content-Type' => 'application/json');
+    for my $case (['wrong key', 401, 'POST /v1/api/user', %strange], ['wrong method', 405, 'PUT /v1/api/user', %strange], ['nothing is there', 404, 'POST /.well-known/oauth-x', %strange],
+        ['OPTIONS', 204, 'OPTIONS /v1/api/user'], ['no key needed', 200, 'GET /v1/openapi.json'], ['a key that is none, at the MCP address', 401, 'POST /mcp', %strange]) {
+        my ($name, $status, $line, %headers) = @$case;
+        for my $length (100_000, undef) {
+            my $client = $httpd->client;
+            my $start  = Time::HiRes::time();
+            $client->send_raw(head("$line HTTP/1.1", %headers, defined $length ? ('Content-Length' => $length) : ('Transfer-Encoding' => 'chunked')) . '{');
+            my $way = defined $length ? 'announced' : 'chunked';
+            my $answer = $client->read_answer;
+            is $answer->{status}, $status, "$name, $way";
+            is $answer->{headers}{connection}, 'close', 'and the connection ends';
+            cmp_ok Time::HiRes::time() - $start, '<', 5 * Idadmin::Test::slowness(), 'at once';
+        }
+    }
+    my $client = $httpd->client;
+    is $client->request(POST => '/v1/api/user', headers => {%strange})->{status}, 401, 'a refused request without a body';
+    is $client->request(GET => '/v1/api/tasks', headers => { $stack->headers('full') })->{status}, 200, 'and a good one behind it';
+    is $client->connections, 1, 'on one connection';
+    my @strangers = map { my $client = $httpd->client; $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000) . '{'); $client } 1 .. 100;
+    cmp_ok $stack->get('/v1/api/tasks', client => $httpd->client)->{seconds}, '<', 5 * Idadmin::Test::slowness(), 'more of them than there are threads keep nobody waiting';
+    $_->close for @strangers;
+    my $h2 = Idadmin::Test::run_command(['sh', '-c', 'sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null -w "%{http_version} %{http_code} %{time_starttransfer}" -H "X-Api-Key: none" ' . $httpd->tls_url . '/v1/api/user']);
+    like $h2->{out}, qr/^2 401 [0-3]\./, "over HTTP/2 too" or diag "$h2->{out} $h2->{err}";
+};
+
+subtest 'slow uploads of one key leave room for the others' => sub {
+    my @slow = map {
+        my $client = $httpd->client;
+        $client->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 6_000_000) . '{' . ' ' x 200_000);
+        $client;
+    } 1 .. 40;    # more than there are places
+    Time::HiRes::sleep(1);
+    my $body    = '{}' . ' ' x 6_000_000;
+    my %json    = (body => $body, headers => { 'Content-Type' => 'application/json' });
+    my @answers = in_parallel(6, sub { return $stack->call(POST => '/v1/api/user', %json, key => 'ends', client => $httpd->client)->{status} });
+    is "@answers", '400 400 400 400 400 400', 'of another key';
+    my $own = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
+    error_is $own, 503, 'SERVICE_UNAVAILABLE', 'the same key waits, and is put off';
+    like $own->{body}, qr/of this key/, 'with the reason';
+    is $own->{headers}{'retry-after'}, 5, 'and when to come again';
+    $_->close for @slow;
+    my $after = wait_until(20, sub { my $again = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client); $again->{status} == 400 && $again });
+    ok $after, 'until they have gone';
+};
+$httpd->expect_log(qr/IDA0230/);
 
 subtest 'bodies that are slow, announced or broken' => sub {
     my $client = $httpd->client;

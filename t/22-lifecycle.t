@@ -154,7 +154,8 @@ sub keys_of_clients {
     my $mine = $stack->get('/v1/api/tasks?userPrincipalName=' . upn('once.only'))->{json}{data};
     is($mine->{totalCount}, 1, 'exactly one task');
     refused($send->('twins', body => { %body, surname => 'Other' }), 422, 'UNPROCESSABLE', qr/another request before.*$mine->{items}[0]{id}/, 'another body under the key is refused');
-    is($send->('twins', path => '/v1/api/user?dryRun=true')->{headers}{'idempotent-replayed'}, undef, 'a dry run is neither kept nor replayed');
+    refused($send->('twins', path => '/v1/api/user?dryRun=true'), 422, 'UNPROCESSABLE', qr/another request before.*$mine->{items}[0]{id}/, 'so is a dry run, whose query is another');
+    is_deeply([map { $_->{headers}{'idempotent-replayed'} } map { $send->('dry', path => '/v1/api/user?dryRun=true') } 1, 2], [undef, undef], 'a dry run of its own is neither kept nor replayed');
     is($stack->post('/v1/api/user/offboard', { userPrincipalName => upn('lars.moberg'), date => $body{date} }, headers => { 'Idempotency-Key' => 'twins' })->{status}, 200, 'another address has keys of its own');
     $stack->ctl_ok('task', 'cancel', 'nordic', $stack->get('/v1/api/tasks?state=queued&type=userDelete')->{json}{data}{items}[0]{id});
     refused($send->('refused', body => { firstname => 'Once' }), 400, 'BAD_REQUEST', qr/surname/, 'a refusal');
@@ -242,9 +243,23 @@ sub rehires {
     done(patch({ userPrincipalName => upn('carin.sjoberg'), employeeId => 'E-77' }), 'a number for Carin');
     my $had = groups_of('carin.sjoberg');
     cmp_ok(scalar @$had, '>', 1, "who is in @$had");
-    like(json_text($stack->post('/v1/api/user?dryRun=true', { %person })->{json}{data}{warnings}), qr/also that of the enabled user carin\.sjoberg/, 'while she is here a creation warns');
+    refused($stack->post('/v1/api/user', \%person), 409, 'CONFLICT', qr/employeeId E-77 is that of the enabled account carin\.sjoberg\S+\. Send "rehire":"new"/, 'while she is here a creation is refused, naming her');
+    my $twin = $stack->post('/v1/api/user?dryRun=true', { %person, rehire => 'new' });
+    is($twin->{json}{data}{plan}{userPrincipalName}, upn('carin.sjoberg2'), 'unless a new account is asked for') or diag($twin->{body});
+    like(json_text($twin->{json}{data}{warnings}), qr/also that of the enabled account carin\.sjoberg/, 'which warns');
     refused($stack->post('/v1/api/user', { %person, rehire => 'restore' }), 409, 'CONFLICT', qr/nothing to restore/, 'there is nothing to restore yet');
     refused($stack->post('/v1/api/user', { firstname => 'Carin', surname => 'Sjöberg', rehire => 'restore' }), 400, 'BAD_REQUEST', qr/rehire: needs an employeeId/, 'nobody is matched by name');
+
+    # Somebody who is about to come.
+    my %coming = (firstname => 'Kim', surname => 'Coming', employeeId => 'E-88', date => (wall(time + 86_400))[0]);
+    my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
+    refused($stack->post('/v1/api/user', \%coming), 409, 'CONFLICT', qr/E-88 is that of the queued creation of kim\.coming\S+ \(task $creation\)\. Send "rehire":"new"/, 'a second creation is refused, naming the first');
+    refused($stack->post('/v1/api/user?dryRun=true', \%coming), 409, 'CONFLICT', qr/task $creation/, 'a dry run says so too');
+    refused($stack->post('/v1/api/user', { %coming, rehire => 'restore' }), 409, 'CONFLICT', qr/nothing to restore.*E-88, which is that of the queued creation/, 'there is nothing to restore');
+    my $another = $stack->post('/v1/api/user', { %coming, rehire => 'new' });
+    is($another->{json}{data}{userPrincipalName}, upn('kim.coming2'), 'rehire new makes another') or diag($another->{body});
+    is($stack->delete("/v1/api/task?id=$_")->{status}, 200, 'cancelled') for $creation, $another->{json}{data}{taskId};
+    is($stack->post('/v1/api/user?dryRun=true', \%coming)->{status}, 200, 'then the number is nobody\'s');
 
     # She is on the way out.
     my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => upn('carin.sjoberg'), date => (wall(time + 86_400))[0] })->{json}{data}{taskId};
@@ -304,6 +319,34 @@ sub rehires {
     is_deeply([$stack->slapd->user('carin.sjoberg')->{pwdaccountlockedtime}[0], groups_of('carin.sjoberg')], ['000001010000Z', []], 'and no access comes back');
 }
 
+# What OpenLDAP cannot keep is said when it is asked for, left out when it is carried out, and fails nothing.
+sub not_kept {
+    my $png = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::png());
+    my $country = qr/country "Sverige" is not kept: this directory takes two-letter codes/;
+    my $photo = qr/profilePhoto is not kept: this directory takes JPEG only/;
+    my $joiner = $stack->post('/v1/api/user', { firstname => 'Kept', surname => 'Not', country => 'Sverige', city => 'Lund', profilePhoto => $png });
+    is($joiner->{status}, 200, 'a creation is queued') or diag $joiner->{body};
+    like("@{ $joiner->{json}{data}{warnings} }", $_ eq 'c' ? $country : $photo, 'with a warning') for 'c', 'p';
+    my $task = $stack->wait_task($joiner->{json}{data}{taskId});
+    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped' }, 'done') or diag json_text($task);
+    like(step($task, 'setPhoto')->{detail}, $photo, 'the photo is skipped, with that reason');
+    like(json_text($task->{warnings}), qr/country: .*two-letter codes only.*photo was not set/s, 'and the task warns');
+    my $upn = $joiner->{json}{data}{userPrincipalName};
+    my $entry = $stack->slapd->user($upn =~ /^(.*)\@/);
+    is_deeply([$entry->{l}[0], $entry->{c}, $entry->{jpegphoto}], ['Lund', undef, undef], 'the rest is kept');
+
+    my $change = patch({ userPrincipalName => $upn, country => 'Sverige', city => 'Malmö', profilePhoto => $png });
+    like("@{ $change->{json}{data}{warnings} }", $_ eq 'c' ? $country : $photo, 'a change warns too') for 'c', 'p';
+    $task = $stack->wait_task($change->{json}{data}{taskId});
+    is_deeply([$task->{state}, outcomes($task)], ['done', { updateAccount => 'done', setPhoto => 'skipped' }], 'done') or diag json_text($task);
+    like(step($task, 'updateAccount')->{detail}, qr/^city; not set: country \(country: this directory keeps two-letter codes only/, 'what was set and what not, with the reason');
+    like(json_text($task->{warnings}), qr/country was not set: .*photo was not set/s, 'and the task warns');
+    is(Encode::decode_utf8($stack->slapd->user($upn =~ /^(.*)\@/)->{l}[0]), 'Malmö', 'the rest is kept');
+    $task = $stack->wait_task(patch({ userPrincipalName => $upn, country => 'Sverige' })->{json}{data}{taskId});
+    is_deeply([$task->{state}, outcomes($task)], ['done', { updateAccount => 'skipped' }], 'nothing else was asked for: skipped') or diag json_text($task);
+    like(step($task, 'updateAccount')->{detail}, qr/^not set: country \(/, 'with the reason');
+}
+
 sub interplay {
     my $queued = $stack->post('/v1/api/user', { firstname => 'Not', surname => 'Yet', date => (wall(time + 86_400))[0] })->{json}{data};
     refused(patch({ userPrincipalName => $queued->{userPrincipalName}, jobTitle => 'x' }), 404, 'NOT_FOUND', qr/creation is still queued.*$queued->{taskId}/, 'an update of somebody who does not exist yet names the creation');
@@ -313,7 +356,7 @@ sub interplay {
 for_each_engine {
     ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
-    my @parts = ([updates => \&updates], [in_order => \&in_order], [seats => \&seats], [dry_runs => \&dry_runs], [keys => \&keys_of_clients], [tasks => \&tasks], [rehires => \&rehires],
+    my @parts = ([updates => \&updates], [not_kept => \&not_kept], [in_order => \&in_order], [seats => \&seats], [dry_runs => \&dry_runs], [keys => \&keys_of_clients], [tasks => \&tasks], [rehires => \&rehires],
         [interplay => \&interplay]);
     subtest(@$_) for grep { !$ENV{PART} || $_->[0] eq $ENV{PART} } @parts;
     $stack->worker->expect_log(qr/IDA0317/);

@@ -17,6 +17,10 @@ my $upn   = "karin.hedlund\@$domain";
 sub patch { return $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, @_ }) }
 sub done  { my ($answer) = @_; is($answer->{status}, 200, 'queued') or diag($answer->{body}); return $stack->wait_task($answer->{json}{data}{taskId}, seconds => 60) }
 
+my @empty = map { $_->{name} } @{ $stack->get('/v1/api/hygiene?sections=emptyGroups')->{json}{data}{sections}{emptyGroups}{items} };
+is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices is not empty') or diag("@empty");
+is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0, 'though nobody has access by it');
+
 my $photo = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(4000));
 my $task = done(patch(surname => 'Ny', jobTitle => 'Lead', employeeId => 'K-1', country => 'no', manager => "eva.berg\@$domain", profilePhoto => $photo));
 is_deeply(outcomes($task), { updateAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'new values are written');
@@ -27,6 +31,21 @@ $task = done(patch(jobTitle => undef, manager => '', profilePhoto => undef));
 is_deeply(outcomes($task), { updateAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'and cleared');
 is($cloud->user($upn)->{jobTitle}, undef, 'also there');
 is(outcomes(done(patch(profilePhoto => '')))->{setPhoto}, 'already', 'no photo is no photo');
+
+# The cloud has no property for a middle name: said at once, left out, nothing fails.
+my $middle = qr/middleName "Maria" is not kept: the cloud directory has no property for it/;
+my $joiner = $stack->post('/v1/api/user', { firstname => 'Mid', surname => 'Dle', middleName => 'Maria', country => 'Sverige' });
+like("@{ $joiner->{json}{data}{warnings} }", $middle, 'a creation with a middle name warns');
+like("@{ $joiner->{json}{data}{warnings} }", qr/country "Sverige" is kept as text: .*no usage location/, 'and with a country in words');
+$task = done($joiner);
+is_deeply([$task->{state}, outcomes($task)->{createAccount}], ['done', 'done'], 'and is done');
+is($cloud->user($joiner->{json}{data}{userPrincipalName})->{country}, 'Sverige', 'the country is kept');
+my $change = patch(middleName => 'Maria', office => 'Hus 7');
+like("@{ $change->{json}{data}{warnings} }", $middle, 'a change too');
+$task = done($change);
+is_deeply([$task->{state}, outcomes($task)->{updateAccount}, $cloud->user($upn)->{officeLocation}], ['done', 'done', 'Hus 7'], 'the rest is written') or diag(json_text($task));
+like(step($task, 'updateAccount')->{detail}, qr/^office, displayName; not set: middleName \(middleName: the cloud directory has no property for it\)$/, 'the step tells what was not');
+like(json_text($task->{warnings}), qr/middleName was not set/, 'so does the task');
 
 $task = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
 is($stack->post('/v1/api/user', { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1' })->{status}, 409, 'her number is known');

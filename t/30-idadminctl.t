@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
+use Time::Piece ();
 use Encode ();
 use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew secret_file tempdir);
 use Idadmin::Test::Stack ();
@@ -53,6 +54,7 @@ sub help_and_usage {
     usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
     usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/, 'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
+    usage(ctl('audit', 'list', 'nordic', '--from', '2026-03-02', '--to', '2026-03-01'), qr/--from must not be after --to/, 'from after to');
 }
 
 sub tenants {
@@ -79,6 +81,11 @@ sub tenants {
     my $loose = $stack->tenant_document;
     $loose->{directories}{onPremises}{bindPasswordFile} = $open;
     refused(ctl('tenant', 'apply', '-', { stdin => json_text($loose) }), qr/bindPasswordFile.*open\.password/, 'a secret that others can read');
+    my $hook = sub { return { %{ $stack->tenant_document }, workflows => [{ name => 'Call', trigger => 'userCreate', actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $_[0] }] }] } };
+    for my $case ([short => "whsec_dG9vIHNob3J0\n"], [plain => "secret\n"], [words => "whsec_" . 'A' x 44 . " other\n"], [blank => "\n"]) {
+        my $file = secret_file("hook.$case->[0]." . $stack->engine, $case->[1]);
+        refused(ctl('tenant', 'apply', '-', { stdin => json_text($hook->($file)) }), qr/workflows\[0\]\.actions\[0\]\.secretFile: .*\Q$file\E.*(?:24 to 64|no secret)/, "a webhook secret that never works ($case->[0])");
+    }
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'no refused document changed anything');
     refused(ctl('tenant', 'show', 'nobody'), qr/no tenant nobody/, 'unknown tenant');
 
@@ -99,6 +106,20 @@ sub keys_of_a_tenant {
     my ($row) = grep { $_->{username} eq 'hr-2' } @{ ctl('key', 'list', 'nordic', '--json')->{json} };
     is($row->{rateLimit}, '10/60s', 'its own rate');
     like($row->{expiresAt}, qr/^2031-05-05T22:00:00Z$/, 'ends as the day begins in Stockholm');
+    my $of = sub { my ($name) = @_; return (grep { $_->{username} eq $name } @{ ctl('key', 'list', 'nordic', '--json')->{json} })[0] };
+    is_deeply([@$row{qw(from lastUsedAt)}], [undef, undef], 'used from anywhere, and not yet');
+    my $used = $stack->create_key(used => 'hr-Used', 'read-only', '--from', '127.0.0.0/8,2001:DB8::/32');
+    is($stack->get('/v1/api/tasks', key => 'used')->{status}, 200, 'a key is used');
+    my $before = time;
+    ok(wait_until(10, sub { $of->('hr-Used')->{lastUsedAt} }), 'key list tells when it was used last');
+    my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r, '%Y-%m-%dT%H:%M:%S')->epoch;
+    cmp_ok(abs($said - $before), '<=', 10, 'which was now');
+    is($of->('hr-Used')->{from}, '127.0.0.0/8,2001:db8::/32', 'and from where it may be used');
+    is($of->('hr-2')->{lastUsedAt}, undef, 'of another one nothing');
+    $stack->ctl_ok('key', 'delete', 'nordic', 'hr-Used');
+    $stack->create_key(used => 'hr-Used', 'read-only');
+    is($of->('hr-Used')->{lastUsedAt}, undef, 'nor of a new one that bears the name of an old one');
+    $stack->ctl_ok('key', 'delete', 'nordic', 'hr-Used');
     my $list = ctl('key', 'list', 'nordic')->{out};
     unlike($list, qr/ida_/, 'the list shows no key');
     like($list, qr/^hr-2 +full +L/m, 'but the API user');
@@ -112,6 +133,7 @@ sub keys_of_a_tenant {
     refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2031-02-29'), qr/no day/, 'no such day');
     refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--label', 'a' x 101), qr/100/, 'label of 101 characters');
     is(ctl('key', 'create', 'nordic', 'long', '--access', 'legacy', '--label', Encode::encode_utf8('ä' x 100))->{exit}, 0, 'label of 100 characters');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--from', $_->[0]), $_->[1], "--from $_->[0]") for ['10.0.0.0/8,', qr/--from: "" is no network/], ['host.example', qr/is no network/], ['10.1.2.3/8', qr/did you mean 10\.0\.0\.0\/8/];
     usage(ctl('key', 'create', 'nordic', 'x'), qr/--access/, 'no access level');
     usage(ctl('key', 'create', 'nordic', 'x', '--access', 'some'), qr/--access/, 'unknown access level');
     usage(ctl('key', 'create', 'nordic', 'x y', '--access', 'full'), qr/username/, 'bad username');
@@ -124,6 +146,10 @@ sub tasks {
     is_deeply([map { $_->{id} } @$list], [reverse @ids], 'task list, newest first');
     is_deeply([map { $_->{id} } @{ ctl('task', 'list', 'nordic', '--json', '--limit', 1, '--before', $ids[2])->{json} }], [$ids[1]], 'a page of it');
     like(ctl('task', 'list', 'nordic', '--limit', 1)->{out}, qr/1 of 3; --before $ids[2]/, 'says how to go on');
+    my $cut = ctl('task', 'list', 'nordic', '--limit', 1, '--json');
+    is_deeply([map { $_->{id} } @{ $cut->{json} }], [$ids[2]], 'with --json the document is a list all the same');
+    like($cut->{err}, qr/^idadminctl: 1 of 3; --before $ids[2] goes on\.$/m, 'and standard error says that it was cut');
+    is(ctl('task', 'list', 'nordic', '--limit', 3, '--json')->{err}, '', 'nothing is said of a whole one');
     is_deeply(ctl('task', 'list', 'nordic', '--json', '--state', 'done')->{json}, [], 'by state');
     is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user', "two.later\@$domain")->{json} }, 1, 'by person');
     my $show = ctl('task', 'show', 'nordic', $ids[0]);
@@ -167,7 +193,7 @@ sub looking {
 # Every action above is in the record, with the operating system's user as its actor.
 sub audited {
     my $records;
-    my %wanted = ('tenant.apply' => 4, 'key.create' => 4, 'key.disable' => 1, 'key.enable' => 1, 'key.delete' => 1, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2, 'cache.reset' => 1);
+    my %wanted = ('tenant.apply' => 4, 'key.create' => 6, 'key.disable' => 1, 'key.enable' => 1, 'key.delete' => 3, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2, 'cache.reset' => 1);
     my $portal = sub {
         my %count;
         $records = ctl('audit', 'list', 'nordic', '--category', 'portal', '--limit', 200, '--json')->{json};
@@ -261,6 +287,7 @@ subtest 'no store' => sub {
     is_deeply(json_data($run->('schema', 'upgrade', '--json')->{out})->{steps}, [], 'a second time there is nothing to do');
     like($run->('tenant', 'list')->{out}, qr/no tenant yet/, 'an empty store says so');
     refused($run->('tenant', 'list', '--store', 'mysql:x'), qr/store/, 'a DSN that is none');
+    refused($run->('tenant', 'list', '--store', 'pgsql:host=db password=geheim'), qr/command line: store: holds a password, which everybody.*passfile=PATH/, 'a password on the command line');
 };
 
 done_testing();

@@ -1,6 +1,8 @@
 # idadmin-worker as a program: options, signals, --once, --check, settings that nobody sealed, and what a stop leaves behind.
 use strict;
 use warnings;
+use Digest::SHA ();
+use JSON::PP ();
 use Test::More;
 use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew tempdir);
 use Idadmin::Test::Gate ();
@@ -165,6 +167,30 @@ sub check {
     $stack->apply_tenant($stack->tenant_document);
 }
 
+# A password file that can never be read is told at the start, not when a mail is due; a webhook's secret by --check.
+sub secrets_at_start {
+    my ($name) = ($stack->engine);
+    my @mail = ('--smtp-url', 'smtps://mail.nordic.example', '--smtp-from', 'x@nordic.example', '--smtp-user', 'x', '--smtp-password-file');
+    my $open = Idadmin::Test::secret_file("open.smtp.$name", "secret\n");
+    chmod 0644, $open;
+    for my $case ([missing => '/nonexistent/smtp', qr/No such file/], [open => $open, qr/read by others/], [empty => Idadmin::Test::secret_file("empty.smtp.$name", ''), qr/is empty/]) {
+        for my $way (['--once'], ['--check', 'nordic']) {
+            my $result = $stack->new_worker(start => 0, options => [@mail, $case->[1]])->run(@$way);
+            is($result->{exit}, 1, "smtp_password_file $case->[0]: exit 1 (@$way)") or diag($result->{out}, $result->{err});
+            like($result->{err}, qr/smtp_password_file \Q$case->[1]\E.*$case->[2]/, 'and why');
+        }
+    }
+    my $secret = Idadmin::Test::secret_file("hook.$name", 'whsec_' . 'A' x 44 . "\n");
+    $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Call', trigger => 'userCreate', active => JSON::PP::false(), actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $secret }] }]));
+    my $worker = $stack->new_worker(start => 0);
+    is($worker->run('--check', 'nordic')->{exit}, 0, '--check with a good secret') or diag(explain($worker->run('--check', 'nordic')));
+    spew($secret, "whsec_c2hvcnQ=\n");
+    my $bad = $worker->run('--check', 'nordic');
+    is($bad->{exit}, 1, '--check with one that can never work: exit 1');
+    like($bad->{out}, qr/FAIL  files of secrets: workflows\[0\]\.actions\[0\]\.secretFile: .*24 to 64/, 'the report names it');
+    $stack->apply_tenant({ companyId => 'nordic', workflows => undef });
+}
+
 # Whoever can write the store through httpd cannot send the directory's password elsewhere: the changed address is never called.
 sub seal {
     my ($document) = map { $_->[0] } $stack->sql("SELECT document FROM tenant WHERE id = 'nordic'");
@@ -184,6 +210,80 @@ sub seal {
     $stack->apply_tenant($stack->tenant_document);
     is($stack->wait_task($id, seconds => 30)->{state}, 'done', 'sealed again by tenant apply: done');
     $worker->stop;
+}
+
+sub stored { my ($row) = $stack->sql("SELECT document, seal, revision FROM tenant WHERE id = 'nordic'"); return $row }
+
+sub put_back {
+    my ($document, $seal, $revision) = @_;
+    s/'/''/g for $document;
+    $stack->sql("UPDATE tenant SET document = '$document', seal = '$seal', revision = $revision WHERE id = 'nordic'");
+}
+
+sub apply { return $stack->ctl('tenant', 'apply', '-', { stdin => json_text($_[0]) }) }
+
+# A forged address is not sealed with the rest of the document when somebody applies a harmless one over it.
+sub laundering {
+    my ($good, $seal, $revision) = @{ stored() };
+    (my $forged = $good) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://evil.example:636} or die "no URL in $good";
+    put_back($forged, $seal, $revision + 1);
+    my $harmless = apply({ companyId => 'nordic', seatLimit => 77 });
+    is($harmless->{exit}, 1, 'a harmless document over a forged one is refused') or diag($harmless->{out});
+    like($harmless->{err}, qr/not sealed.*apply the full document.*directories/, 'with the reason and what to do');
+    is_deeply(stored(), [$forged, $seal, $revision + 1], 'nothing was changed');
+
+    my $full = $stack->ctl('tenant', 'apply', '-', '--json', { stdin => json_text($stack->tenant_document) });
+    is($full->{exit}, 0, 'the full document is taken') or diag($full->{err});
+    my %told = map { $_->{member} => [$_->{before}, $_->{after}] } @{ $full->{json}{changes} };
+    my $wanted = $stack->tenant_document->{directories}{onPremises};
+    is_deeply($told{'directories.onPremises.urls'}, [['ldaps://evil.example:636'], $wanted->{urls}], 'the forged member is shown with the right one');
+    is_deeply([grep { !$told{"directories.onPremises.$_"} } sort keys %$wanted], [], 'and every other one of the directory');
+    is_deeply($told{'directories.onPremises.bindDn'}, [($wanted->{bindDn}) x 2], 'as it was and as it is');
+    like($full->{json}{notTakenOver}, qr/not sealed/, 'and why');
+    cmp_ok(stored()->[2], '>', $revision + 1, 'under a new revision');
+    ok(!$stack->ctl('tenant', 'show', 'nordic')->{json}{seatLimit}, 'without anything of the document before');
+    is(apply({ companyId => 'nordic', seatLimit => 77 })->{exit}, 0, 'then a document of some members is taken again');
+    put_back($forged, $seal, $revision + 1);
+    like(apply($stack->tenant_document)->{out}, qr/^  directories\.onPremises\.urls: \["ldaps:\/\/evil\.example:636"\] -> .*^  directories\.onPremises\.userBase: .* \(the same\)$/ms, 'people read it too');
+}
+
+# An old document with its good seal, put back by somebody or by a restored backup, is not served again until a person has looked.
+sub replay {
+    my @old = @{ stored() };
+    is(apply({ companyId => 'nordic', seatLimit => 78 })->{exit}, 0, 'a newer document');
+    my ($worker, $id) = ($stack->new_worker, queue('Newer'));
+    $stack->wait_task($id);
+    put_back(@old);
+    $worker->expect_log(qr/IDA0350/, qr/IDA0314/);
+    $id = queue('Replayed');
+    ok(wait_until(30, sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }), 'the old one is not served, and the task says why') or diag(explain(state_of($id)));
+    ok($worker->log_has(qr/IDA0350.*nordic.*older/, 5), 'so does the log');
+    like($worker->run('--check', 'nordic')->{out}, qr/FAIL.*older/, '--check too');
+    my $harmless = apply({ companyId => 'nordic', name => 'Nordic' });
+    is($harmless->{exit}, 1, 'nothing is laid over it');
+    like($harmless->{err}, qr/older.*full document/, 'with the reason');
+    is(apply($stack->tenant_document)->{exit}, 0, 'a person accepts it by the full document');
+    is($stack->wait_task($id, seconds => 30)->{state}, 'done', 'and work goes on');
+    $worker->stop;
+}
+
+# Seals of a version that knew no revisions are made anew by schema upgrade, once.
+sub sealed_before_revisions {
+    my $key = "$stack->{base}/lib/" . ($stack->engine eq 'sqlite' ? 'idadmin.key' : 'seal.key');
+    my $document = json_data(stored()->[0]);
+    my $text = JSON::PP->new->canonical->utf8->encode({ companyId => 'nordic', directories => $document->{directories} });
+    chomp(my $digits = slurp($key));
+    my $seal = Digest::SHA::hmac_sha256_hex(join('', map { pack('Q>', length $_) . $_ } 'seal', $text), pack 'H*', $digits);
+    my $revision = stored()->[2];
+    $stack->sql("UPDATE tenant SET seal = '$seal' WHERE id = 'nordic'");
+    $stack->ctl_ok('schema', 'upgrade');
+    is(stored()->[1], $seal, 'not where a revision was seen');
+    unlink "$key.revisions" or die "$key.revisions: $!\n";
+    $stack->ctl_ok('schema', 'upgrade');
+    isnt(stored()->[1], $seal, 'where none was seen the seal is made anew');
+    is(apply({ companyId => 'nordic', seatLimit => 79 })->{exit}, 0, 'and holds');
+    is_deeply(json_data(slurp("$key.revisions")), { nordic => $revision + 1 }, 'the node knows the newest');
+    $stack->apply_tenant($stack->tenant_document(seatLimit => undef));
 }
 
 # A manager who is still to be created: the step waits for the task that makes them.
@@ -210,7 +310,11 @@ for_each_engine {
     once();
     check();
     reads_its_configuration_again();
+    secrets_at_start();
     seal();
+    laundering();
+    replay();
+    sealed_before_revisions();
     manager_to_come();
     ends_between_steps();
     zone_rules_change();

@@ -57,6 +57,21 @@ for_each_engine {
         is($synced->{exit}, 0, "$name: over, synchronised again") or diag($synced->{err});
         is(row($stack, 'peer')->{held}, undef, "$name: nothing is held any more");
     }
+    # Values that libldap would end the process over. The control is one of a sync that reads everything.
+    for my $odd (['an empty value in a DN', { with => [['uid=person0002', 'manager', 'dc=x,cn=']] }, 0], ['a control without its value', { bare => { state => 'absent' } }, 1]) {
+        my ($name, $script, $exit) = @$odd;
+        my $worker = $stack->worker->pid;
+        $stack->ctl_ok('cache', 'reset', 'peer');
+        $peer->script(%$script);
+        my $synced = $stack->ctl('sync', 'peer', '--wait');
+        is($synced->{exit}, $exit, "$name: " . ($exit ? 'the sync fails' : 'the sync goes through')) or diag($synced->{err});
+        my $answer = $stack->post('/v1/api/user', { firstname => 'Joiner', surname => 'Number' . ++$number });
+        is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 20)->{state}, 'done', "$name: the other tenant is served");
+        ok($stack->worker->running && $stack->worker->pid == $worker, "$name: by the same worker");
+        $peer->script;
+        is($stack->ctl('sync', 'peer', '--wait')->{exit}, 0, "$name: over, synchronised again");
+        is(row($stack, 'peer')->{users}, 30, "$name: everybody is there");
+    }
     is(row($stack, 'nordic')->{held}, undef, 'the other directory was never held');
     $peer->stop;
     $stack->stop;

@@ -174,7 +174,8 @@ sub created {
     $task = $stack->wait_task($stack->post('/v1/api/user', { firstname => 'Cloud', surname => 'Born' })->{json}{data}{taskId});
     ok($stack->cloud->user(upn('cloud.born')) && !$stack->slapd->user('cloud.born'), 'createUsersIn is followed');
     is(outcomes($task)->{awaitSynchronisation}, undef, 'with nothing to wait for');
-    $stack->apply_tenant($stack->tenant_document(createUsersIn => 'onPremises'));
+    $stack->apply_tenant($stack->tenant_document(createUsersIn => 'onPremises', workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'Canteen', continueOnError => JSON::PP::true() }] }]));
+    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true', { firstname => 'On', surname => 'Premises' })->{body} =~ /awaitSynchronisation/ });
 }
 
 # One directory away: what can be done is done, the rest waits with the reason, and nobody else does.

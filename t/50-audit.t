@@ -7,6 +7,8 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack;
+use IO::Socket::UNIX ();
+use POSIX ();
 use Time::HiRes ();
 
 my $limit = 6291456;
@@ -21,7 +23,8 @@ sub audit_list {
 sub records_of {
     my ($actor, $count) = @_;
     my @records;
-    wait_until(5, sub { @records = audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
+    # Refused credentials are told by the minute, so they may come in between.
+    wait_until(5, sub { @records = grep { $_->{action} ne 'credentials.refused' } audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
 }
 
@@ -58,7 +61,7 @@ sub requests {
     $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 200, 'DELETE /v1/api/task', 'task.cancel', { id => $id }, 'asa.oberg@nordic.example');
     $did->($stack->delete("/v1/api/task?id=$id", undef, key => $key), 409, 'DELETE /v1/api/task', 'task.cancel', { id => $id });
     $did->($stack->get('/other/v1/api/tasks', key => $key), 403, 'GET /v1/api/tasks', 'task.list', undef);
-    # No record: nobody is known to have asked.
+    # No record of their own: nobody is known to have asked.
     is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405, 'a wrong method is told before anybody is known';
     is $stack->get('/v1/api/tasks', key => { %{ $stack->key($key) }, apiKey => $stack->key('read')->{apiKey} })->{status}, 401, 'a wrong key';
     is $stack->httpd->client->request(OPTIONS => '/v1/api/user')->{status}, 204, 'OPTIONS';
@@ -78,6 +81,7 @@ sub requests {
         is "$got->{category} $got->{actor} $got->{label}", 'api hr-counted Counted ones', "$name: category, actor, label";
         is $got->{detail}, "task $want->{task}", "$name: the task" if $want->{task};
         ok length $got->{detail}, "$name: why" if $want->{outcome} ne 'ok';
+        is $got->{address}, '127.0.0.1', "$name: from where";
         like $got->{at}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/, "$name: when";
     }
     my $refused = $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, key => 'reader');
@@ -139,8 +143,8 @@ sub killed {
 sub limited {
     my @status = map { $stack->get('/v1/api/tasks', key => 'small')->{status} } 1 .. 8;
     is "@status", '200 200 200 429 429 429 429 429', 'three of eight';
-    my $other = join ' ', map { $stack->get('/v1/api/tasks', key => 'small2')->{status} } 1 .. 4;
-    is $other, '200 200 200 429', 'and of another key';
+    my $other = join ' ', map { $stack->get($_, key => 'small2')->{status} } ('/v1/api/tasks') x 4, '/v1/api/users';
+    is $other, '200 200 200 429 429', 'and of another key';
 }
 
 sub after_limited {
@@ -154,8 +158,10 @@ sub after_limited {
     is $count, 5, 'five refusals are counted';
     cmp_ok scalar @refused, '<=', 2, 'in one record a minute';
     is "$refused[0]{action} $refused[0]{label}", 'rateLimit Small ones', 'under their name';
+    is "$refused[0]{endpoint} $refused[0]{address}", 'GET /v1/api/tasks 127.0.0.1', 'with what was asked and from where';
     my ($twin) = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } records_of('hr-small2', 4);
-    is $twin->{parameters}{count}, 1, 'the other key has its own';
+    is $twin->{parameters}{count}, 2, 'the other key has its own';
+    is $twin->{endpoint}, undef, 'of several addresses none is told';
 }
 
 sub others {
@@ -164,8 +170,10 @@ sub others {
     my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
     $stack->wait_task($done->{json}{data}{taskId});
     my @steps;
-    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ } audit_list(category => 'workflow'); scalar @steps });
-    ok scalar @steps, 'what the worker does';
+    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ } audit_list(category => 'workflow'); $steps[-1] && $steps[-1]{action} eq 'task.done' });
+    is join(' ', map { $_->{parameters}{step} // $_->{action} } @steps), 'createAccount setManager setPhoto task.done', 'what the worker does, in its order';
+    my $listed = $stack->ctl('audit', 'list', 'nordic', '--category', 'workflow', '--limit', 4)->{out};
+    like $listed, qr/task\.step createAccount/, 'and the list names the steps';
     is scalar(grep { $_->{actor} ne 'worker' } @steps), 0, 'by its name';
     my $all = $stack->ctl_ok('audit', 'export', 'nordic', '--json');
     my $text = json_text($all);
@@ -173,6 +181,96 @@ sub others {
     unlike $text, qr/hunter2|\/9j\/4/, 'no password, no photo';
     my $sequence = join ' ', map { $_->{id} } reverse @$all;
     is $sequence, join(' ', 1 .. @$all), 'the sequence has no gap';
+}
+
+# People put keys where they do not belong: a field of the wrong form, a question to an assistant, an address.
+sub misplaced {
+    my %key   = %{ $stack->key('counted') };
+    my $count = records_of('hr-counted', 1);
+    my %json  = (headers => { 'Content-Type' => 'application/json', Accept => 'application/json, text/event-stream' });
+    my @asked = (
+        $stack->get("/v1/api/users?query=$key{apiKey}", key => 'counted'), $stack->get("/v1/api/user?userPrincipalName=$key{mcpSecret}", key => 'counted'),
+        $stack->get("/v1/api/$key{apiKey}", key => 'counted'), $stack->get("/v1/api/tasks?$key{apiKey}=1", key => 'counted'), $stack->delete("/v1/api/task?id=$key{apiKey}", undef, key => 'counted'),
+        $stack->post('/v1/api/user', { firstname => $key{apiKey} }, key => 'counted'), $stack->post('/v1/api/user', { firstname => 'A', surname => 'B', department => "x" x 240 . $key{apiKey}, $key{apiKey} => 1, time => $key{apiKey} }, key => 'counted'),
+        $stack->call(POST => '/mcp', key => 'counted', body => json_text({ jsonrpc => '2.0', id => 1, method => 'tools/call', params => { name => 'get_user', arguments => { user => $key{mcpSecret} } } }), %json),
+    );
+    is join(' ', map { $_->{status} } @asked), '200 404 404 400 404 400 400 200', 'answered as other texts are';
+    is $stack->get('/v1/api/tasks', key => { %key, username => $key{apiKey} })->{status}, 401, 'a key in the place of the username';
+    is $stack->ctl('user', 'show', 'nordic', $key{apiKey})->{exit}, 1, 'and in a shell';
+    records_of('hr-counted', $count + @asked);
+    my $secret = substr $key{apiKey}, 4, 20;
+    unlike slurp($stack->httpd->access_log), qr/$secret/, 'no key in the access log';
+    like slurp($stack->httpd->access_log), qr/query=ida_\*{36} /, 'but asterisks';
+    unlike slurp($stack->httpd->error_log), qr/$secret/, 'none in the error log';
+    unlike $stack->worker->log_text, qr/$secret/, 'none in the log of the worker';
+    unlike join('', map { slurp($_) } glob $stack->spool . '/*.audit'), qr/$secret/, 'none in the spool';
+    my $all = json_text($stack->ctl_ok('audit', 'export', 'nordic', '--json'));
+    unlike $all, qr/$secret/, 'none in the audit log';
+    like $all, qr/"query":"ida_\*{36}"/, 'where asterisks tell that there was one';
+}
+
+# Refused credentials are in the log of the company that they name: one record a minute and address, however many.
+sub strangers {
+    my %good = %{ $stack->key('counted') };
+    my %bad  = map { $_->[0] => $_->[1] } [wrong => { %good, apiKey => $stack->key('reader')->{apiKey} }], [typo => { %good, apiKey => 'ida_x' }], [nobody => { %good, username => 'nobody' }],
+        [elsewhere => { %good, companyId => 'nowhere' }], [unnamed => { %good, username => 'no name' }];
+    for my $round (1 .. 2) {
+        Time::HiRes::sleep(61 - Time::HiRes::time() % 60) if Time::HiRes::time() % 60 > 50;    # all of a round within one minute
+        my $minute = int(Time::HiRes::time() / 60);
+        is $stack->get('/v1/api/tasks', key => $_)->{status}, 401, 'refused' for ($bad{wrong}) x 3, $round == 2 ? @bad{qw(typo nobody elsewhere unnamed)} : ();
+        is $stack->get('/v1/api/users', key => $bad{wrong})->{status}, 401, 'elsewhere too' if $round == 2;
+        is int(Time::HiRes::time() / 60), $minute, 'in one minute';
+        $stack->httpd->restart;                                                                # children that leave write down what they have counted
+        my ($record) = wait_until(10, sub { my @all = grep { $_->{action} eq 'credentials.refused' } audit_list(category => 'api'); @all == $round && [@all] });
+        ok $record, 'one record' or return;
+        my $last = $record->[-1];
+        is "$last->{category} $last->{outcome} $last->{address}", 'api UNAUTHORIZED 127.0.0.1', 'of the address';
+        is $last->{parameters}{count}, $round == 1 ? 3 : 7, 'with how many';
+        is "$last->{actor} $last->{endpoint} $last->{parameters}{reason}", 'hr-counted GET /v1/api/tasks wrong key', 'whose, where, and why' if $round == 1;
+        is_deeply [@$last{qw(actor endpoint)}, $last->{parameters}{reason}], ['(several)', undef, '(several)'], 'where they differ, that is said' if $round == 2;
+    }
+    is_deeply [$stack->sql("SELECT DISTINCT tenant_id FROM audit.record")], [['nordic']], 'a company that is none has no log';
+}
+
+# idadminctl status with the spool of this stack.
+sub spool_status {
+    my ($dir, @more) = @_;
+    my $config = spew(tempdir() . '/status.conf', "store = $stack->{store}\nspool = $dir\n");
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $config);
+    my $result = Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), 'status', @more, '--config', $config], user => Idadmin::Test::runtime_user());
+    is $result->{exit}, 0, 'status' or diag $result->{err};
+    return @more ? json_data($result->{out})->{spool} : $result->{out};
+}
+
+# Whoever writes as httpd does can put anything into the spool: nothing stops there, and nobody else's word is taken from it.
+sub foreign_files {
+    my $spool = $stack->spool;
+    my @names = map {"$spool/20000101000$_.audit"} 0 .. 4;
+    POSIX::mkfifo($names[0], 0666) or die $!;
+    my $socket = IO::Socket::UNIX->new(Local => $names[1], Listen => 1) or die $!;
+    symlink '/etc/passwd', $names[2] or die $!;
+    mkdir $names[3] or die $!;
+    my %record = (tenant => 'nordic', actor => 'root', label => '', outcome => 'ok', at => int(time) * 1000);
+    my $line = sub { "\x1e" . json_text({ %record, @_ }) =~ s/\n//gr . "\n" };
+    spew("$names[4].new", $line->(rid => 'forged1', category => 'portal', action => 'tenant.apply') . $line->(rid => 'forged2', category => 'workflow', action => 'task.done')
+            . $line->(rid => 'honest1', category => 'api', action => 'user.get', target => 'honest'));
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$names[4].new");
+    rename "$names[4].new", $names[4] or die $!;
+    ok wait_until(20, sub { !-e $names[4] }), 'the segment behind them is taken and removed';
+    ok $stack->worker->log_has(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/, 5), 'what is no regular file is told';
+    ok $stack->worker->log_has(qr/IDA0411 2 audit records in \Q$names[4]\E/, 5), 'and what claims to be of somebody else';
+    $stack->get('/v1/api/tasks', key => 'counted');
+    ok wait_until(20, sub { !spool_status($spool, '--json')->{segments} }), 'later segments are taken too, and nothing waits';
+    is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
+    like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';
+    my @all = grep { ($_->{detail} // '') =~ /forged[12]/ || ($_->{target} // '') eq 'honest' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json') };
+    is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all], ['api audit.ingest damaged httpd', 'api audit.ingest damaged httpd', 'api user.get ok root'],
+        'forged records are kept as damaged ones of httpd, with their text; the other one as it is';
+    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole';
+    close $socket;
+    unlink @names[0 .. 2] or die $!;
+    rmdir $names[3] or die $!;
+    is spool_status($spool, '--json')->{problem}, undef, 'gone, all is well';
 }
 
 # Run with worker and httpd stopped: the spool of a node that died.
@@ -197,10 +295,17 @@ sub dead_node {
     print $out substr($lines[0], 0, 40), $extra, "rubbish\n", "\x1e{\"rid\":1}\n", substr($lines[1], 0, 60);
     close $out;
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, glob "$dir/*");
+    my $waiting = spool_status($dir, '--json');
+    is $waiting->{bytes}, length(join '', map { slurp($_) } @segments), 'status tells how many bytes wait there';
+    is $waiting->{segments}, scalar @segments, 'in how many segments';
+    ok $waiting->{oldestSeconds} >= 0 && $waiting->{oldestSeconds} < 3600, "and since when ($waiting->{oldestSeconds} s)";
+    like spool_status($dir), qr/^Audit spool \Q$dir\E: @{[ scalar @segments ]} segments with $waiting->{bytes} bytes wait, the oldest for \d+ seconds\.$/m, 'in words too';
     my $result = $stack->ctl_ok('audit', 'ingest', $dir, '--json');
     is $result->{records}, @lines + 1, 'every whole record is read';
     is $result->{torn}, 4, 'the four torn ones are counted';
     is join(' ', glob "$dir/*.audit"), '', 'and the segments removed';
+    is_deeply [@{ spool_status($dir, '--json') }{qw(segments bytes oldestSeconds)}], [0, 0, undef], 'nothing waits any more';
+    like spool_status($dir), qr/^Audit spool \Q$dir\E: nothing waits\.$/m, 'in words too';
     is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'they are in the log';
     $stack->ctl_ok('audit', 'ingest', $stack->spool, '--json');
     is $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records}, $before + 21, 'the same records from another copy are the same records';
@@ -211,16 +316,17 @@ sub dead_node {
 # Everything that somebody with a database client may do, taken back each time.
 sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
-    my ($row) = $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint, parameters, detail, salt, personal_hash, hash"
+    my ($row) = $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint, parameters, detail, address, salt, personal_hash, hash"
             . " FROM audit.record WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore = "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
-        . ' parameters, detail, salt, personal_hash, hash) VALUES (' . join(', ', map { $quote->($_) } @$row) . ')';
+        . ' parameters, detail, address, salt, personal_hash, hash) VALUES (' . join(', ', map { $quote->($_) } @$row) . ')';
     my ($last) = $stack->sql('SELECT seq FROM audit.chain');
     my @cases = (
         ['another outcome', "UPDATE audit.record SET outcome = 'changed' WHERE seq = $seq", $seq],
         ['another actor', "UPDATE audit.record SET actor = 'somebody' WHERE seq = $seq", $seq],
         ['another time', "UPDATE audit.record SET at = at + 1 WHERE seq = $seq", $seq],
+        ['another address', "UPDATE audit.record SET address = '192.0.2.1' WHERE seq = $seq", $seq],
         ['other parameters', "UPDATE audit.record SET parameters = '{}', detail = 'x' WHERE seq = $seq", $seq],
         ['another hash of the personal part', "UPDATE audit.record SET actor = 'x', personal_hash = 'aa' WHERE seq = $seq", $seq],
         ['another hash', "UPDATE audit.record SET hash = 'aa' WHERE seq = $seq", $seq],
@@ -246,16 +352,21 @@ for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(
         engine => $engine,
-        httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n" },
+        httpd  => { rate_limits => { failures => 'off' }, locations => "<Location /v1/api>\n$rest    Require valid-user\n</Location>\n<Location /other/v1/api>\n$rest    Require idadmin-company other\n</Location>\n"
+                . "<Location /mcp>\n    SetHandler idadmin-mcp\n    AuthType IdAdmin\n    Require valid-user\n</Location>\n" },
         keys   => {
             many => ['hr-many', 'read-only', '--rate-limit', '1000000/60s'],
             counted => ['hr-counted', 'full', '--label', 'Counted ones'], reader => ['hr-reader', 'read-only'],
             small => ['hr-small', 'read-only', '--rate-limit', '3/60s', '--label', 'Small ones'], small2 => ['hr-small2', 'read-only', '--rate-limit', '3/60s'],
         });
     $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045|exit signal Killed|children are killed successively/);
+    subtest strangers => \&strangers;    # first: others' refusals of the same minute would be counted with them
     subtest requests  => \&requests;
     subtest freshness => \&freshness;
     subtest others    => \&others;
+    subtest misplaced => \&misplaced;
+    $stack->worker->expect_log(qr/IDA041[01]/);
+    subtest "files that are none of the spool" => \&foreign_files;
     subtest killed    => \&killed;
     subtest limited   => sub { limited(); after_limited() };
     is $stack->worker->stop, 0, 'the worker stops';

@@ -19,8 +19,15 @@ my $cloud  = Idadmin::Test::Cloud->new;
 my ($to, $from, $pid);
 
 sub start_tool {
-    my $document = spew(tempdir() . '/acme.json', json_text({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document } }));
+    my (%changes) = @_;
+    my $document = spew(tempdir() . '/acme.json', json_text({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document(%changes) } }));
     $pid = IPC::Open2::open2($from, $to, build_dir() . '/tool/directory_call', $document);
+}
+
+sub stop_tool {
+    close $to;
+    waitpid $pid, 0;
+    is($?, 0, 'the tool ends cleanly');
 }
 
 # call(create => upn => ..., ...) -> what the tool answers
@@ -64,6 +71,7 @@ sub until_done {
     return ($answer, @classes);
 }
 
+$cloud->control(create => { type => 'user', properties => { userPrincipalName => "scoped.admin\@$domain", displayName => 'Scoped', mailNickname => 'scoped', accountEnabled => JSON::PP::true(), _privileged => 1 } });
 start_tool();
 
 subtest 'create: what stands in the directory' => sub {
@@ -334,8 +342,8 @@ subtest 'a new password' => sub {
     unlike($banned->{message}, qr/\Q$password\E/, 'is not in the message');
     calm();
     is(call(setPassword => id => '00000000-0000-4000-8000-000000000000', password => $password)->{class}, 'not found', 'nobody');
-    my $admin = call(setPassword => id => id_of("root.admin\@$domain"), password => $password);
-    is($admin->{class}, 'not allowed to the service account', 'an administrator');
+    my $admin = call(setPassword => id => id_of("scoped.admin\@$domain"), password => $password);
+    is($admin->{class}, 'not allowed to the service account', 'an administrator of a unit, whose role no list of memberships shows');
     like($admin->{message}, qr/User-PasswordProfile\.ReadWrite\.All.*directory role/, 'what it needs');
 };
 
@@ -378,8 +386,8 @@ subtest 'disable and sessions' => sub {
     my $synced = call(disable => id => id_of("syn.kad\@$domain"));
     is($synced->{class}, 'mastered in another directory', 'an account of the on-premises directory');
     like($synced->{message}, qr/disable it on-premises/, 'is to be disabled there');
-    my $admin = call(disable => id => id_of("root.admin\@$domain"));
-    is($admin->{class}, 'not allowed to the service account', 'an administrator');
+    my $admin = call(disable => id => id_of("scoped.admin\@$domain"));
+    is($admin->{class}, 'not allowed to the service account', 'an administrator of a unit');
     like($admin->{message}, qr/directory role/, 'needs a role');
     late(read => 60_000);
     my $stale = call(disable => id => id_of("ida.wall\@$domain"));
@@ -392,6 +400,42 @@ subtest 'disable and sessions' => sub {
     $cloud->control(revoke => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
     like(call(revokeSessions => id => $id)->{message}, qr/User\.RevokeSessions\.All/, 'a missing permission is named');
     $cloud->control(grant => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
+};
+
+# Every change of an account that is never changed, and what it would have come to.
+subtest 'guarded accounts' => sub {
+    my %id = map { ($_ => id_of("$_\@$domain")) } qw(root.admin eva.berg johan.asberg rut.sandell greta.dahl);
+    my ($staff, $sales, $unit) = map { $cloud->group($_)->{id} } 'All staff', 'Sales team', 'Stockholm';
+    $cloud->control(create => { type => 'group', properties => { displayName => 'Help desk', groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false(), isAssignableToRole => JSON::PP::true() }, members => [$id{'johan.asberg'}] });
+    $cloud->control(member => { group => 'User Administrator', object => $cloud->group('Help desk')->{id}, in => 1 });
+    stop_tool();
+    start_tool(protectedAccounts => ["EVA.Berg\@$domain", uc $id{'rut.sandell'}]);
+    my $role = qr/holds the directory role User Administrator: accounts of administrators are never changed/;
+    for my $case (['root.admin', $role], ['johan.asberg', $role], ['eva.berg', qr/EVA\.Berg\S+ is one of protectedAccounts: it is never changed/], ['rut.sandell', qr/is one of protectedAccounts/]) {
+        my ($name, $why) = @$case;
+        my $id = $id{$name};
+        my $before = json_text($cloud->user($id));
+        for my $change ([disable => ()], [revokeSessions => ()], [update => values => { jobTitle => 'x' }], [update => values => {}, enabled => JSON::PP::true()], [setManager => manager => "bo.ek\@$domain"], [setManager => manager => undef],
+            [setPhoto => photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(2000), '')], [setPassword => password => 'An0ther-Passw0rd-of-24'], [removeMember => group => $staff], [setLicenses => add => ['EMS'], remove => ['*']]) {
+            my ($call, %arguments) = @$change;
+            my $answer = call($call => id => $id, %arguments);
+            is($answer->{class}, 'protected account', "$name: $call is refused");
+            like($answer->{message}, $why, 'with the reason');
+        }
+        my $added = call(addMembers => group => $sales, ids => [$id, $id{'greta.dahl'}]);
+        is_deeply($added->{each}, ['protected account', $name eq 'root.admin' ? 'ok' : 'was so already'], "$name: put into no group, who came along is");
+        like($added->{message}, $why, 'with the reason');
+        is(json_text($cloud->user($id)), $before, "$name is as before");
+    }
+    is(call(disable => id => id_of("bo.ek\@$domain"))->{class}, 'ok', 'others are changed');
+    $cloud->control(faults => { path => '/transitiveMemberOf', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied', message => 'no' } });
+    my $unknown = call(disable => id => $id{'greta.dahl'});
+    is($unknown->{class}, 'not allowed to the service account', 'who cannot be looked at is not changed');
+    like($unknown->{message}, qr/GroupMember\.Read\.All/, 'and the permission is named');
+    calm();
+    ok($cloud->user($id{'greta.dahl'})->{accountEnabled}, 'really');
+    stop_tool();
+    start_tool();
 };
 
 subtest 'memberships' => sub {
@@ -531,8 +575,6 @@ subtest 'throttled' => sub {
 };
 
 is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
-close $to;
-waitpid $pid, 0;
-is($?, 0, 'the tool ends cleanly');
+stop_tool();
 $cloud->stop;
 done_testing();

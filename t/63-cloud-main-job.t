@@ -136,7 +136,7 @@ sub refused_for_good {
     my $synced = $stack->wait_task(leave_now("syn.kad\@$domain"), states => ['failed']);
     like($synced->{error}, qr/disable it on-premises/, 'a synced account: the task fails and says where to go');
     my $admin = $stack->wait_task(leave_now("root.admin\@$domain"), states => ['failed']);
-    like($admin->{error}, qr/User\.EnableDisableAccount\.All.*directory role/, 'an administrator: the task fails and names what is needed');
+    like($admin->{error}, qr/disableAccount: root\.admin\S+ holds the directory role User Administrator: .*never changed/, 'an administrator: the task fails at once and says why');
     ok($cloud->user("root.admin\@$domain")->{accountEnabled}, 'and nothing says that it is disabled');
 }
 
@@ -189,6 +189,54 @@ sub never_seen {
     is($cloud->counters->{createdByMarker}{ $second->{taskId} }, 1, 'made once');
 }
 
+# The directory is held, and while the probe is on its way another worker is told to wait: that hold is not the probe's to end.
+sub told_meanwhile {
+    my $state = sub { my ($row) = $stack->sql("SELECT hold_reason, hold_until FROM directory_state WHERE directory = 'cloud'"); return @{ $row // [] } };
+    $stack->worker->expect_log(qr/IDA0315/);
+    $cloud->control(faults => { path => '.', do => 'status', status => 503 });
+    my $id = leave_now("greta.dahl\@$domain");
+    ok(wait_until(20, sub { ($state->())[0] }), 'held');
+    my $now = int(Time::HiRes::time() * 1000);
+    $cloud->control(clearFaults => JSON::PP::true(), faults => { path => '.', do => 'delay', ms => 1500, count => 1 });
+    $stack->sql("UPDATE directory_state SET hold_until = $now WHERE directory = 'cloud'");
+    ok(wait_until(20, sub { (($state->())[1] // 0) > $now }), 'a probe goes, be it a task or a synchronisation');
+    my $until = int(Time::HiRes::time() * 1000) + 8000;
+    $stack->sql("UPDATE directory_state SET hold_reason = 'told by another worker', hold_until = $until WHERE directory = 'cloud'");
+    Time::HiRes::sleep(3);
+    is_deeply([$state->()], ['told by another worker', $until], 'it is answered, and what was told stands');
+    my $next = leave_now("rut.sandell\@$domain");
+    $stack->wait_task($_, seconds => 30) for $id, $next;
+    cmp_ok(Time::HiRes::time() * 1000, '>=', $until, 'who comes now waits for that time');
+    ok(wait_until(10, sub { !defined(($state->())[0]) }), 'and its probe ends the hold');
+}
+
+# A token that is refused once is no reason to wait for minutes; a secret that is put right counts at once.
+sub refused_credentials {
+    $stack->worker->expect_log(qr/IDA0314/);
+    my $left = sub { my ($row) = $stack->sql("SELECT hold_until, hold_failures FROM directory_state WHERE directory = 'cloud' AND hold_reason IS NOT NULL"); return $row ? ($row->[0] / 1000 - Time::HiRes::time(), $row->[1]) : () };
+    $cloud->control(faults => { path => '^/users', do => 'status', status => 401, count => 2, error => { code => 'InvalidAuthenticationToken', message => 'Access token is not valid.' } });
+    my $begun = Time::HiRes::time();
+    my $once = leave_now("per.lundin\@$domain");
+    ok(wait_until(20, sub { $left->() }), 'a token and the next one are refused: held');
+    cmp_ok(($left->())[0], '<=', 12, 'for ten seconds or so');
+    $stack->wait_task($once, seconds => 20);
+    cmp_ok(Time::HiRes::time() - $begun, '<=', 16, 'then it goes on');
+
+    my $file = $stack->cloud_document->{clientSecretFile};
+    $cloud->control(secret => 'another', expireTokens => JSON::PP::true());
+    my $id = leave_now("olga.ivanova\@$domain");
+    ok(wait_until(20, sub { ($left->())[0] }), 'the secret is another one: held');
+    like($stack->task($id)->{error}, qr/AADSTS7000215/, 'with the reason') or diag json_text($stack->task($id));
+    ok(wait_until(30, sub { (($left->())[1] // 0) >= 2 }), 'a second try');
+    cmp_ok(($left->())[0], '>', 20, 'the third comes later');
+    Idadmin::Test::secret_file($file, "another\n");
+    my $changed = Time::HiRes::time();
+    $stack->wait_task($id, seconds => 20);
+    cmp_ok(Time::HiRes::time() - $changed, '<=', 5, 'the file is put right: it counts at once');
+    Idadmin::Test::secret_file($file, Idadmin::Test::Cloud::client_secret() . "\n");
+    $cloud->control(secret => Idadmin::Test::Cloud::client_secret(), expireTokens => JSON::PP::true());
+}
+
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
     my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
@@ -209,8 +257,8 @@ for_each_engine {
     $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => {});
     $cloud = $stack->cloud;
     my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare, name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
-        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue, never_seen => \&never_seen);
-    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good comes_back);
+        photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good, comes_back => \&comes_back, manager_from_queue => \&manager_from_queue, told_meanwhile => \&told_meanwhile, refused_credentials => \&refused_credentials, never_seen => \&never_seen);
+    subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good comes_back told_meanwhile refused_credentials);
     is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [], 'nothing was made twice');
     is($stack->worker->stop, 0, 'the worker ends cleanly');

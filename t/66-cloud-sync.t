@@ -12,7 +12,7 @@ use POSIX ();
 use Time::HiRes qw(sleep);
 
 my $domain = $Idadmin::Test::Cloud::domain;
-my ($stack, $cloud, $engine);
+my ($stack, $cloud, $engine, $device);
 
 # -- both sides ------------------------------------------------------------------------------------------------------
 
@@ -247,6 +247,7 @@ sub random_life {
     $cloud->control(settings => { deltaReplay => 8 });    # a round begins with what the one before had told
     my @random = (
         sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { displayName => 'Name ' . int rand 1000, department => rand() < 0.3 ? undef : 'D' . int rand 9, city => 'C' . int rand 5 } }) },
+        sub { my (undef, undef, $g) = @_; $cloud->control(member => { group => $g, object => $device, in => rand() < 0.7 ? 1 : 0 }) },
         sub { my ($u) = @_; $cloud->control(change => { key => $u, properties => { accountEnabled => rand() < 0.5 ? JSON::PP::true : JSON::PP::false } }) },
         sub { $number++; $cloud->control(create => [{ properties => { userPrincipalName => "random$number\@$domain", displayName => "Random $number", accountEnabled => JSON::PP::true, createdDateTime => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime) } }]) },
         sub { my ($u, undef, $g) = @_; $cloud->control(member => { group => $g, object => $u, in => 1 }) for 1 .. 2 },
@@ -285,6 +286,7 @@ for_each_engine {
     ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, cloud => { settings => { deltaUsers => 7, deltaMembers => 5 }, directory => { syncInterval => '1s' } }, worker => 0, sync => 0, httpd => 0, tenant => {});
     $cloud = $stack->cloud;
+    ($device) = map { $_->{id} } all_of($cloud, '/groups/' . $cloud->group('Devices')->{id} . '/members?$select=id');
     first();
     changes();
     lag();

@@ -128,6 +128,10 @@ sub access {
     is(row_for($group, 'bo.ek')->{source}, 'iga_request', 'the same source');
     is(row_for($group, 'anna.lind')->{source}, 'direct', 'a colleague who was put there');
     is(data('/resource/access', { resource => $group->{resource}{id} })->{totalCount}, 2, 'by ID');
+    is(data('/resource/access', { resource => uc $group->{resource}{id} })->{resource}{id}, $group->{resource}{id}, 'in capitals too');
+    my $bo = $list->{user}{id};
+    is(data('/user/access', { user => uc $bo })->{user}{id}, $bo, "so is a person's");
+    is(data('/user/details', { user => uc $bo })->{user}{id}, $bo, 'everywhere');
     is(data('/resource/access', { resource => 'VPN', source => 'direct' })->{totalCount}, 1, 'by source');
     refused('/resource/access', { resource => 'nothing' }, 404, qr/^resource:/, 'an unknown group');
 }
@@ -242,6 +246,9 @@ sub governance {
     is(join(' ', map {"$_->{position} $_->{status} " . ($_->{error} // '-')} @{ $runs->{items}[0]{actions} }), '1 done - 2 failed no mail server', 'each action');
     is(members($runs->{items}[0]{actions}[0]), 'error finishedAt position startedAt status type', 'with its members');
     is(data('/workflow/runs', { workflow => 'Joiner', from => '2099-01-01' })->{totalCount}, 0, 'from');
+    refused('/workflow/runs', { workflow => 'Joiner', from => '2026-11-02', to => '2026-11-01' }, 400, qr/^from: must not be after to/, 'from after to');
+    refused('/audit', { from => '2026-11-01T10:00:01Z', to => '2026-11-01T10:00:00Z' }, 400, qr/^from: must not be after to/, 'of the audit log too');
+    is(data('/audit', { from => '2026-11-01', to => '2026-11-01' })->{totalCount}, 0, 'nothing is between an instant and itself');
     is(data('/workflow/runs', { workflow => 'Joiner', to => '2099-01-01' })->{totalCount}, 1, 'to');
     refused('/workflow/runs', { workflow => 'none' }, 404, qr/^workflow:/, 'an unknown workflow');
     my $id = $flows->{items}[0]{id};
@@ -263,7 +270,7 @@ sub audit {
         $log = data('/audit', { actor => 'hr-read', category => 'api', limit => 5 });
         return grep { $_->{action} eq 'users.search' } @{ data('/audit', { actor => 'HR-read', limit => 200 })->{items} };
     });
-    is(members($log->{items}[0]), 'action actor at category detail endpoint id label outcome parameters target', 'members of a record');
+    is(members($log->{items}[0]), 'action actor address at category detail endpoint id label outcome parameters target', 'members of a record');
     is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef, 'actor and category hold');
     my @all = @{ data('/audit', { limit => 200 })->{items} };
     is_deeply([map { at($_) } @all], [reverse sort map { at($_) } @all], 'newest first');

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text secret_file wait_until);
+use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew wait_until);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack ();
@@ -252,12 +252,50 @@ sub cloud_failures {
     run_of($on, 'Failing', $task, 'doneWithWarnings');
 }
 
+# A password is told to whom the request or, of who comes back, the directory named before it; never to whom a change of the person names.
+sub whose_password {
+    my $domain = $stack->domain;
+    my ($anna, $johan, $eva) = map {"$_\@$domain"} qw(anna.lind johan.asberg eva.berg);
+    my $to = sub { scalar(my @mails = $smtp->mail($_[0])) };
+    my $on = on(keeper => workflow('Welcome', 'userCreate', { type => 'sendInitialPassword', to => '{manager}', subject => 'Password of {userPrincipalName}' }));
+    $on->wait_synced;
+    my $refused = $on->ctl('tenant', 'apply', '-', { stdin => json_text({ companyId => 'keeper', workflows => [map { workflow("On $_", $_, act(sendInitialPassword => to => '{manager}')) } qw(userUpdate userDelete)] }) });
+    is($refused->{exit}, 1, 'no update and no offboarding may have the action');
+    like($refused->{err}, qr/workflows\[$_\]\.actions\[0\]\.type: can be used with the trigger userCreate alone/, 'as is said') for 0, 1;
+
+    my $before = $to->($anna);
+    my $queued = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1', manager => $anna);
+    my $upn = $queued->{userPrincipalName};
+    $on->wait_task($queued->{taskId});
+    is($to->($anna), $before + 1, 'a creation tells the manager it names');
+    my %seen = map { ($_ => $to->($_)) } $anna, $johan, $eva;
+
+    my $change = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, manager => $johan, date => '2030-01-01' })->{json}{data}{taskId};
+    ok(!grep({/sendInitialPassword/} map { $_->{name} } @{ $on->task($change)->{steps} }), 'a change of the person has no such step');
+    $on->sql("INSERT INTO task_step (task_id, position, name) SELECT '$change', 9, 'Welcome/1 sendInitialPassword'");
+    $on->sql("UPDATE task SET next_at = 0, due_at = 0 WHERE id = '$change'");
+    $stack->worker->expect_log(qr/IDA0317 task \S+ \(userUpdate vera\.kept/);
+    my $task = $on->wait_task($change, states => ['failed']);
+    is($task->{steps}[0]{outcome}, 'done', 'however one comes to be there, the manager is set');
+    like($task->{error}, qr/only for an account that the task makes or brings back: that of \Q$upn\E was left as it is/, 'the password is not');
+    is($to->($johan), $seen{$johan}, 'and nobody is told one');
+
+    $on->wait_task(leave_now($on, $upn));
+    my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1', manager => $eva, rehire => 'restore');
+    $task = $on->wait_task($back->{taskId}, seconds => 60);
+    is_deeply([@{ outcomes($task) }{qw(setManager), 'Welcome/1 sendInitialPassword'}], ['done', 'done'], 'who comes back has another manager, and a password') or diag(json_text($task));
+    is_deeply([map { $to->($_) - $seen{$_} } $anna, $johan, $eva], [0, 1, 0], 'told to the manager that the directory showed before');
+    my ($password) = (reverse $smtp->mail($johan))[0]{body} =~ /^(\S{32})$/m;
+    is($stack->slapd->bind_code($upn =~ /^(.*)\@/, $password), 0, 'which is the one that counts');
+    run_of($on, 'Welcome', $task, 'done');
+}
+
 sub templates { return [{ name => 'Developer', groups => ['Engineering'], licenses => [@_] }] }
 
 # Each failure mode of each action: the outcome, words of the reason, and the task goes on with a warning.
 sub failures {
     my $domain = $stack->domain;
-    my $no_secret = secret_file('empty.secret', "whsec_dG9vIHNob3J0\n");
+    my $no_secret = secret_file('empty.secret', slurp($hook->secret));
     my @cases = (
         [addToGroup => { group => 'No such group' }, qr/no group "No such group"/], [addToGroup => { group => 'Everyone in sales' }, qr/rule|dynamic|member/i],
         [removeFromGroup => { group => 'No such group' }, qr/no group/],
@@ -274,6 +312,7 @@ sub failures {
     my $stack = on(failing => workflow('Failing', 'userCreate', (map { $_->[0] eq 'callWebhook' ? act(callWebhook => secretFile => $hook->secret, allowPrivate => $true, %{ $_->[1] }) : act($_->[0], %{ $_->[1] }) } @cases),
         call_hook('/big'), call_hook('/ok', url => $hook->tls_url('/ok?tls'), caFile => Idadmin::Test::Tls::files()->{ca}), act('removeLicenses'), act('transferReports')));
     $stack->wait_synced;
+    spew($no_secret, "whsec_dG9vIHNob3J0\n");    # apply would have refused it
     my $task = $stack->wait_task(join_now($stack, firstname => 'Fail', surname => 'Ing')->{taskId}, seconds => 60);
     my $n = 0;
     for my $case (@cases) {
@@ -377,6 +416,7 @@ for_each_engine {
     my (@upns);
     subtest(joiner_on_premises => sub { $upns[0] = joiner_on_premises() });
     subtest(joiner_in_the_cloud => sub { $upns[1] = joiner_in_the_cloud() });
+    subtest(whose_password => \&whose_password);
     subtest(changed_on_premises => sub { changed_person($stack, 'rut.sandell') });
     subtest(changed_in_the_cloud => sub { changed_person($other, 'rut.sandell') });
     subtest(leaver_on_premises => sub { leaver_on_premises($upns[0]) });

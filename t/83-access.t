@@ -42,7 +42,8 @@ sub document {
             { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'unassignRoleTemplates' }] },
         ],
         accessCatalog => [{ service => 'Workshop tools', group => 'Workshop', approvers => [upn('eva.berg')] },
-            { service => 'Finance reports', group => 'Store room', approvers => [upn('eva.berg')] }],
+            { service => 'Finance reports', group => 'Store room', approvers => [upn('eva.berg')] },
+            { service => 'Shared tools', group => 'Workshop', approvers => [upn('eva.berg'), upn('rut.sandell')] }],
         %more);
 }
 
@@ -180,6 +181,17 @@ sub requests {
     like($stack->wait_task($ended->{taskId})->{steps}[0]{detail}, qr/kept: another role template gave it too/, 'what a template grants too stays');
     role(unassign => 'Seller', 'rut.sandell');
     ok(!ldap_has('Workshop', 'rut.sandell'), 'and goes with it');
+
+    # Whoever asks decides nothing, an approver neither.
+    my $own = $request->('Shared tools', 'eva.berg');
+    for my $verb (qw(approve deny)) {
+        my $selfish = $stack->ctl('request', $verb, 'nordic', $own->{id}, '--by', upn('Eva.Berg'));
+        is($selfish->{exit}, 1, "$verb of one's own request is refused");
+        like($selfish->{err}, qr/eva\.berg\@\S+ asked for it and decides nothing of it: let another approver/i, 'with the reason');
+    }
+    my ($pending) = grep { $_->{id} eq $own->{id} } @{ $stack->get('/v1/api/approvals?limit=200')->{json}{data}{items} };
+    is_deeply([map { $_->{userPrincipalName} } @{ $pending->{eligibleApprovers} }], [upn('rut.sandell')], 'who asks is no eligible approver');
+    is($stack->ctl_ok('request', 'deny', 'nordic', $own->{id}, '--by', upn('rut.sandell'), '--json')->{state}, 'denied', 'the other one decides');
 
     # A group that refuses: the approval stands, its failure is seen.
     $stack->worker->expect_log(qr/IDA0317/, qr/IDA0316/);

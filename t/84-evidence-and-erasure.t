@@ -104,16 +104,16 @@ sub found {
 # core/store_erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
     'access_grant user_id', 'access_request person upn user_id justification approvers decided_by', 'audit_outbox record', 'idempotency key answer', 'reservation address',
-    'role_assignment person upn user_id assigned_by', 'task person object_id upn mail display_name progress warnings error marker', 'task_payload payload', 'task_step detail',
+    'role_assignment person upn user_id assigned_by', 'task person object_id upn mail display_name employee_id progress warnings error marker', 'task_payload payload', 'task_step detail',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error', 'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname department department_key search_key job_title company office city country employee_id manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id', 'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
-    'audit.record actor actor_key label target endpoint parameters detail salt personal_hash');
+    'audit.record actor actor_key label target endpoint parameters detail address salt personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows, templates, API users. A tenant document that
 # names the person is said to do so.
 my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
     'access_grant tenant_id directory kind item source source_id name state task_id', 'access_request tenant_id id service group_name group_id state task_id',
-    'access_service tenant_id name group_name approvers', 'api_key tenant_id username key_hash access_level label rate_limit', 'audit_outbox rid tenant_id',
+    'access_service tenant_id name group_name approvers', 'api_key tenant_id username key_hash access_level label rate_limit allowed_from', 'audit_outbox rid tenant_id',
     'directory_state tenant_id directory hold_reason sync_owner', 'idempotency tenant_id username method path request_hash location task_id', 'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id', 'role_template tenant_id id name description groups licenses', 'setting name value',
     'task id tenant_id type state directory wall_date wall_time zone lease_owner username label', 'task_membership task_id directory group_id group_name retained restored_by', 'task_payload task_id',
@@ -127,9 +127,10 @@ sub columns_of_schema {
     my %all;
     for my $part (qw(main cache audit)) {
         my $table;
-        for (split /\n/, slurp(src_dir() . "/schema/sqlite/001-begin.$part.sql")) {
+        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/sqlite/*.$part.sql") {
             $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
+            $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
         }
     }
     return sort keys %all;

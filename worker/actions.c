@@ -32,7 +32,7 @@ static const struct {
     {"moveTo", action_move},
     {"transferReports", action_transfer_reports},
     {"sendEmail", action_mail},
-    {"sendInitialPassword", action_password},
+    {IDA_ACTION_PASSWORD, action_password},
     {"callWebhook", action_webhook},
 };
 
@@ -75,7 +75,7 @@ static const char *find(const run *r, workflow_action *a, int *differs)
     if (json_is_false(json_object_get(workflow, "active"))) {
         return "the workflow is not active any more";
     }
-    if (!type || strcmp(type, a->name.type) != 0 || !trigger || strcmp(trigger, ida_task_type_text(r->task->type)) != 0) {
+    if (!type || strcmp(type, a->name.type) != 0 || !trigger || !ida_task_action_follows(r->task->type, trigger, type)) {
         *differs = 1;
         return "the workflow was changed since the task was queued";
     }

@@ -77,6 +77,10 @@ typedef struct person {
 
 /* STEP_ON, or STEP_LATER when the cache cannot be read. */
 step_end person_read(run *r, person *p);
+/* For a password of the task's account, whose `person` has been read: *p's manager becomes whom the directory showed, or the creation
+ * named, when the task was asked for. STEP_FAILED with the reason where the account is not one that this task made or brings back:
+ * whoever may change a person must not get at the password by it. */
+step_end person_owner(run *r, person *p, const char *recipient);
 /* `text` with its placeholders filled in. */
 const char *person_fill(apr_pool_t *pool, const person *p, const char *text);
 /* The person as JSON, for receivers. New reference. */

@@ -123,7 +123,9 @@ step_end action_password(run *r, const workflow_action *a)
         return action_fails(r, "This version cannot set passwords in this kind of directory.");
     }
     end = person_read(r, &p);
-    const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
+    person reader = p;
+    end = end == STEP_ON ? person_owner(r, &reader, action_text(a, "to")) : end;
+    const char *to = end == STEP_ON ? person_address(r, &reader, action_text(a, "to"), &end) : NULL;
     if (!to) {
         return end;
     }

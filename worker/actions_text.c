@@ -99,6 +99,20 @@ step_end person_read(run *r, person *p)
     return read_manager(r, p, ida_present(pool, first(pool, ida_json_string(request, "manager"), u->manager_upn)));
 }
 
+step_end person_owner(run *r, person *p, const char *recipient)
+{
+    const json_t *stored = ida_json_load(r->pool, r->task->payload ? r->task->payload : "{}");
+    int made = r->task->type == IDA_USER_CREATE;
+    if (!made && !json_object_get(stored, "memberships")) {
+        return action_fails(r, "An initial password is only for an account that the task makes or brings back: that of %s was left as it is.",
+                            p->upn);
+    }
+    const char *manager = ida_present(r->pool, ida_json_string(stored, made ? "manager" : "managerBefore"));
+    return manager || strcmp(recipient, "{manager}") != 0
+               ? read_manager(r, p, manager)
+               : action_fails(r, "The password would go to the manager, but %s had none when the task was asked for.", p->upn);
+}
+
 /* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text itself. */
 static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, const char **value)
 {

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/web_user.h"
 #include "worker/session.h"
+#include "worker/webhook.h"
 
 static void line(apr_pool_t *pool, int ok, const char *what, const char *detail)
 {
@@ -44,6 +45,18 @@ static int check_directory(session_cache *sessions, store *main, apr_pool_t *poo
     return class == DIRECTORY_OK && !failed;
 }
 
+/* What the document names by path, as apply would judge it now. */
+static int check_files(ida_ctx *c, const ida_tenant *tenant)
+{
+    ida_kind kind = ida_tenant_files_check(c, tenant);
+    if (!kind) {
+        webhook_secrets_check(c, tenant);
+        kind = ida_faults_raise(c);
+    }
+    line(c->pool, !kind, "files of secrets", kind ? c->message : NULL);
+    return !kind;
+}
+
 int check_tenant(worker *w, const char *id, apr_pool_t *pool)
 {
     ida_ctx *c = worker_ctx(w, pool);
@@ -62,7 +75,7 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
     line(pool, 1, "users",
          web ? ida_printf(pool, "httpd's %s can neither read nor replace the seal key and the secrets", web)
              : ida_printf(pool, "there is no %s on this machine from whom the secrets had to be kept", w->config.web_user));
-    int good = 1;
+    int good = check_files(c, tenant);
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         good &= !tenant->has_directory[d] || check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
     }

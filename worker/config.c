@@ -219,6 +219,13 @@ static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *f
     return ferror(in) ? ida_fail(c, IDA_BAD_REQUEST, "%s: %s", file, strerror(errno)) : IDA_OK;
 }
 
+/* `file` NULL: a command line. The environment is for the process's own user to read. */
+static ida_kind check_store(ida_ctx *c, const char *where, const char *dsn, const char *file)
+{
+    const char *fault = store_dsn_exposed(c->pool, dsn, file);
+    return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s: store: %s", where, fault) : IDA_OK;
+}
+
 static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int must_exist, worker_config *config)
 {
     FILE *in = fopen(file, "re");
@@ -231,7 +238,7 @@ static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int mu
     config->file = apr_pstrdup(pool, file);
     ida_kind kind = read_lines(c, pool, in, file, config);
     fclose(in);
-    return kind;
+    return kind ? kind : check_store(c, file, config->store, file);
 }
 
 /* Beside a SQLite store, so that a store elsewhere (a test, a second installation) never eats the spool of the installed one. */
@@ -255,6 +262,7 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, cons
     }
     for (const worker_option *o = options; !kind && o; o = o->next) {
         kind = set_member(c, config, "command line", o->name, o->value);
+        kind = kind || !same_name(o->name, "store") ? kind : check_store(c, "command line", o->value, NULL);
     }
     if (kind) {
         return kind;

@@ -38,6 +38,7 @@ typedef struct directory_error {
     const char *message; /* for people: server, call, what it answered; no secrets; in the pool of the call */
     const char *field;
     int retry_after_s;
+    int unkept; /* of INVALID: the directory has no place for the field, or for values of this kind */
     int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours can be, so waiting may show who */
 } directory_error;
 

@@ -23,7 +23,10 @@ typedef struct graph {
     const char *root, *origin;   /* "https://graph.microsoft.com/v1.0"; scheme, host and port of it */
     const char *authority, *directory_id, *client_id, *secret_file, *certificate_file, *ca_file, *proxy_url;
     const char *marker;          /* "extensionAttribute1" .. "extensionAttribute15" */
+    const json_t *protected_accounts; /* borrowed from the tenant */
     sync_guard guard;
+    char cleared[GRAPH_ID_MAX + 1]; /* who may be changed, as was seen a moment ago (graph_guard.c) */
+    int64_t cleared_until;          /* monotonic ms */
     struct graph_http *http;
     struct graph_client *client;
 } graph;

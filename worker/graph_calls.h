@@ -32,6 +32,11 @@ directory_class graph_user_select(graph_call *k, const char *key, const char *se
 /* The API's user as directory_user; 0 when it has no ID. */
 int graph_user_read(graph_call *k, const json_t *json, directory_user *user);
 
+/* Before any change of an account: PROTECTED with the reason when it is never changed; else OK, or why that cannot be known. */
+directory_class graph_guard(graph_call *k, const char *id);
+/* The account is our own work of this moment: not looked at. */
+void graph_guard_clear(graph *g, const char *id);
+
 /* INVALID: the user is synchronised from an on-premises directory. `to_do` for people: "disable". */
 directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user, const char *to_do);
 

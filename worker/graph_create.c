@@ -379,6 +379,9 @@ directory_class graph_create(directory *d, apr_pool_t *pool, const directory_cre
     graph_put_password(m.body, NULL);
     if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
         say_losses(&m);
+        if (class == DIRECTORY_OK) {
+            graph_guard_clear(k.g, user->id);
+        }
     } else {
         *user = (directory_user){0}; /* an ID would say that the account stands */
     }

@@ -1,8 +1,7 @@
 /* Owns what an item of a delta page says about a user or a group and its members. Must not know links, rounds or tokens.
  *
- * Members that are neither user nor group (devices, service principals, contacts) are left out on purpose: the cache knows people
- * and what gives them access. Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they
- * appear. */
+ * Members that are neither user nor group (devices, service principals, contacts) are kept as members whom the cache does not know.
+ * Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they appear. */
 #include "worker/graph_delta.h"
 
 #include <apr_strings.h>
@@ -238,18 +237,27 @@ const char *graph_member_kind(const char *type)
     return !type || (dot && strcasecmp(dot, ".user") == 0) ? "user" : dot && strcasecmp(dot, ".group") == 0 ? "group" : NULL;
 }
 
+sync_member graph_member_of(const char *id, const char *type)
+{
+    const char *kind = graph_member_kind(type);
+    return kind ? (sync_member){.id = id, .kind = kind} : (sync_member){.dn_key = id};
+}
+
+/* By which it is told from others of its group. */
+static const char *name_of(const sync_member *m)
+{
+    return m->id ? m->id : m->dn_key;
+}
+
 static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *members)
 {
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         edge l = read_edge(r);
-        const char *kind = graph_member_kind(l.type);
         if (l.id && !l.removed && apr_hash_count(d->gone) && apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
             continue;
         }
-        if (l.id && kind) {
-            APR_ARRAY_PUSH(members, member) = (member){{.id = l.id, .kind = kind}, l.removed};
-        } else {
-            d->foreign++;
+        if (l.id) {
+            APR_ARRAY_PUSH(members, member) = (member){graph_member_of(l.id, l.type), l.removed};
         }
     }
 }
@@ -261,9 +269,9 @@ static void note_none(graph_delta *d, const char *group_id, const apr_array_head
     for (int i = 0; none && i < members->nelts; i++) {
         const member *m = &APR_ARRAY_IDX(members, i, member);
         if (m->removed) {
-            apr_hash_set(none, apr_pstrdup(d->pool, m->member.id), APR_HASH_KEY_STRING, "");
+            apr_hash_set(none, apr_pstrdup(d->pool, name_of(&m->member)), APR_HASH_KEY_STRING, "");
         } else if (apr_hash_count(none)) {
-            apr_hash_set(none, m->member.id, APR_HASH_KEY_STRING, NULL);
+            apr_hash_set(none, name_of(&m->member), APR_HASH_KEY_STRING, NULL);
         }
     }
 }

@@ -20,7 +20,6 @@ typedef struct graph_delta {
     apr_hash_t *skus;      /* skuId -> name, as met in this run */
     int unnamed_skus;      /* licences met that have no name as far as we know */
     int64_t users;         /* items of users read so far */
-    int64_t foreign;       /* members that are neither user nor group */
     apr_hash_t *gone;      /* IDs of users who are deleted, as far as the round told: memberships named for them are none */
     int64_t settled;       /* the last run that was committed */
     apr_hash_t *appeared;  /* IDs of groups told that the cache did not hold after it -> hash of members told to be none;
@@ -37,6 +36,9 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r);
 
 /* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know. Without a type: a user. */
 const char *graph_member_kind(const char *type);
+/* A member of a group as the cache takes it. What is neither user nor group (a device, an application) is one whom no cached entry
+ * is: the group is not empty, and nobody has access by it. */
+sync_member graph_member_of(const char *id, const char *type);
 
 /* RFC 3339 to ms; 0 for NULL, other text and the year 1, which the directory writes for "never". */
 int64_t graph_text_time(const char *text);

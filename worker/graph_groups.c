@@ -224,7 +224,11 @@ directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *
     if (!remove.url) {
         return graph_fail(&k, DIRECTORY_INVALID, NULL, "removing the member: \"%s\" or \"%s\" is no object ID", group_id, user_id);
     }
-    directory_class class = graph_needs(&k, graph_write(&k, &remove, &answer), "GroupMember.ReadWrite.All", 0);
+    directory_class class = graph_guard(&k, user_id);
+    if (class) {
+        return class;
+    }
+    class = graph_needs(&k, graph_write(&k, &remove, &answer), "GroupMember.ReadWrite.All", 0);
     if (class == DIRECTORY_NOT_FOUND) {
         class = surely_left(&k, group_id, user_id);
         class = class == DIRECTORY_ALREADY && answer.sent_before ? DIRECTORY_OK : class;
@@ -290,6 +294,21 @@ static int concerns_one(directory_class class)
     return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT;
 }
 
+/* Who is never changed is not put into a group either; the number of them. */
+static int guarded(const joining *j, int from, int count, directory_error *first)
+{
+    int refused = 0;
+    for (int i = from; i < from + count; i++) {
+        j->each[i] = graph_guard(j->k, j->user_ids[i]);
+        refused += j->each[i] != DIRECTORY_OK;
+        if (j->each[i] && !first->class) {
+            *first = *j->k->e;
+            first->class = j->each[i];
+        }
+    }
+    return refused;
+}
+
 directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                   directory_class *each, directory_error *e)
 {
@@ -299,9 +318,9 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
     int already = 0;
     for (int from = 0; from < count; from += GRAPH_BIND_MAX) {
         int size = count - from < GRAPH_BIND_MAX ? count - from : GRAPH_BIND_MAX;
-        directory_class all = size == 1 ? DIRECTORY_INVALID : join_together(&j, from, size);
+        directory_class all = guarded(&j, from, size, &first) || size == 1 ? DIRECTORY_INVALID : join_together(&j, from, size);
         for (int i = from; i < from + size; i++) {
-            each[i] = concerns_one(all) ? join_one(&j, i) : all;
+            each[i] = each[i] ? each[i] : concerns_one(all) ? join_one(&j, i) : all;
             already += each[i] == DIRECTORY_ALREADY;
             if (each[i] && each[i] != DIRECTORY_ALREADY && !first.class) {
                 first = *e;

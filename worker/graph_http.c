@@ -18,6 +18,7 @@
 #define HEADER_MAX 4096
 #define BODY_LEAST 16384
 #define PLAIN_BUFFER (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the processor holds it */
+#define LAST_S INT64_C(253402300800) /* year 10000: no date of HTTP */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
 struct graph_http {
@@ -128,10 +129,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *baton)
     return len;
 }
 
-static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
+void http_answer_header(http_answer *a, apr_pool_t *pool, const char *bytes, size_t len)
 {
-    exchange *x = baton;
-    http_answer *a = x->answer;
     const struct {
         const char *name;
         const char **at;
@@ -145,27 +144,33 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
         {"x-ms-throttle-limit-percentage", &a->throttle_percentage},
         {"x-ms-throttle-information", &a->throttle_reason},
     };
-    size_t len = size * count, name;
+    size_t name;
     const char *colon = memchr(bytes, ':', len);
     if (len > 5 && strncasecmp(bytes, "HTTP/", 5) == 0) {
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
             *known[i].at = NULL; /* of an interim answer, or of the proxy's */
         }
-        return len;
+        return;
     }
     if (!colon || len > HEADER_MAX) {
-        return len;
+        return;
     }
     name = (size_t)(colon - bytes);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strlen(known[i].name) == name && strncasecmp(known[i].name, bytes, name) == 0) {
-            char *value = apr_pstrmemdup(x->pool, colon + 1, len - name - 1);
+            char *value = apr_pstrmemdup(pool, colon + 1, len - name - 1);
             value += strspn(value, " \t");
             value[strcspn(value, "\r\n")] = '\0';
             *known[i].at = value;
         }
     }
-    return len;
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
+{
+    exchange *x = baton;
+    http_answer_header(x->answer, x->pool, bytes, size * count);
+    return size * count;
 }
 
 /* Called before each sending, also when libcurl found its kept connection dead and begins again on a new one. For a write that is
@@ -336,7 +341,7 @@ http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request
 int64_t http_date_ms(const char *text)
 {
     time_t at = text ? curl_getdate(text, NULL) : -1;
-    return at > 0 ? (int64_t)at * 1000 : 0;
+    return at > 0 && at < LAST_S ? (int64_t)at * 1000 : 0;
 }
 
 int http_retry_after_ms(const http_answer *answer, int64_t now)

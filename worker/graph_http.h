@@ -60,6 +60,10 @@ void http_answer_free(http_answer *answer);
 /* The body of a plain answer, not NULL; the pool frees it. */
 char *http_answer_keep(http_answer *answer, apr_pool_t *pool);
 
+/* One line of an answer's head, as libcurl hands it over (not ended), into the members it is for. The line of the status forgets
+ * them all: what came before was an interim answer's, or the proxy's. */
+void http_answer_header(http_answer *answer, apr_pool_t *pool, const char *bytes, size_t len);
+
 /* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own Date when it has one. -1: none. */
 int http_retry_after_ms(const http_answer *answer, int64_t now);
 /* An HTTP date in ms, 0 when it is none. */

@@ -311,7 +311,8 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     const char *kept = NULL;
-    directory_class class = graph_license_load(&k, 0);
+    directory_class class = graph_guard(&k, user_id);
+    class = class ? class : graph_license_load(&k, 0);
     for (int round = 1; !class && round <= ROUNDS; round++) {
         class = change(&k, user_id, add, remove, &kept);
         if (class == DIRECTORY_UNSURE && round < ROUNDS && graph_pause(&k, 250)) {

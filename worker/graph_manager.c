@@ -61,7 +61,8 @@ directory_class graph_set_manager(directory *d, apr_pool_t *pool, const char *id
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     *manager_id = NULL;
-    return graph_end(&k, manager_upn ? put_manager(&k, id, manager_upn, manager_id) : clear_manager(&k, id));
+    directory_class class = graph_guard(&k, id);
+    return class ? class : graph_end(&k, manager_upn ? put_manager(&k, id, manager_upn, manager_id) : clear_manager(&k, id));
 }
 
 static void take_report(graph_call *k, json_t *item, void *baton)

@@ -96,6 +96,7 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
     if (!g->directory_id || !g->client_id || !g->secret_file == !g->certificate_file) {
         return refuse(e, pool, "directories.cloud: needs directoryId, clientId and either clientSecretFile or certificateFile");
     }
+    g->protected_accounts = json_object_get(doc, "protectedAccounts");
     int percent = 0;
     if (ida_guard_parse(json_object_get(doc, "deletionGuard"), &percent, &g->guard.count)) {
         g->guard.percent = percent;

@@ -89,8 +89,8 @@ static int plausible(graph_effect effect, const graph_request *r, const graph_an
                                 : raw->len == 0 || answer->json || answer->bytes || r->bytes;
 }
 
-static directory_class read_answer(graph_call *k, graph_effect effect, const graph_request *r, http_answer *raw,
-                                   graph_answer *answer)
+directory_class graph_answer_read(graph_call *k, graph_effect effect, const graph_request *r, http_answer *raw,
+                                  graph_answer *answer)
 {
     const graph *g = k->g;
     const char *field, *advice, *id = raw->request_id ? raw->request_id : "none";
@@ -166,7 +166,7 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
         atomic_store(&k->g->client->clock_ahead, date - ida_now(k->g->env));
     }
     directory_class class = outcome == HTTP_ANSWERED
-                                ? read_answer(k, effect, r, &raw, answer)
+                                ? graph_answer_read(k, effect, r, &raw, answer)
                                 : graph_fail_outcome(k, outcome, effect, r->url, r->doing ? r->doing : r->method, &raw);
     s->last = (graph_seen){.percentage = raw.throttle_percentage, .throttle_reason = raw.throttle_reason};
     http_answer_free(&raw);

@@ -112,10 +112,10 @@ static void member_of(graph_call *k, json_t *item, void *baton)
 static void has_member(graph_call *k, json_t *item, void *baton)
 {
     links *l = baton;
-    const sync_member member = {.id = ida_json_string(item, "id"),
-                                .kind = graph_member_kind(ida_json_string(item, "@odata.type"))};
+    const char *id = ida_json_string(item, "id");
+    const sync_member member = graph_member_of(id, ida_json_string(item, "@odata.type"));
     (void)k;
-    if (!l->failed && member.id && member.kind && !apr_hash_get(l->none, member.id, APR_HASH_KEY_STRING)) {
+    if (!l->failed && id && !apr_hash_get(l->none, id, APR_HASH_KEY_STRING)) {
         l->failed = sync_run_member(l->d->run, l->d->c, l->id, &member, 0);
     }
 }
@@ -357,10 +357,6 @@ static directory_class run_once(wanted *w, int *again)
         return class;
     }
     ida_kind kind = sync_run_commit(d.run, w->c, tokens, w->binding, &guard, graph_sign_ins_known(&w->sign_ins), w->summary);
-    if (d.foreign) {
-        ida_log(k->g->env, IDA_LOG_DEBUG, NULL, "tenant %s: %lld members that are neither user nor group were left out",
-                k->g->tenant->id, (long long)d.foreign);
-    }
     return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK : graph_stored(k, w->c, kind);
 }
 
@@ -370,7 +366,8 @@ static directory_class load_licenses(wanted *w)
     const graph *g = w->k->g;
     directory_class class = graph_license_load(w->k, 0);
     w->licenses_refused = class == DIRECTORY_FORBIDDEN;
-    w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s", g->root, g->directory_id, g->client_id,
+    /* "members of any kind": caches from before devices and applications counted are read anew. */
+    w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s\nmembers of any kind", g->root, g->directory_id, g->client_id,
                               streams[USERS].start, streams[GROUPS].start, w->licenses_refused ? "by ID" : "by name");
     w->binding = ida_sha256_hex(w->k->pool, w->binding, strlen(w->binding));
     if (w->licenses_refused && !(w->state.binding && strcmp(w->state.binding, w->binding) == 0)) {

@@ -25,7 +25,7 @@
 #define USABLE_MS 10000           /* least life left for a call to begin with it */
 #define LIFE_UNTOLD_S 300
 #define LIFE_MOST_S (28 * 3600)
-#define REFUSED_MS (3 * 60 * 1000) /* a refused credential is shown again after this, or when its file changes */
+#define REFUSED_MS 7000            /* a refused credential is shown to no call that is on its way; the directory is held for longer */
 #define FAILED_MS 1000             /* any other failure: threads that waited for it do not all try in turn */
 #define LATER_MS 30000             /* a renewal that failed while the present token still holds */
 
@@ -106,9 +106,13 @@ static directory_class make_form(graph_call *k, const char *url, const char *cre
                    : DIRECTORY_OK;
 }
 
+/* The number, however it is written; 0 when it is none, or out of all reason. */
 static int64_t whole(const json_t *value)
 {
-    return json_is_string(value) ? strtoll(json_string_value(value), NULL, 10) : (int64_t)json_number_value(value);
+    double number = json_number_value(value);
+    return json_is_string(value)                ? strtoll(json_string_value(value), NULL, 10)
+           : number > -1e15 && number < 1e15 ? (int64_t)number
+                                                : 0;
 }
 
 /* Tokens are printable ASCII: anything else could add header lines. */
@@ -121,29 +125,33 @@ static int token_valid(const char *token)
     return len > 0 && !token[len] && len < GRAPH_TOKEN_SIZE - sizeof PREFIX;
 }
 
+/* Whoever answers here was just sent the secret: it is not to come back in a log. */
+static int harmless(const graph_call *k, const char *text, const char *credential)
+{
+    return text && !(k->g->secret_file && strstr(text, credential));
+}
+
 static directory_class refused(graph_call *k, const char *url, const http_answer *a, const json_t *body, const char *credential)
 {
-    const char *error = ida_json_string(body, "error"), *text = ida_json_string(body, "error_description"), *advice;
+    const char *said = ida_json_string(body, "error"), *text = ida_json_string(body, "error_description"), *advice;
     const json_t *codes = json_object_get(body, "error_codes");
     int64_t number = json_array_size(codes) ? whole(json_array_get(codes, 0)) : 0;
     const char *named = text ? strstr(text, "AADSTS") : NULL;
     if (!number && named) {
         number = strtoll(named + 6, NULL, 10);
     }
-    directory_class class = graph_token_classify(a->status, error ? error : "", number, &advice);
-    /* Whoever answers here was just sent the secret: it is not to come back in a log. */
-    const char *shown = text && !(k->g->secret_file && strstr(text, credential)) ? apr_pstrndup(k->pool, text, strcspn(text, "\r\n"))
-                                                                                 : "";
-    graph_fail(k, class, NULL, "%s: the token was refused: HTTP %d%s%s%s%s%s%s", url, a->status, error ? " " : "",
-               error ? error : "", shown[0] ? ": " : "", ida_clean(k->pool, shown, strlen(shown), 400), advice ? "; " : "",
+    const char *error = harmless(k, said, credential) ? said : "";
+    directory_class class = graph_token_classify(a->status, error, number, &advice);
+    const char *shown = harmless(k, text, credential) ? apr_pstrndup(k->pool, text, strcspn(text, "\r\n")) : "";
+    graph_fail(k, class, NULL, "%s: the token was refused: HTTP %d%s%s%s%s%s%s", url, a->status, error[0] ? " " : "",
+               error, shown[0] ? ": " : "", ida_clean(k->pool, shown, strlen(shown), 400), advice ? "; " : "",
                advice ? advice : "");
     int wait = http_retry_after_ms(a, ida_now(k->g->env));
     k->e->retry_after_s = wait > 0 ? (wait + 999) / 1000 : 0;
     return class;
 }
 
-/* The token into `header`, its life in seconds. *answered: the endpoint itself refused the credential. */
-static directory_class read_answer(graph_call *k, const char *url, const http_answer *a, const char *credential, char *header,
+directory_class graph_token_answer(graph_call *k, const char *url, const http_answer *a, const char *credential, char *header,
                                    int64_t *life, int *answered)
 {
     json_t *body = json_loadb(a->bytes ? a->bytes : "", a->len, 0, NULL);
@@ -191,7 +199,7 @@ static directory_class exchange(graph_call *k, const char *form, const char *cre
     if (date) {
         atomic_store(&g->client->clock_ahead, date - ida_now(g->env));
     }
-    directory_class class = outcome == HTTP_ANSWERED ? read_answer(k, url, &answer, credential, header, life, answered)
+    directory_class class = outcome == HTTP_ANSWERED ? graph_token_answer(k, url, &answer, credential, header, life, answered)
                                                      : graph_fail_outcome(k, outcome, GRAPH_READ, url, "get a token", &answer);
     http_answer_free(&answer);
     graph_http_close(http);

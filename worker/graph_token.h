@@ -36,7 +36,15 @@ void graph_token_drop(graph_token *t, int64_t number);
 /* "https://graph.microsoft.com/.default" for the session's API. */
 const char *graph_token_scope(const graph *g, apr_pool_t *pool);
 
-/* --- inside (graph_assertion.c) --- */
+/* --- inside --- */
+
+struct http_answer;
+/* What the endpoint's answer says: the token into `header` (GRAPH_TOKEN_SIZE bytes), its life in seconds. `credential`: what was sent,
+ * and is not to be told again. *answered: the endpoint itself refused it. */
+directory_class graph_token_answer(graph_call *k, const char *url, const struct http_answer *a, const char *credential, char *header,
+                                   int64_t *life, int *answered);
+
+/* graph_assertion.c: */
 
 /* Signed client assertion (contract 2) appended to the NUL-terminated `out` of `size` bytes. NULL, or for people what is wrong. `pem`:
  * key and certificate. */

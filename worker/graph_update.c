@@ -41,7 +41,10 @@ static directory_class put_attribute(graph_call *k, json_t *body, const director
     const graph_field *field = graph_field_named(a->name);
     int display = strcmp(a->name, "displayName") == 0;
     if (!field && !display) {
-        return value ? graph_fail(k, DIRECTORY_INVALID, a->name, "%s: the cloud directory has no property for it", a->name) : DIRECTORY_OK;
+        directory_class class =
+            value ? graph_fail(k, DIRECTORY_INVALID, a->name, "%s: the cloud directory has no property for it", a->name) : DIRECTORY_OK;
+        k->e->unkept = class != DIRECTORY_OK;
+        return class;
     }
     if (display && !value) {
         return graph_fail(k, DIRECTORY_INVALID, a->name, "displayName: the cloud directory does not let it be empty");
@@ -102,6 +105,7 @@ directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, con
         json_object_set_new(body, "accountEnabled", json_boolean(enabled));
     }
     class = class ? class : graph_user_select(&k, id, CHANGES_SELECT, after, &user);
+    class = class ? class : graph_guard(&k, id);
     if (class) {
         return class;
     }
@@ -131,8 +135,12 @@ directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *i
     const graph_request patch = {
         .method = "PATCH", .url = graph_user_url(k.g, pool, id, ""), .json = body, .doing = "setting the password"};
     graph_answer answer;
+    directory_class class = graph_guard(&k, id);
+    if (class) {
+        return class;
+    }
     graph_put_password(body, password);
-    directory_class class = graph_write(&k, &patch, &answer);
+    class = graph_write(&k, &patch, &answer);
     graph_put_password(body, NULL);
     if (class == DIRECTORY_INVALID && graph_answer_says(&answer, "on-premises")) {
         class = graph_fail(&k, DIRECTORY_INVALID, "password",

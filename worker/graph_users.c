@@ -304,7 +304,11 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id, 
         return graph_fail(&k, DIRECTORY_INVALID, "profilePhoto", "the photo has %zu bytes, the directory takes %d at most", len,
                           PHOTO_MAX);
     }
-    directory_class class = graph_needs(&k, graph_write(&k, &put, &answer), "ProfilePhoto.ReadWrite.All", 0);
+    directory_class class = graph_guard(&k, id);
+    if (class) {
+        return class;
+    }
+    class = graph_needs(&k, graph_write(&k, &put, &answer), "ProfilePhoto.ReadWrite.All", 0);
     if (class == DIRECTORY_NOT_FOUND && !photo) {
         return graph_end(&k, DIRECTORY_ALREADY); /* no photo, no mailbox or no user: nothing is shown */
     }
@@ -332,6 +336,7 @@ directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, di
     json_t *raw;
     graph_answer answer;
     directory_class class = graph_user_get(&k, id, after, &raw);
+    class = class ? class : graph_guard(&k, id);
     if (class) {
         return class;
     }
@@ -359,6 +364,6 @@ directory_class graph_revoke_sessions(directory *d, apr_pool_t *pool, const char
                                 .url = graph_user_url(k.g, pool, id, "/revokeSignInSessions"),
                                 .doing = "revoking the sign-in sessions"};
     graph_answer answer;
-    directory_class class = graph_write(&k, &post, &answer);
-    return graph_end(&k, graph_needs(&k, class, "User.RevokeSessions.All", 1));
+    directory_class class = graph_guard(&k, id);
+    return class ? class : graph_end(&k, graph_needs(&k, graph_write(&k, &post, &answer), "User.RevokeSessions.All", 1));
 }

@@ -6,6 +6,7 @@
 
 #include "core/store_task.h"
 #include "core/text.h"
+#include "worker/amends.h"
 #include "worker/holds.h"
 
 #define SLOW_CALL_MS 3000 /* the directory is held */
@@ -13,9 +14,19 @@
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
-health_known health_known_of(const store_directory *state)
+health_known health_known_of(const store_directory *state, int64_t probe_until)
 {
-    return (health_known){.held = state->hold_reason != NULL, .failures = state->hold_reason ? state->hold_failures : 0};
+    int held = state->hold_reason && probe_until && state->hold_until == probe_until;
+    return (health_known){.held = held, .until = held ? probe_until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
+}
+
+health_known health_probe(worker *w, store *main, apr_pool_t *pool, const store_directory *state)
+{
+    int64_t until = ida_now(&w->env) + PROBE_MS;
+    until = until > state->hold_until ? until : state->hold_until;
+    int held = state->hold_reason &&
+               !store_directory_hold(main, worker_ctx(w, pool), state->tenant, state->directory, state->hold_reason, until, state->hold_failures);
+    return (health_known){.held = held, .until = held ? until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
 }
 
 const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known,
@@ -26,7 +37,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
     int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason ? 0 : state.hold_failures;
-    int64_t wait = hold_ms(e->class, failures, e->retry_after_s, random);
+    int64_t wait = hold_ms(where, e->class, failures, e->retry_after_s, random);
     const char *message = e->message ? e->message : "no further reason";
     const char *text = ida_printf(pool, "The directory %s %s: %s", ida_directory_name(where),
                                   e->class == DIRECTORY_CONFIG      ? "cannot be used"
@@ -36,18 +47,21 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
     /* A time that was told and kept is no failure: the next outage begins anew. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
-    if (failures > known.failures) {
+    int64_t until = ida_now(&w->env) + wait;
+    if (told && state.hold_reason && !known.held && !known.watched && state.hold_until + 1000 >= until) { /* (retry_after_s is rounded up) */
+        /* Long enough; but it may be a probe's, whose answer would end it. It is this one's from now on. */
+        store_directory_hold(main, c, tenant, where, state.hold_reason, state.hold_until + 1, failures);
+        return reason;
+    }
+    if (!told && failures > known.failures) {
         return reason; /* old news */
     }
-    if (told && state.hold_reason && !known.held && !known.watched
-        && state.hold_until + 1000 >= ida_now(&w->env) + e->retry_after_s * INT64_C(1000)) {
-        return reason; /* (retry_after_s is rounded up) */
-    }
-    if (store_directory_hold(main, c, tenant, where, reason, ida_now(&w->env) + wait, failures + !told)) {
+    if (store_directory_hold(main, c, tenant, where, reason, until, failures + !told)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
+        amends_wanted(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);
     } else {
@@ -57,10 +71,10 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     return reason;
 }
 
-void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where)
+void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known)
 {
     int was_held = 0;
-    if (!store_directory_clear(main, worker_ctx(w, pool), tenant, where, &was_held) && was_held) {
+    if (known.until && !store_directory_clear(main, worker_ctx(w, pool), tenant, where, known.until, &was_held) && was_held) {
         ida_log(&w->env, IDA_LOG_INFO, NULL, "the directory %s of tenant %s answers again", ida_directory_name(where), tenant);
     }
 }
@@ -89,17 +103,17 @@ void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_k
     snprintf(call->tenant, sizeof call->tenant, "%s", tenant);
     call->directory = where;
     call->since = ida_monotonic(&w->env);
-    call->held = 0;
+    call->held_until = 0;
     pthread_mutex_unlock(&w->lock);
 }
 
-int health_call_ends(worker *w, int slot)
+int64_t health_call_ends(worker *w, int slot)
 {
     pthread_mutex_lock(&w->lock);
-    int held = w->calls[slot].held;
+    int64_t held_until = w->calls[slot].held_until;
     w->calls[slot].since = 0;
     pthread_mutex_unlock(&w->lock);
-    return held;
+    return held_until;
 }
 
 static int is_stuck(const call_slot *s, int64_t now)
@@ -134,14 +148,24 @@ int health_crowded(worker *w, health_room room, const char *tenant, ida_director
     return crowded;
 }
 
+/* The hold is one of the watch's own, for another call: this call's answer ends it as well. */
+static void share(worker *w, call_slot *slot, int64_t hold_until)
+{
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->call_count; i++) {
+        slot->held_until = w->calls[i].held_until == hold_until ? hold_until : slot->held_until;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
 {
     for (int i = 0; i < w->call_count; i++) {
-        int64_t now = ida_monotonic(&w->env);
+        int64_t now = ida_monotonic(&w->env), until = ida_now(&w->env) + PROBE_MS;
         pthread_mutex_lock(&w->lock);
         call_slot seen = w->calls[i];
-        int slow = seen.since && !seen.held && now - seen.since >= SLOW_CALL_MS;
-        w->calls[i].held |= slow;
+        int slow = seen.since && !seen.held_until && now - seen.since >= SLOW_CALL_MS;
+        w->calls[i].held_until = slow ? until : seen.held_until;
         pthread_mutex_unlock(&w->lock);
         if (!slow) {
             continue;
@@ -149,11 +173,12 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
         ida_ctx *c = worker_ctx(w, pool);
         store_directory state;
         if (store_directory_get(main, c, seen.tenant, seen.directory, &state) || state.hold_reason) {
+            share(w, &w->calls[i], state.hold_until);
             continue; /* held already: by its probe, most likely */
         }
         const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
                                         ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
-        store_directory_hold(main, c, seen.tenant, seen.directory, reason, ida_now(&w->env) + PROBE_MS, 0);
+        store_directory_hold(main, c, seen.tenant, seen.directory, reason, until, 0);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
     }
 }

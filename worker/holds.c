@@ -48,13 +48,23 @@ int64_t lag_wait_ms(int64_t age, uint32_t random)
     return jittered(wait < 30 * SECOND ? wait : 30 * SECOND, random);
 }
 
-int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint32_t random)
+static int64_t refused_ms(ida_directory_kind where, int64_t failures, uint32_t random)
+{
+    static const int64_t quick[] = {10 * SECOND, 30 * SECOND};
+    const int64_t tries = sizeof quick / sizeof *quick;
+    return where != IDA_DIR_CLOUD ? doubled(5 * MINUTE, failures, 60 * MINUTE) + random % (30 * SECOND)
+           : failures < tries     ? jittered(quick[failures], random)
+                                  : jittered(doubled(MINUTE, failures - tries, 60 * MINUTE), random);
+}
+
+int64_t hold_ms(ida_directory_kind where, directory_class class, int64_t failures, int retry_after_s, uint32_t random)
 {
     int64_t asked = (retry_after_s > 0 ? retry_after_s : 0) * SECOND;
     int64_t wait;
     switch (class) {
     case DIRECTORY_CREDENTIALS:
-        return doubled(5 * MINUTE, failures, 60 * MINUTE) + random % (30 * SECOND);
+        wait = refused_ms(where, failures, random);
+        break;
     case DIRECTORY_THROTTLED:
         if (asked) {
             return asked; /* it knows best: neither sooner nor later */

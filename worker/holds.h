@@ -28,8 +28,9 @@ int64_t backoff_ms(int64_t tries, uint32_t random);
 int64_t lag_wait_ms(int64_t age, uint32_t random);
 
 /* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which
- * may lock the service account, and for configuration, which waits for a human. */
-int64_t hold_ms(directory_class class, int64_t failures, int retry_after_s, uint32_t random);
+ * may lock the service account on-premises, and for configuration, which waits for a human. Of the cloud a token may be refused once, or
+ * a secret that is new be unknown to a replica: two quick tries first. */
+int64_t hold_ms(ida_directory_kind where, directory_class class, int64_t failures, int retry_after_s, uint32_t random);
 
 /* 1 when the failure waits for a human: worth an alarm at once. */
 int hold_alarms(directory_class class);

@@ -9,6 +9,7 @@
 #include "core/store_queue.h"
 #include "core/store_task_walls.h"
 #include "core/store_tenant.h"
+#include "worker/amends.h"
 #include "worker/graph_throttle.h"
 #include "worker/health.h"
 #include "worker/ingest.h"
@@ -110,7 +111,7 @@ static int say_now(worker *w, _Atomic int64_t *last)
 
 static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
 {
-    static _Atomic int64_t said;
+    static _Atomic int64_t said, said_strange;
     worker_config config;
     ingest_summary summary;
     ida_ctx *c = worker_ctx(w, pool);
@@ -121,6 +122,11 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     if (!fine && say_now(w, &said)) {
         ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601",
                 "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
+    }
+    if (summary.strangers && say_now(w, &said_strange)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
+                "%d files in the spool have the name of a segment and are no regular files (%s): they are passed over; find out who "
+                "put them there, and remove them", summary.strangers, summary.strange);
     }
     return !fine;
 }
@@ -165,6 +171,7 @@ static void watch(keeper *k, apr_pool_t *pool)
     static _Atomic int64_t said;
     takeover_watch(k->watch, k->main, pool);
     health_watch_calls(k->w, k->main, pool);
+    amends_look(k->w, k->main, pool);
     if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
         ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505", "the tenants cannot be read, syncs go on with what is known of them");
     }

@@ -26,7 +26,30 @@ typedef struct pass {
     const char *directory, *spool;
     int all;
     ingest_summary *summary;
+    int spoiled;       /* the segment in hand: it stays where it is, the others are taken all the same */
+    const char *fault; /* of the first such segment; NULL: none */
 } pass;
+
+/* Notes what is wrong with one file, to be told when the pass is over. */
+static ida_kind spoiled(pass *p, const char *segment, const char *what)
+{
+    p->spoiled = 1;
+    if (!p->fault) {
+        p->fault = apr_psprintf(p->c->pool, "%s/%s %s: %s", p->directory, segment, what, strerror(errno));
+    }
+    return IDA_OK;
+}
+
+/* What httpd tells of is in its own category: a forged record must not pass for the worker's or an administrator's. */
+static ida_audit *believed(pass *p, ida_ctx *c, ida_audit *record, const char *json, size_t len, int64_t *forged)
+{
+    if (strcmp(record->category, IDA_SPOOL_CATEGORY) == 0) {
+        return record;
+    }
+    ++*forged;
+    p->summary->forged++;
+    return ida_audit_damaged(c, record->rid, record->tenant, IDA_SPOOL_CATEGORY, "httpd", json, len);
+}
 
 /* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing
  * whole was there. */
@@ -40,7 +63,7 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
         got = pread(fd, bytes, CHUNK, (off_t)position);
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
-        return ida_fail(p->c, IDA_INTERNAL_ERROR, "%s/%s cannot be read: %s", p->directory, segment, strerror(errno));
+        return spoiled(p, segment, "cannot be read");
     }
     if (got == 0) {
         return IDA_OK;
@@ -49,13 +72,13 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
     ida_spool_scan scan = {.bytes = bytes, .len = (size_t)got, .final = final && got < CHUNK};
     ida_audit **records = apr_palloc(p->pool, sizeof *records * BATCH_MAX);
     int count = 0;
-    int64_t unreadable = 0;
+    int64_t unreadable = 0, forged = 0;
     const char *json;
     size_t len;
     while (count < BATCH_MAX && ida_spool_next(&scan, &json, &len)) {
         ida_audit *record = ida_audit_decode(p->pool, json, len);
         if (record) {
-            records[count++] = record;
+            records[count++] = believed(p, c, record, json, len, &forged);
         } else {
             unreadable++;
         }
@@ -72,6 +95,12 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
         ida_log(p->c->env, IDA_LOG_WARN, "IDA0600",
                 "%lld torn or unreadable audit records were skipped in %s/%s before byte %lld", (long long)torn, p->directory,
                 segment, (long long)(position + (int64_t)scan.at));
+    }
+    if (forged) {
+        ida_log(p->c->env, IDA_LOG_ERROR, "IDA0411",
+                "%lld audit records in %s/%s before byte %lld claim to be of the worker or of an administrator, who write none there: "
+                "they are kept with outcome \"damaged\"; find out who writes into the spool",
+                (long long)forged, p->directory, segment, (long long)(position + (int64_t)scan.at));
     }
     p->summary->records += count;
     p->summary->torn += torn;
@@ -91,47 +120,62 @@ static ida_kind read_on(pass *p, const char *segment, int fd, int64_t *position,
     return kind;
 }
 
+/* Where reading goes on in the open segment. */
+static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char *segment, int fd, int64_t *position)
+{
+    struct stat st = {0};
+    ida_kind kind = store_audit_spool_position(s, c, spool, segment, position);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        kind = IDA_OK;
+    }
+    if (!kind && (fstat(fd, &st) != 0 || *position > st.st_size)) {
+        *position = 0; /* another file of the same name (core/spool.h "Segment"); records taken before are known by their rid */
+    }
+    return kind;
+}
+
+/* A sealed segment: its rest, and then it goes. */
+static ida_kind remove_segment(pass *p, const char *segment, const char *path, int fd, int64_t position)
+{
+    ida_kind kind = read_on(p, segment, fd, &position, 1);
+    if (kind || p->spoiled) {
+        return kind;
+    }
+    kind = store_audit_spool_forget(p->audit, p->c, p->spool, segment);
+    if (!kind && unlink(path) != 0 && errno != ENOENT) {
+        return spoiled(p, segment, "cannot be removed");
+    }
+    p->summary->removed += !kind;
+    return kind;
+}
+
 static ida_kind take_segment(pass *p, const char *segment)
 {
     char *path = apr_pstrcat(p->c->pool, p->directory, "/", segment, NULL);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* httpd's user makes what lies here: also a pipe, to wait for */
+    int fd = ida_spool_open(path);
+    p->spoiled = 0;
+    if (fd < 0 && errno == EINVAL) {
+        p->summary->strange = p->summary->strange ? p->summary->strange : path;
+        p->summary->strangers++;
+        return IDA_OK;
+    }
     if (fd < 0) {
-        return errno == ENOENT ? IDA_OK : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be opened: %s", path, strerror(errno));
+        return errno == ENOENT ? IDA_OK : spoiled(p, segment, "cannot be opened");
     }
-    int64_t position = 0;
-    struct stat st;
-    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-        close(fd);
-        return ida_fail(p->c, IDA_INTERNAL_ERROR, "%s is no plain file; look who put it there, and remove it", path);
-    }
-    ida_kind kind = fstat(fd, &st) == 0 ? store_audit_spool_position(p->audit, p->c, p->spool, segment, &position)
-                                        : ida_fail(p->c, IDA_INTERNAL_ERROR, "%s: %s", path, strerror(errno));
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(p->c);
-        kind = IDA_OK;
-    }
-    if (!kind && position > st.st_size) {
-        position = 0; /* another file of the same name (core/spool.h "Segment"); records taken before are known by their rid */
-    }
+    int64_t position;
+    ida_kind kind = position_of(p->audit, p->c, p->spool, segment, fd, &position);
     if (!kind) {
         kind = read_on(p, segment, fd, &position, 0);
     }
-    if (!kind && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
+    if (!kind && !p->spoiled && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
         int sealed = ida_spool_seal(fd);
-        if (sealed < 0) {
-            kind = ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be locked: %s", path, strerror(errno));
-        } else if (!sealed) {
-            p->summary->held++;
-        } else {
-            kind = read_on(p, segment, fd, &position, 1);
-            if (!kind) {
-                kind = store_audit_spool_forget(p->audit, p->c, p->spool, segment);
-            }
-            if (!kind && unlink(path) != 0 && errno != ENOENT) {
-                kind = ida_fail(p->c, IDA_INTERNAL_ERROR, "%s cannot be removed: %s", path, strerror(errno));
-            }
-            p->summary->removed += !kind;
+        if (sealed > 0) {
+            kind = remove_segment(p, segment, path, fd, position);
+        } else if (sealed < 0) {
+            kind = spoiled(p, segment, "cannot be locked");
         }
+        p->summary->held += sealed == 0;
     }
     close(fd);
     return kind;
@@ -142,17 +186,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static ida_kind list_segments(pass *p, const char ***names, int *count)
+static ida_kind list_segments(ida_ctx *c, const char *directory, const char ***names, int *count)
 {
-    DIR *dir = opendir(p->directory);
+    DIR *dir = opendir(directory);
     if (!dir) {
-        return ida_fail(p->c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", p->directory, strerror(errno));
+        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", directory, strerror(errno));
     }
-    apr_array_header_t *found = apr_array_make(p->c->pool, 16, sizeof(const char *));
+    apr_array_header_t *found = apr_array_make(c->pool, 16, sizeof(const char *));
     const struct dirent *entry;
     while ((entry = readdir(dir))) {
         if (ida_spool_minute(entry->d_name) >= 0) {
-            *(const char **)apr_array_push(found) = apr_pstrdup(p->c->pool, entry->d_name);
+            *(const char **)apr_array_push(found) = apr_pstrdup(c->pool, entry->d_name);
         }
     }
     closedir(dir);
@@ -191,12 +235,38 @@ ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, 
     apr_pool_create(&p.pool, c->pool);
     const char **names;
     int count = 0;
-    ida_kind kind = list_segments(&p, &names, &count);
+    ida_kind kind = list_segments(c, directory, &names, &count);
     for (int i = 0; !kind && i < count; i++) {
         kind = take_segment(&p, names[i]);
     }
+    kind = kind || !p.fault ? kind : ida_fail(c, IDA_INTERNAL_ERROR, "%s", p.fault);
     apr_pool_destroy(p.pool);
     close(lock);
+    return kind;
+}
+
+ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_waiting *waiting)
+{
+    const char **names, *spool = identity(c->pool, directory);
+    int count = 0;
+    *waiting = (ingest_waiting){0};
+    ida_kind kind = list_segments(c, directory, &names, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        struct stat st = {0};
+        int64_t position = 0;
+        int fd = ida_spool_open(apr_pstrcat(c->pool, directory, "/", names[i], NULL));
+        if (fd < 0) {
+            waiting->strangers += errno == EINVAL;
+            waiting->unreadable += errno != EINVAL && errno != ENOENT;
+            continue;
+        }
+        kind = position_of(audit, c, spool, names[i], fd, &position);
+        if (!kind && fstat(fd, &st) == 0 && st.st_size > position) {
+            waiting->oldest = waiting->segments++ ? waiting->oldest : ida_spool_minute(names[i]);
+            waiting->bytes += st.st_size - position;
+        }
+        close(fd);
+    }
     return kind;
 }
 

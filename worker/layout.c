@@ -37,9 +37,9 @@ static void look_at_tenants(ida_ctx *c, const char *dsn)
     int count = 0;
     ida_kind kind = store_tenant_ids(main, other, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
-        const char *text;
-        if (store_tenant_document(main, other, ids[i].id, &text) == IDA_OK) {
-            json_t *document = ida_json_load(c->pool, text);
+        ida_stored_tenant stored;
+        if (store_tenant_document(main, other, ids[i].id, &stored) == IDA_OK) {
+            json_t *document = ida_json_load(c->pool, stored.document);
             ida_tenant_files(c, document, look);
         }
     }

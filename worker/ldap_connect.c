@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_session.h"
 #include "worker/ldap_socket.h"
@@ -479,7 +480,7 @@ const char *ld_own_key(ld_call *k)
         && ld_wait(k, id, &message) > 0) {
         if (ldap_parse_extended_result(d->ld, message, NULL, &identity, 0) == LDAP_SUCCESS && identity && identity->bv_len > 3
             && strncmp(identity->bv_val, "dn:", 3) == 0) {
-            d->own_key = ld_dn_key(d->connection, apr_pstrmemdup(k->pool, identity->bv_val + 3, identity->bv_len - 3));
+            d->own_key = ld_dn_key(d->connection, ld_bytes(k->pool, identity).bv_val + 3);
         }
         ber_bvfree(identity);
         ldap_msgfree(message);

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_sync.h"
 
@@ -22,10 +23,10 @@ static void sort(apr_array_header_t *texts)
 }
 
 /* The CSNs of a cookie in their order, which is that of time; none for a cookie of another shape. */
-static apr_array_header_t *csns_of(apr_pool_t *pool, const char *cookie, size_t length)
+static apr_array_header_t *csns_of(apr_pool_t *pool, const struct berval *cookie)
 {
     apr_array_header_t *csns = apr_array_make(pool, 4, sizeof(const char *));
-    char *fields, *field = apr_strtok(apr_pstrmemdup(pool, cookie, length), ",", &fields);
+    char *fields, *field = apr_strtok(ld_bytes(pool, cookie).bv_val, ",", &fields);
     for (; field; field = apr_strtok(NULL, ",", &fields)) {
         char *rest, *csn = strncmp(field, "csn=", 4) == 0 ? apr_strtok(field + 4, ";", &rest) : NULL;
         for (; csn; csn = apr_strtok(NULL, ";", &rest)) {
@@ -38,7 +39,7 @@ static apr_array_header_t *csns_of(apr_pool_t *pool, const char *cookie, size_t 
 
 const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie)
 {
-    const apr_array_header_t *csns = csns_of(pool, cookie->bv_val, cookie->bv_len);
+    const apr_array_header_t *csns = csns_of(pool, cookie);
     return csns->nelts ? APR_ARRAY_IDX(csns, 0, const char *) : NULL;
 }
 
@@ -92,9 +93,10 @@ int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *toke
     for (int i = 0; unchanged && i < count; i++) {
         const char *token = ida_json_string(tokens, kinds[i].token);
         size_t length = 0;
-        char *cookie = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL;
-        const apr_array_header_t *csns = cookie ? csns_of(k->pool, cookie, length) : NULL,
-                                 *context = csns && csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;
+        const struct berval cookie = {.bv_val = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL,
+                                      .bv_len = length};
+        const apr_array_header_t *csns = csns_of(k->pool, &cookie),
+                                 *context = csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;
         unchanged = context && same(csns, context);
     }
     return unchanged;

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 
 #define DIRSYNC "1.2.840.113556.1.4.841"
 #define SHOW_DELETED "1.2.840.113556.1.4.417"
@@ -32,15 +33,14 @@ static LDAPControl *request_control(const struct berval *cookie)
 
 int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie)
 {
-    LDAPControl *control = ldap_control_find(DIRSYNC, answer->controls, NULL);
-    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
+    int there;
+    BerElement *ber = ld_control_ber(answer->controls, DIRSYNC, &there);
     ber_int_t flag = 0, size = 0;
     struct berval value = {0};
     int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR && value.bv_len > 0;
     if (good) {
         *more = flag != 0;
-        cookie->bv_val = apr_pstrmemdup(pool, value.bv_val, value.bv_len);
-        cookie->bv_len = value.bv_len;
+        *cookie = ld_bytes(pool, &value);
     }
     ber_free(ber, 1);
     return good;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -51,13 +52,19 @@ char *ld_filter_text(apr_pool_t *pool, const char *text)
 char *ld_dn_value(apr_pool_t *pool, const char *text)
 {
     size_t len = strlen(text);
-    char *out = apr_palloc(pool, len * 2 + 1), *at = out;
+    char *out = apr_palloc(pool, len * 3 + 1), *at = out;
     for (size_t i = 0; i < len; i++) {
         int edge = (text[i] == ' ' && (i == 0 || i + 1 == len)) || (text[i] == '#' && i == 0);
         if (edge || strchr("\"+,;<>\\=", text[i])) {
             *at++ = '\\';
         }
-        *at++ = text[i];
+        if ((unsigned char)text[i] < ' ') { /* readers take tabs and line ends at the edges for blanks between parts */
+            *at++ = '\\';
+            *at++ = hex_digits[(unsigned char)text[i] >> 4];
+            *at++ = hex_digits[text[i] & 15];
+        } else {
+            *at++ = text[i];
+        }
     }
     *at = '\0';
     return out;
@@ -80,9 +87,10 @@ static void squeeze(char *text)
 
 static char *fold(apr_pool_t *pool, const struct berval *value)
 {
-    char *text = apr_pstrmemdup(pool, value->bv_val, value->bv_len);
+    const struct berval bytes = ld_bytes(pool, value);
+    char *text = bytes.bv_val;
     int ascii = 1;
-    for (size_t i = 0; i < value->bv_len; i++) {
+    for (size_t i = 0; i < bytes.bv_len; i++) {
         if ((unsigned char)text[i] >= 0x80 || text[i] == '\0') {
             ascii = 0;
             break;
@@ -90,9 +98,9 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
         text[i] = (char)tolower((unsigned char)text[i]);
     }
     if (!ascii) {
-        text = ida_utf8_valid(value->bv_val, value->bv_len)
-                   ? ida_fold_address(pool, apr_pstrmemdup(pool, value->bv_val, value->bv_len))
-                   : ida_hex(pool, (const unsigned char *)value->bv_val, value->bv_len);
+        const struct berval again = ld_bytes(pool, value);
+        text = ida_utf8_valid(again.bv_val, again.bv_len) ? ida_fold_address(pool, again.bv_val)
+                                                          : ida_hex(pool, (const unsigned char *)again.bv_val, again.bv_len);
     }
     squeeze(text);
     return text;
@@ -100,7 +108,7 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
 
 static char *ava_key(apr_pool_t *pool, const LDAPAVA *ava)
 {
-    char *type = apr_pstrmemdup(pool, ava->la_attr.bv_val, ava->la_attr.bv_len);
+    char *type = ld_bytes(pool, &ava->la_attr).bv_val;
     for (char *at = type; *at; at++) {
         *at = (char)tolower((unsigned char)*at);
     }
@@ -170,8 +178,8 @@ char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type)
     for (int i = 0; parsed[0] && parsed[0][i] && !value; i++) {
         const LDAPAVA *ava = parsed[0][i];
         if (ava->la_attr.bv_len == strlen(type) && strncasecmp(ava->la_attr.bv_val, type, ava->la_attr.bv_len) == 0
-            && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
-            value = apr_pstrmemdup(pool, ava->la_value.bv_val, ava->la_value.bv_len);
+            && ava->la_value.bv_len && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
+            value = ld_bytes(pool, &ava->la_value).bv_val;
         }
     }
     ldap_dnfree(parsed);

@@ -20,7 +20,7 @@ char *ld_dn_value(apr_pool_t *pool, const char *text);
 char *ld_dn_key(apr_pool_t *pool, const char *dn);
 /* 1 when the key names `base_key` itself or something below it. */
 int ld_dn_key_below(const char *key, const char *base_key);
-/* Value of attribute `type` in the first RDN, or NULL. */
+/* Value of attribute `type` in the first RDN; NULL when it has none, or an empty one. */
 char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type);
 
 /* The first RDN as it stands, and the DN of what it lies in ("" at the top); NULL when it is no DN. */

@@ -9,10 +9,11 @@
 #include "worker/ldap_escape.h"
 #include "worker/ldap_ops.h"
 #include "worker/ldap_probe.h"
-#include "worker/ldap_session.h"
+#include "worker/ldap_sync.h"
 #include "worker/report.h"
 
 #define CLOCK_TOLERANCE_MS 60000
+#define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */
 
 typedef struct probe {
     ld_call *k;
@@ -57,14 +58,55 @@ static directory_class read_one(ld_call *k, const char *base, const char *filter
     return class;
 }
 
-/* Whether a stream can be read. */
+typedef struct shown {
+    apr_pool_t *pool;
+    int64_t count;
+    const char *nameless; /* DN of an entry without an ID; NULL: none */
+} shown;
+
+static directory_class count_entry(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    shown *s = baton;
+    s->count++;
+    if (!s->nameless && !ld_id_text(k->d->dialect, entry_pool, entry)) {
+        s->nameless = apr_pstrdup(s->pool, entry->dn);
+    }
+    return DIRECTORY_OK;
+}
+
+static directory_class count_message(ld_call *k, int type, LDAPMessage *message, void *baton)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, ((shown *)baton)->pool);
+    const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool) : NULL;
+    directory_class class = entry ? count_entry(k, entry, pool, baton) : DIRECTORY_OK;
+    apr_pool_destroy(pool);
+    return class;
+}
+
+/* Whether all of a stream can be read, in the way of a sync: one entry, or one page, would not meet the server's limits. */
 static void check_kind(probe *p, const char *base, const char *filter, const char *what)
 {
-    ld_call *k = p->k;
-    const ld_entry *one;
-    directory_class class = read_one(k, base, filter, k->d->dialect->id, what, &one);
+    ld_call k = *p->k; /* with the time that a sync has */
+    shown s = {.pool = k.pool};
+    const char *const attributes[] = {k.d->dialect->id, NULL};
+    const ld_query query = {.base = base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = filter,
+                            .attributes = attributes,
+                            .phase = LD_BASE,
+                            .doing = apr_pstrcat(k.pool, "read all ", what, NULL)};
+    k.deadline = ida_monotonic(k.d->env) + LD_RUN_MS;
+    k.idle_ms = LD_SILENCE_MS;
+    directory_class class = k.d->offers_sync > 0 && !k.d->dialect->active_directory ? ld_syncrepl_look(&k, &query, count_message, &s)
+                                                                                    : ld_paged(&k, &query, count_entry, &s);
+    p->k->deadline = ida_monotonic(k.d->env) + CHECK_MS;
+    if (!class && s.nameless) {
+        class = ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s shows no %s: our account may not read it", s.nameless, attributes[0]);
+    }
     report_judge(&p->report, what, class,
-                 apr_pstrcat(k->pool, base, one ? ": readable" : ": readable, but holds none yet or shows none", NULL));
+                 s.count ? ida_printf(k.pool, "%s: all %lld readable", base, (long long)s.count)
+                         : apr_pstrcat(k.pool, base, ": readable, but holds none yet or shows none", NULL));
 }
 
 static void check_servers(probe *p)
@@ -222,7 +264,7 @@ static void check_openldap(probe *p, int64_t bound_at)
 directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
-    k.deadline = ida_monotonic(d->env) + 3 * DIRECTORY_CALL_MS;
+    k.deadline = ida_monotonic(d->env) + CHECK_MS;
     probe p = {.k = &k, .report = {.lines = lines, .last = e}};
     check_servers(&p);
     int64_t bound_at = ida_now(d->env);

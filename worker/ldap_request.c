@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_session.h"
 
 BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
@@ -63,20 +64,21 @@ LDAPControl **ld_identities(const directory *d)
 
 /* --- waiting --- */
 
-/* libldap's parsers of these two assert that an object identifier is not empty: a server that sends an empty one would end the
- * process. */
+/* libldap's parsers of these two assert that an object identifier is not empty, as text: a server that sends an empty one, or one
+ * that begins with a NUL, would end the process. */
 static int nameless(LDAPMessage *message)
 {
     ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;
-    ber_tag_t name = type == LDAP_RES_INTERMEDIATE ? LDAP_TAG_IM_RES_OID : LDAP_TAG_EXOP_RES_OID;
     ber_len_t len;
     if (type != LDAP_RES_INTERMEDIATE && type != LDAP_RES_EXTENDED) {
         return 0;
     }
     BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
     int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
-    while (!found && (tag = ber_peek_tag(ber, &len)) != LBER_ERROR) {
-        found = (tag == name && len == 0) || ber_scanf(ber, "x") == LBER_ERROR;
+    struct berval value;
+    while (!found && (tag = ber_peek_element(ber, &value)) != LBER_ERROR) {
+        int name = tag == LDAP_TAG_IM_RES_OID || tag == LDAP_TAG_EXOP_RES_OID; /* in part of an answer either is taken for it */
+        found = (name && (value.bv_len == 0 || value.bv_val[0] == '\0')) || ber_scanf(ber, "x") == LBER_ERROR;
     }
     ber_free(ber, 0);
     return found;
@@ -162,6 +164,22 @@ static directory_class unsent(ld_call *k, int code, const char *doing)
 }
 
 /* --- searches --- */
+
+/* slapd's limits of size and time are an account's own, and its pages all together count as one answer. */
+directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer)
+{
+    directory_class class = ld_fail_code(k, answer->code, query->phase, answer->text, query->doing);
+    int limit = answer->code == LDAP_SIZELIMIT_EXCEEDED || answer->code == LDAP_ADMINLIMIT_EXCEEDED
+             || answer->code == LDAP_TIMELIMIT_EXCEEDED;
+    if (!limit || k->d->dialect->active_directory) {
+        return class;
+    }
+    const char *why = k->e->message, *dn = k->d->bind == LD_BIND_SIMPLE ? k->d->bind_dn : ld_own_key(k);
+    return ld_fail(k, class, NULL,
+                   "%s; our account must be shown everything: add the line 'limits dn.exact=\"%s\" size=unlimited time=unlimited' "
+                   "to the database in slapd.conf, in cn=config as olcLimits of the database, without its first word",
+                   why, dn ? dn : "DN of our account");
+}
 
 static const char *const no_attributes[] = {LDAP_NO_ATTRS, NULL};
 
@@ -304,12 +322,18 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
     return class;
 }
 
-/* The cookie of a page's answer into `cookie` (freed by the caller); 0 when the answer has none. */
-static int page_cookie(LDAP *ld, LDAPControl **controls, struct berval *cookie)
+/* The cookie of a page's answer into `cookie` (freed by the caller): none where it is the last page. What cannot be read must not
+ * pass for the end: the rest would count as gone. */
+static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **controls, struct berval *cookie)
 {
-    LDAPControl *control = ldap_control_find(LDAP_CONTROL_PAGEDRESULTS, controls, NULL);
+    int there;
+    BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_PAGEDRESULTS, &there);
     ber_int_t estimate;
-    return control && ldap_parse_pageresponse_control(ld, control, &estimate, cookie) == LDAP_SUCCESS;
+    int good = !there || (ber && ber_scanf(ber, "{io}", &estimate, cookie) != LBER_ERROR);
+    ber_free(ber, 1);
+    return good ? DIRECTORY_OK
+                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s: the server ended a page without saying whether more follows",
+                          ld_server_url(k->d), doing);
 }
 
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton)
@@ -347,7 +371,7 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         class = ld_stream(k, &page, page_entry, &p, &answer);
         if (!class && answer.code != LDAP_SUCCESS) {
             int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
-            class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
+            class = ld_fail_read(k, query, &answer);
             /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts
              * once. */
             if (refused && first && size > 1) {
@@ -358,7 +382,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         } else if (!class) {
             ldap_memfree(cookie.bv_val);
             cookie = (struct berval){0};
-            more = page_cookie(k->d->ld, answer.controls, &cookie) && cookie.bv_len > 0;
+            class = page_cookie(k, query->doing, answer.controls, &cookie);
+            more = cookie.bv_len > 0;
         }
         k->pool = whole;
         k->e->message = apr_pstrdup(whole, k->e->message);

@@ -6,6 +6,7 @@
 #include <apr_tables.h>
 #include <ctype.h>
 #include <ldap_schema.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -46,11 +47,24 @@ static const char **lower_all(apr_pool_t *pool, char **names)
     return out;
 }
 
-static void add_type(ld_schema *s, const char *text)
+/* libldap's readers walk past the end of a definition that breaks off: there are NULs behind this one to stop them. The caller
+ * frees it; NULL, which they refuse, without memory. */
+static char *definition(const struct berval *value)
+{
+    char *text = calloc(1, value->bv_len + 16);
+    if (text && value->bv_len) {
+        memcpy(text, value->bv_val, value->bv_len);
+    }
+    return text;
+}
+
+static void add_type(ld_schema *s, const struct berval *value)
 {
     int code;
     const char *at;
+    char *text = definition(value);
     LDAPAttributeType *type = ldap_str2attributetype(text, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
+    free(text);
     if (!type) {
         return;
     }
@@ -66,11 +80,13 @@ static void add_type(ld_schema *s, const char *text)
     ldap_attributetype_free(type);
 }
 
-static void add_class(ld_schema *s, const char *text)
+static void add_class(ld_schema *s, const struct berval *value)
 {
     int code;
     const char *at;
+    char *text = definition(value);
     LDAPObjectClass *class = ldap_str2objectclass(text, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
+    free(text);
     if (!class) {
         return;
     }
@@ -99,10 +115,10 @@ ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type
     s->attributes = apr_hash_make(pool);
     s->classes = apr_hash_make(pool);
     for (int i = 0; i < type_count; i++) {
-        add_type(s, types[i].bv_val);
+        add_type(s, &types[i]);
     }
     for (int i = 0; i < class_count; i++) {
-        add_class(s, classes[i].bv_val);
+        add_class(s, &classes[i]);
     }
     return s;
 }
@@ -112,7 +128,9 @@ void ld_schema_rules(ld_schema *s, const struct berval *rules, int count)
     for (int i = 0; i < count; i++) {
         int code;
         const char *at;
-        LDAPContentRule *rule = ldap_str2contentrule(rules[i].bv_val, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
+        char *text = definition(&rules[i]);
+        LDAPContentRule *rule = ldap_str2contentrule(text, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
+        free(text);
         class_def *def = rule && rule->cr_oid ? apr_hash_get(s->classes, rule->cr_oid, APR_HASH_KEY_STRING) : NULL;
         if (def) {
             const char **must = lower_all(s->pool, rule->cr_at_oids_must), **may = lower_all(s->pool, rule->cr_at_oids_may);

@@ -151,6 +151,10 @@ typedef struct ld_query {
     const char *doing;             /* "find the user": for messages */
 } ld_query;
 
+/* Sets the error of a read of everything that did not end well, and returns its class. A limit of the server is told with what
+ * its administrator has to grant. */
+directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
+
 /* Entries and intermediate messages as they come; memory does not grow with their number. A class other than OK from `take` ends
  * the search with it. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);

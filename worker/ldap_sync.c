@@ -10,9 +10,7 @@
 #include "worker/ldap_ad.h"
 #include "worker/ldap_ops.h"
 
-#define RUN_MS (60 * 60 * 1000) /* longest run */
 #define TRIES 3                 /* of an increment during which entries are moved */
-#define SILENCE_MS 60000        /* of the server inside one answer */
 #define ASK_MS (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves */
 #define FULL_MS (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose changes in crashes */
 
@@ -301,8 +299,8 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
                         void *baton, sync_summary *summary, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
-    k.deadline = ida_monotonic(d->env) + RUN_MS;
-    k.idle_ms = SILENCE_MS;
+    k.deadline = ida_monotonic(d->env) + LD_RUN_MS;
+    k.idle_ms = LD_SILENCE_MS;
     k.alive = alive;
     k.baton = baton;
     *summary = (sync_summary){0};

@@ -4,6 +4,9 @@
 
 #include "worker/ldap_session.h"
 
+#define LD_RUN_MS (60 * 60 * 1000) /* longest run */
+#define LD_SILENCE_MS 60000        /* of the server inside one answer of a run */
+
 typedef struct ld_primary ld_primary;
 
 typedef struct ld_run {
@@ -114,5 +117,7 @@ int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *toke
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next: the new one, NULL when the
  * server gave none. *unavailable: the server cannot sync; nothing was staged. */
 directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next, int *unavailable);
+/* The doctor's look: the whole content of `query` as a sync reads it, which a server may limit otherwise than pages. */
+directory_class ld_syncrepl_look(ld_call *k, const ld_query *query, ld_take each, void *baton);
 
 #endif

@@ -1,11 +1,13 @@
-/* Owns RFC 4533 (content synchronisation), refreshOnly: request, sync info, both phases. Must not know what users and groups are
- * made of. */
+/* Owns content synchronisation (RFC 4533), refreshOnly: request, what follows from its messages, both phases. Must not know how
+ * these are encoded, nor what users and groups are made of. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/text.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_escape.h"
 #include "worker/ldap_sync.h"
+#include "worker/ldap_sync_message.h"
 
 typedef struct refresh {
     ld_run *r;
@@ -19,9 +21,10 @@ typedef struct refresh {
 
 static void keep_cookie(refresh *f, const struct berval *cookie)
 {
-    apr_pool_clear(f->cookie_pool);
-    f->cookie.bv_val = apr_pstrmemdup(f->cookie_pool, cookie->bv_val, cookie->bv_len);
-    f->cookie.bv_len = cookie->bv_len;
+    if (cookie->bv_val) {
+        apr_pool_clear(f->cookie_pool);
+        f->cookie = ld_bytes(f->cookie_pool, cookie);
+    }
 }
 
 static directory_class broken(ld_call *k)
@@ -40,37 +43,14 @@ static directory_class still_there(refresh *f, const char *id)
     return ld_stored(f->r, sync_run_present(f->r->run, f->r->c, f->kind->name, id));
 }
 
-/* Sync state control of an entry: what happened to it, its UUID, perhaps a cookie. 1 when it has one, 0 when it has none, -1 when
- * it is broken. */
-static int state_of(LDAP *ld, LDAPMessage *message, refresh *f, ber_int_t *state, const char **id)
-{
-    LDAPControl **controls = NULL;
-    int good = -1;
-    if (ldap_get_entry_controls(ld, message, &controls) == LDAP_SUCCESS) {
-        LDAPControl *control = ldap_control_find(LDAP_CONTROL_SYNC_STATE, controls, NULL);
-        BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
-        struct berval uuid = {0}, cookie = {0};
-        ber_len_t len;
-        if (ber && ber_scanf(ber, "{em", state, &uuid) != LBER_ERROR) {
-            *id = ld_uuid_text(f->r->item_pool, uuid.bv_val, uuid.bv_len);
-            good = *id ? 1 : -1;
-            if (good > 0 && ber_peek_tag(ber, &len) == LDAP_TAG_SYNC_COOKIE && ber_scanf(ber, "m", &cookie) != LBER_ERROR) {
-                keep_cookie(f, &cookie);
-            }
-        }
-        good = control ? good : 0;
-        ber_free(ber, 1);
-    }
-    ldap_controls_free(controls);
-    return good;
-}
-
 static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
 {
-    ber_int_t state;
-    const char *id;
     ld_run *r = f->r;
-    int told = state_of(k->d->ld, message, f, &state, &id);
+    LDAPControl **controls = NULL;
+    ld_sync_state state = {0};
+    int told = ldap_get_entry_controls(k->d->ld, message, &controls) == LDAP_SUCCESS
+                   ? ld_sync_state_read(r->item_pool, controls, &state) : -1;
+    ldap_controls_free(controls);
     if (told < 0) {
         return broken(k);
     }
@@ -81,11 +61,12 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
         return extra ? f->kind->item(r, extra) : broken(k);
     }
     f->told++;
-    if (state == LDAP_SYNC_DELETE) {
-        return gone(f, id);
+    keep_cookie(f, &state.cookie);
+    if (state.state == LDAP_SYNC_DELETE) {
+        return gone(f, state.id);
     }
-    if (state == LDAP_SYNC_PRESENT) {
-        return still_there(f, id);
+    if (state.state == LDAP_SYNC_PRESENT) {
+        return still_there(f, state.id);
     }
     const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
     r->changes++;
@@ -93,64 +74,30 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     return entry ? f->kind->item(r, entry) : broken(k);
 }
 
-static directory_class take_ids(BerElement *ber, refresh *f, int deletes)
-{
-    BerVarray ids = NULL;
-    directory_class class = DIRECTORY_OK;
-    if (ber_scanf(ber, "[W]", &ids) == LBER_ERROR) {
-        ber_bvarray_free(ids);
-        return broken(f->r->k);
-    }
-    for (int i = 0; !class && ids && ids[i].bv_val; i++) {
-        const char *id = ld_uuid_text(f->r->item_pool, ids[i].bv_val, ids[i].bv_len);
-        /* A named UUID may be unknown, or of an entry that lives outside the filter: no-ops for the cache. */
-        class = !id ? broken(f->r->k) : deletes ? gone(f, id) : still_there(f, id);
-    }
-    ber_bvarray_free(ids);
-    return class;
-}
-
 static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
 {
     char *oid = NULL;
-    struct berval *data = NULL, cookie = {0};
-    directory_class class = DIRECTORY_OK;
-    if (ldap_parse_intermediate(k->d->ld, message, &oid, &data, NULL, 0) != LDAP_SUCCESS || !oid
-        || strcmp(oid, LDAP_SYNC_INFO) != 0 || !data) {
-        ldap_memfree(oid);
-        ber_bvfree(data);
-        return DIRECTORY_OK; /* another kind of message: not ours to understand */
-    }
-    f->told++;
-    BerElement *ber = ber_init(data);
-    ber_len_t len;
-    ber_int_t flag = 0;
-    ber_tag_t tag = ber ? ber_peek_tag(ber, &len) : LBER_ERROR;
-    if (tag == LDAP_TAG_SYNC_NEW_COOKIE) {
-        class = ber_scanf(ber, "tm", &tag, &cookie) == LBER_ERROR ? broken(k) : DIRECTORY_OK;
-        if (!class) {
-            keep_cookie(f, &cookie);
-        }
-    } else if (tag == LDAP_TAG_SYNC_REFRESH_DELETE || tag == LDAP_TAG_SYNC_REFRESH_PRESENT || tag == LDAP_TAG_SYNC_ID_SET) {
-        ber_tag_t choice = tag;
-        class = ber_scanf(ber, "t{", &tag) == LBER_ERROR ? broken(k) : DIRECTORY_OK;
-        if (!class && ber_peek_tag(ber, &len) == LDAP_TAG_SYNC_COOKIE && ber_scanf(ber, "m", &cookie) != LBER_ERROR) {
-            keep_cookie(f, &cookie);
-        }
-        if (!class && choice == LDAP_TAG_SYNC_ID_SET) {
-            if (ber_peek_tag(ber, &len) == LDAP_TAG_REFRESHDELETES && ber_scanf(ber, "b", &flag) == LBER_ERROR) {
-                class = broken(k);
-            }
-            class = class ? class : take_ids(ber, f, flag != 0);
-        } else if (!class && choice == LDAP_TAG_SYNC_REFRESH_PRESENT) {
-            f->present_ended = 1;
-        }
-    } else {
-        class = broken(k);
-    }
-    ber_free(ber, 1);
+    struct berval *data = NULL;
+    ld_sync_info info = {0};
+    int code = ldap_parse_intermediate(k->d->ld, message, &oid, &data, NULL, 0);
+    int ours = code != LDAP_SUCCESS || (oid && strcmp(oid, LDAP_SYNC_INFO) == 0);
+    int good = code == LDAP_SUCCESS && ours && ld_sync_info_read(f->r->item_pool, data, &info);
     ldap_memfree(oid);
     ber_bvfree(data);
+    if (!ours) {
+        return DIRECTORY_OK; /* another kind of message: not ours to understand */
+    }
+    if (!good) {
+        return broken(k);
+    }
+    f->told++;
+    keep_cookie(f, &info.cookie);
+    f->present_ended = f->present_ended || info.present_ends;
+    directory_class class = DIRECTORY_OK;
+    /* A named UUID may be unknown, or of an entry that lives outside the filter: no-ops for the cache. */
+    for (const char **id = info.ids; !class && id && *id; id++) {
+        class = info.deleted ? gone(f, *id) : still_there(f, *id);
+    }
     return class;
 }
 
@@ -177,31 +124,6 @@ static LDAPControl *request_control(const struct berval *cookie)
     }
     ber_free(ber, 1);
     return control;
-}
-
-/* The done control: *cookie set when it has one. 0 when there is no such control. */
-static int done_of(const ld_answer *answer, refresh *f, int *has_cookie, int *deletes)
-{
-    LDAPControl *control = ldap_control_find(LDAP_CONTROL_SYNC_DONE, answer->controls, NULL);
-    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
-    struct berval cookie;
-    ber_len_t len;
-    ber_int_t flag = 0;
-    int good = ber && ber_scanf(ber, "{") != LBER_ERROR;
-    *has_cookie = *deletes = 0;
-    if (good && ber_peek_tag(ber, &len) == LDAP_TAG_SYNC_COOKIE) {
-        good = ber_scanf(ber, "m", &cookie) != LBER_ERROR;
-        if (good) {
-            keep_cookie(f, &cookie);
-            *has_cookie = cookie.bv_len > 0;
-        }
-    }
-    if (good && ber_peek_tag(ber, &len) == LDAP_TAG_REFRESHDELETES) {
-        good = ber_scanf(ber, "b", &flag) != LBER_ERROR;
-        *deletes = flag != 0;
-    }
-    ber_free(ber, 1);
-    return good;
 }
 
 /* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"):
@@ -234,14 +156,16 @@ static directory_class newer_than_content(refresh *f)
 static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie, const char **next)
 {
     ld_run *r = f->r;
-    int has_cookie, deletes;
+    ld_sync_done done;
     directory_class class = DIRECTORY_OK;
-    if (!done_of(answer, f, &has_cookie, &deletes)) {
+    if (!ld_sync_done_read(f->pool, answer->controls, &done)) {
         /* Whether silence means "gone" or "unchanged" is not told: neither may be assumed. */
         return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: the server ended a sync without saying how", ld_server_url(r->k->d));
     }
+    keep_cookie(f, &done.cookie);
+    int has_cookie = done.cookie.bv_len > 0;
     /* Asked without a cookie the server sends everything, whatever it calls the phase. */
-    int present = !cookie || !deletes || f->present_ended;
+    int present = !cookie || !done.deletes || f->present_ended;
     /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the beginning of its empty list, believes
      * that it knows everything since our cookie, and tells of no deletion. */
     if (!present && r->restarted) {
@@ -258,6 +182,28 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     *next = has_cookie ? ida_base64_encode(r->k->pool, (const unsigned char *)f->cookie.bv_val, f->cookie.bv_len)
           : !present && f->told == 0 ? cookie : NULL;
     return class;
+}
+
+static directory_class ask(ld_call *k, const ld_query *query, const struct berval *cookie, ld_take each, void *baton,
+                           ld_answer *answer)
+{
+    LDAPControl *control = request_control(cookie), *controls[] = {control, NULL};
+    ld_query with = *query;
+    with.controls = controls;
+    directory_class class = control ? ld_stream(k, &with, each, baton, answer)
+                                    : ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
+    if (control) {
+        ldap_control_free(control);
+    }
+    return class;
+}
+
+directory_class ld_syncrepl_look(ld_call *k, const ld_query *query, ld_take each, void *baton)
+{
+    const struct berval none = {0};
+    ld_answer answer = {0};
+    directory_class class = ask(k, query, &none, each, baton, &answer);
+    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_read(k, query, &answer);
 }
 
 directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next, int *unavailable)
@@ -279,24 +225,18 @@ directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, 
             return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "the stored sync token is damaged");
         }
     }
-    LDAPControl *control = request_control(&old), *controls[] = {control, NULL};
-    if (!control) {
-        return ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
-    }
     const ld_query query = {.base = kind->base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = kind->filter,
                             .attributes = kind->attributes,
-                            .controls = controls,
                             .phase = LD_BASE,
                             .doing = apr_pstrcat(k->pool, "sync ", kind->token, NULL)};
-    directory_class class = ld_stream(k, &query, take, &f, &answer);
-    ldap_control_free(control);
+    directory_class class = ask(k, &query, &old, take, &f, &answer);
     if (!class && answer.code == LDAP_SUCCESS) {
         class = finish(&f, &answer, cookie, next);
     } else if (!class) {
         *unavailable = answer.code == LDAP_UNAVAILABLE_CRITICAL_EXTENSION;
-        class = ld_fail_code(k, answer.code, LD_BASE, answer.text, query.doing);
+        class = ld_fail_read(k, &query, &answer);
     }
     apr_pool_destroy(f.pool);
     return class;

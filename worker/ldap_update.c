@@ -31,7 +31,9 @@ static void want(update *u, const char *field, const char *attribute, const char
 
 static directory_class no_such(ld_call *k, const char *name)
 {
-    return ld_fail(k, DIRECTORY_INVALID, name, "%s: this directory has no place for %s", ld_server_url(k->d), name);
+    ld_fail(k, DIRECTORY_INVALID, name, "%s: this directory has no place for %s", ld_server_url(k->d), name);
+    k->e->unkept = 1;
+    return DIRECTORY_INVALID;
 }
 
 /* What one value that a caller knows is in attributes: none, one or several. */
@@ -47,7 +49,9 @@ static directory_class want_field(update *u, const directory_attribute *given)
         known = 1;
         value = value && f->narrow ? f->narrow(k->pool, value, &loss) : value;
         if (loss && !value) {
-            return ld_fail(k, DIRECTORY_INVALID, f->name, "%s", loss);
+            ld_fail(k, DIRECTORY_INVALID, f->name, "%s", loss);
+            k->e->unkept = 1;
+            return DIRECTORY_INVALID;
         }
         if (loss) {
             APR_ARRAY_PUSH(u->warnings, const char *) = loss;

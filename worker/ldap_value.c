@@ -9,24 +9,26 @@
 
 #include "core/text.h"
 #include "worker/ldap_ad.h"
+#include "worker/ldap_ber.h"
 #include "worker/ldap_session.h"
 
 static void take_attribute(apr_array_header_t *attributes, const struct berval *name, const struct berval *values)
 {
     apr_pool_t *pool = attributes->pool;
     ld_attribute *a = apr_array_push(attributes);
-    const char *option = memchr(name->bv_val, ';', name->bv_len);
-    size_t len = option ? (size_t)(option - name->bv_val) : name->bv_len;
-    a->name = apr_pstrmemdup(pool, name->bv_val, len);
-    a->option = option ? apr_pstrmemdup(pool, option + 1, name->bv_len - len - 1) : NULL;
+    char *text = ld_bytes(pool, name).bv_val, *option = strchr(text, ';');
+    a->name = text;
+    a->option = option ? option + 1 : NULL;
+    if (option) {
+        *option = '\0';
+    }
     a->count = 0;
     while (values && values[a->count].bv_val) {
         a->count++;
     }
     a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
     for (int i = 0; i < a->count; i++) {
-        a->values[i].bv_len = values[i].bv_len;
-        a->values[i].bv_val = apr_pstrmemdup(pool, values[i].bv_val, values[i].bv_len);
+        a->values[i] = ld_bytes(pool, &values[i]);
     }
 }
 
@@ -35,7 +37,7 @@ static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_
     apr_pool_t *pool = attributes->pool;
     ld_entry *entry = apr_pcalloc(pool, sizeof *entry);
     const char *id;
-    entry->dn = ld_extended_dn(pool, apr_pstrmemdup(pool, dn->bv_val ? dn->bv_val : "", dn->bv_len), &id);
+    entry->dn = ld_extended_dn(pool, ld_bytes(pool, dn).bv_val, &id);
     entry->attributes = (const ld_attribute *)attributes->elts;
     entry->count = attributes->nelts;
     return entry;
@@ -59,8 +61,8 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
 
 const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool)
 {
-    LDAPControl *control = ldap_control_find(LDAP_CONTROL_POST_READ, controls, NULL);
-    BerElement *ber = control ? ber_init(&control->ldctl_value) : NULL;
+    int there;
+    BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_POST_READ, &there);
     struct berval dn, name;
     ber_len_t len;
     char *end;

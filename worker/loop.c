@@ -75,8 +75,9 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
              : store_queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task, &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
-                "tenant %s: the offboarding of %s (task %s) is held by the brake; look at it, then idadminctl task release",
-                (*task)->tenant, (*task)->upn, (*task)->id);
+                "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl task release",
+                (*task)->tenant, (*task)->type == IDA_USER_DELETE ? "the offboarding" : "disabling the account", (*task)->upn,
+                (*task)->id);
         *task = NULL;
     }
     if (!kind && *task) {

@@ -1,5 +1,5 @@
 /* Owns the form of a mail (RFC 5322, 2045, 2047) and its way to the mail server (libcurl). Knows nothing of actions and people. */
-#include "worker/mail.h"
+#include "worker/mail_answer.h"
 
 #include <apr_strings.h>
 #include <curl/curl.h>
@@ -197,9 +197,7 @@ const char *mail_address_fault(const char *address)
 typedef struct sending {
     const char *bytes;
     size_t len, at;
-    apr_pool_t *pool;
-    const char *reply;   /* the last line that the server said, of those that matter */
-    int code, data;      /* data: it asked for the message */
+    mail_heard heard;
 } sending;
 
 static size_t give(char *out, size_t size, size_t count, void *baton)
@@ -212,11 +210,8 @@ static size_t give(char *out, size_t size, size_t count, void *baton)
     return len;
 }
 
-/* Every line of the server. What it answers to QUIT says nothing of the message. */
-static size_t hear(char *bytes, size_t size, size_t count, void *baton)
+void mail_hear(mail_heard *s, const char *bytes, size_t len)
 {
-    sending *s = baton;
-    size_t len = size * count;
     int code = len >= 3 && bytes[0] >= '2' && bytes[0] <= '5' ? atoi(apr_pstrmemdup(s->pool, bytes, 3)) : 0;
     /* A refusal is the last word, unless libcurl found a way around it (HELO for EHLO) and the server asks for the message. */
     if (code && code != 221 && (s->code < 400 || code == 354)) {
@@ -224,7 +219,12 @@ static size_t hear(char *bytes, size_t size, size_t count, void *baton)
         s->data |= code == 354;
         s->reply = ida_present(s->pool, ida_clean(s->pool, bytes, len, 300));
     }
-    return len;
+}
+
+static size_t hear(char *bytes, size_t size, size_t count, void *baton)
+{
+    mail_hear(&((sending *)baton)->heard, bytes, size * count);
+    return size * count;
 }
 
 static int is_loopback(const char *url)
@@ -243,7 +243,11 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
 {
     size_t len;
     *fault = NULL;
+    if (!config->smtp_user && !config->smtp_password_file) {
+        return NULL;
+    }
     if (!config->smtp_user) {
+        *fault = "smtp_password_file is set in idadmin.conf, smtp_user is not";
         return NULL;
     }
     if (!config->smtp_password_file) {
@@ -261,6 +265,13 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
     return password;
 }
 
+const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config)
+{
+    const char *fault;
+    secret_unmap(password_of(pool, config, &fault), CREDENTIAL_MAX);
+    return fault;
+}
+
 static const char *not_configured(const worker_config *config)
 {
     return config->smtp_url && config->smtp_from ? NULL
@@ -270,10 +281,7 @@ static const char *not_configured(const worker_config *config)
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
 {
     const char *fault = not_configured(config);
-    if (!fault) {
-        secret_unmap(password_of(pool, config, &fault), CREDENTIAL_MAX);
-    }
-    return fault;
+    return fault ? fault : mail_credential_fault(pool, config);
 }
 
 static int set_options(CURL *curl, const worker_config *config, const char *from, struct curl_slist *to, const char *password,
@@ -308,8 +316,8 @@ static const char *server_of(apr_pool_t *pool, const char *url)
     return apr_pstrmemdup(pool, host, strcspn(host, "/"));
 }
 
-static mail_outcome judge(apr_pool_t *pool, const worker_config *config, const sending *s, CURLcode code, const char *error,
-                          const char **detail)
+mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mail_heard *s, CURLcode code, const char *error,
+                        const char **detail)
 {
     const char *server = server_of(pool, config->smtp_url);
     const char *text = ida_clean(pool, error[0] ? error : curl_easy_strerror(code), strlen(error[0] ? error : curl_easy_strerror(code)), 300);
@@ -353,7 +361,7 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
         *detail = ida_printf(pool, "The recipient %s %s", ida_clean(pool, m->to, strlen(m->to), 256), fault);
         return MAIL_REFUSED;
     }
-    sending s = {.pool = pool};
+    sending s = {.heard = {.pool = pool}};
     size_t room;
     char *password = password_of(pool, config, &fault);
     char *message = fault ? NULL : mail_compose(pool, config->smtp_from, m, &s.len, &room);
@@ -370,7 +378,7 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     } else {
         CURLcode code = curl_easy_perform(curl);
         *silent = code == CURLE_OPERATION_TIMEDOUT;
-        outcome = judge(pool, config, &s, code, error, detail);
+        outcome = mail_judge(pool, config, &s.heard, code, error, detail);
     }
     curl_easy_cleanup(curl);
     secret_unmap(password, CREDENTIAL_MAX);

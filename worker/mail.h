@@ -26,6 +26,9 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
 /* Why no mail can be sent as long as the settings are these (for people, in `pool`), or NULL. For whoever has something to lose. */
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
+/* Why the sign-in that is configured can never work; NULL also when none is configured. */
+const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config);
+
 /* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
 const char *mail_address_fault(const char *address);
 

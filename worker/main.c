@@ -15,6 +15,7 @@
 #include "worker/layout.h"
 #include "worker/log.h"
 #include "worker/loop.h"
+#include "worker/mail.h"
 #include "worker/secret.h"
 
 #define EXIT_USAGE 2
@@ -122,13 +123,21 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     return 1;
 }
 
+/* What is configured, and can work: a sign-in to the mail server that never can is told now, not when a leaver's mail is due. */
+static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line, worker_config *config)
+{
+    ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
+    const char *fault = kind ? NULL : mail_credential_fault(pool, config);
+    return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
+}
+
 static void reload(worker *w, apr_pool_t *pool, const command_line *line)
 {
     apr_pool_t *mine; /* lives as long as the process: threads copy from it */
     apr_pool_create(&mine, pool);
     ida_ctx *c = worker_ctx(w, mine);
     worker_config config;
-    int bad = worker_config_read(c, mine, line->config_file, line->options, &config);
+    int bad = read_configuration(c, mine, line, &config);
     if (!bad && !well_laid_out(&w->env, &config, mine)) {
         layout_web_user(&w->config);
         bad = ida_fail(c, IDA_CONFLICT, "it opens secrets to httpd's user");
@@ -283,7 +292,7 @@ int main(int argc, char **argv)
     }
     ida_env_default(&env);
     ida_ctx *c = ida_ctx_make(&env, pool);
-    if (worker_config_read(c, pool, line.config_file, line.options, &config)) {
+    if (read_configuration(c, pool, &line, &config)) {
         fprintf(stderr, "idadmin-worker: %s\n", c->message);
         return EXIT_FAILURE;
     }

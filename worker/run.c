@@ -199,7 +199,11 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
         e->class = class;
-        r->known.watched |= health_call_ends(r->r->w, r->r->slot);
+        int64_t watched = health_call_ends(r->r->w, r->r->slot);
+        if (watched) {
+            r->known.watched = 1;
+            r->known.until = r->known.held ? r->known.until : watched;
+        }
         if (class == DIRECTORY_NOT_FOUND) {
             not_found_yet(r, e);
         }
@@ -216,7 +220,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
     }
     /* Whatever else the directory said, it spoke: it is not away. */
     if ((r->known.held || r->known.watched) && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
-        health_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory);
+        health_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known);
         r->known = (health_known){0};
     }
     return STEP_ON;
@@ -428,14 +432,6 @@ static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void)
     return value ? value : ida_json_keep(pool, empty());
 }
 
-health_known run_known(run *r)
-{
-    store_directory state;
-    return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state)
-               ? (health_known){0}
-               : health_known_of(&state);
-}
-
 void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
 {
     run r = {.r = rn, .pool = pool, .c = worker_ctx(rn->w, pool), .task = task};
@@ -446,7 +442,10 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     }
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
-    r.known = run_known(&r);
+    store_directory state;
+    if (!store_directory_get(rn->main, r.c, task->tenant, task->directory, &state)) {
+        r.known = health_known_of(&state, task->probe_until);
+    }
     actions_begin(&r);
     r.step.name = "start";
     step_end end = STEP_ON;

@@ -129,8 +129,6 @@ step_end run_twin_enter(run *r, int *found);
 void run_twin_leave(run *r);
 /* A step named "<step>@cloud": the same step, of the other account. */
 step_end run_twin_step(run *r, step_function function);
-/* What is known of the health of the directory that the run acts on now. */
-health_known run_known(run *r);
 
 /* --- steps_*.c --- */
 step_end step_create_account(run *r);

@@ -64,7 +64,16 @@ step_end run_twin_enter(run *r, int *found)
     r->in_twin = 1;
     r->task->directory = other;
     r->task->object_id = NULL;
-    r->known = run_known(r);
+    r->known = (health_known){0};
+    store_directory state;
+    if (!store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, other, &state)) {
+        if (state.hold_reason && state.hold_until > ida_now(&r->r->w->env)) { /* the claim has looked at the task's own alone */
+            r->step.detail = state.hold_reason;
+            r->held_until = state.hold_until;
+            return STEP_HELD;
+        }
+        r->known = health_probe(r->r->w, r->r->main, r->pool, &state);
+    }
     session *opened;
     if (session_get(&r->r->sessions, r->r->main, r->pool, r->task->tenant, other, &opened, &e) != DIRECTORY_OK) {
         return run_fails(r, &e);

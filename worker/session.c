@@ -2,7 +2,6 @@
 #include "worker/session.h"
 
 #include <apr_strings.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,25 +56,28 @@ static void tidy(session_cache *cache)
     }
 }
 
-static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal, directory_error *e)
+static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal, int64_t revision,
+                                  directory_error *e)
 {
-    unsigned char key[IDA_SEAL_KEY_LEN];
     worker_config config;
+    ida_seal_state state;
+    const char *why;
+    const ida_stored_tenant stored = {.seal = seal ? seal : "", .revision = revision};
     worker_settings(w, pool, &config);
     ida_ctx *c = worker_ctx(w, pool);
-    if (ida_seal_key_read(c, config.seal_key, key)) {
-        return refuse(e, DIRECTORY_CONFIG, ida_printf(pool, "The seal key cannot be used: %s", c->message));
+    ida_kind kind = ida_seal_judge(c, config.seal_key, tenant, &stored, &state, &why);
+    if (!kind && state == IDA_SEAL_GOOD) {
+        kind = ida_seal_note(c, config.seal_key, tenant->id, revision);
     }
-    int valid = ida_tenant_seal_valid(key, tenant, seal ? seal : "");
-    OPENSSL_cleanse(key, sizeof key);
-    if (!valid) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0301",
-                "the directory settings of tenant %s carry no valid seal and are not used; check who changed them, then run "
-                "idadminctl tenant apply",
-                tenant->id);
+    if (kind) {
+        return refuse(e, DIRECTORY_CONFIG, ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message));
+    }
+    if (state != IDA_SEAL_GOOD) {
+        ida_log(&w->env, IDA_LOG_ERROR, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301",
+                "tenant %s is not served: %s; find out who did it, then run idadminctl tenant apply with the full document", tenant->id, why);
         return refuse(e, DIRECTORY_CONFIG,
-                      "The tenant's directory settings are not sealed by idadminctl and are not used; check them and run "
-                      "idadminctl tenant apply.");
+                      ida_printf(pool, "The tenant is not served: %s. Find out who did it, then run idadminctl tenant apply with the "
+                                       "full document.", why));
     }
     return DIRECTORY_OK;
 }
@@ -131,7 +133,7 @@ static directory_class open_session(session_cache *cache, session *s, const char
                       ida_printf(s->pool, "This version of idadmin-worker has no connector for the directory %s.",
                                  ida_directory_name(s->kind)));
     }
-    directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, e);
+    directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, s->revision, e);
     return class == DIRECTORY_OK ? session_renew(cache, s, e) : class;
 }
 

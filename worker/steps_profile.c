@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/keeps.h"
 #include "core/text.h"
 #include "worker/holds.h"
 #include "worker/run.h"
@@ -150,6 +151,12 @@ step_end step_set_photo(run *r)
     }
     if (!p.photo_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
+    }
+    int told_only = 0;
+    const char *why = p.photo ? ida_not_kept(r->session->tenant, r->task->directory, "profilePhoto", p.photo_type, &told_only) : NULL;
+    if (why && !told_only) {
+        run_warn(r, ida_printf(r->pool, "The photo was not set: it %s", why));
+        return step_says(r, IDA_STEP_SKIPPED, "profilePhoto %s", why);
     }
     end = run_call(r, call_photo, &p, &e);
     if (end != STEP_ON) {

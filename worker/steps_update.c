@@ -129,7 +129,8 @@ static directory_class call_update(run *r, const directory_ops *ops, directory *
     return ops->update(dir, r->pool, r->task->object_id, ch->list, ch->count, ch->enabled, &ch->after, e);
 }
 
-/* A rehire goes on without a value that the directory has no place for, as a creation does; 0 when the field is none of them. */
+/* Goes on without a value that the directory has no place for, as a creation does (a rehire also without one that it refuses); 0 when the
+ * field is none of them. */
 static int drop(run *r, changes *ch, const directory_error *e)
 {
     int kept = 0, before = ch->count;
@@ -142,8 +143,9 @@ static int drop(run *r, changes *ch, const directory_error *e)
     if (kept == before) {
         return 0;
     }
-    run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, e->message ? e->message : directory_class_text(e->class)));
-    ch->dropped = ida_printf(r->pool, "%s%s%s", ch->dropped ? ch->dropped : "", ch->dropped ? ", " : "", e->field);
+    const char *why = e->message ? e->message : directory_class_text(e->class);
+    run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, why));
+    ch->dropped = ida_printf(r->pool, "%s%s%s (%s)", ch->dropped ? ch->dropped : "", ch->dropped ? ", " : "", e->field, why);
     return 1;
 }
 
@@ -224,8 +226,10 @@ static step_end update_account(run *r)
         if (e.class == DIRECTORY_NOT_FOUND) {
             return gone(r);
         }
-        if (e.class != DIRECTORY_INVALID || !update.memberships || !drop(r, &ch, &e)) {
+        if (e.class != DIRECTORY_INVALID || !(update.memberships || e.unkept) || !drop(r, &ch, &e)) {
             end = run_fails(r, &e);
+        } else if (!ch.count && ch.enabled < 0) {
+            return step_says(r, IDA_STEP_SKIPPED, "not set: %s", ch.dropped);
         }
     }
     return end;

@@ -28,6 +28,7 @@ typedef struct entry {
     char tenant[72];
     ida_directory_kind directory;
     int64_t revision, interval, next_at; /* ms; next_at monotonic */
+    int held;          /* waits for the end of the directory's hold */
     int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache when `reset` says so */
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
@@ -146,6 +147,10 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
         store_directory state;
         kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory, &state);
         pthread_mutex_lock(&plan->lock);
+        if (!kind && e->held && !state.hold_reason) {
+            e->held = 0;
+            e->next_at = 0;
+        }
         if (!kind && e->requested_at != state.sync_requested_at) {
             e->requested_at = state.sync_requested_at;
             e->accept = state.sync_accept_deletions;
@@ -189,6 +194,7 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     if (*taken) {
         (*taken)->busy = 1;
         *out = **taken;
+        out->held = 0;
     }
     pthread_mutex_unlock(&plan->lock);
     return *taken != NULL;
@@ -201,6 +207,7 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
     pthread_mutex_lock(&plan->lock);
     int newer = e->revision != mine->revision || (e->requested_at && e->requested_at != mine->requested_at);
     e->busy = 0;
+    e->held = mine->held;
     e->next_at = newer ? 0 : ida_monotonic(&plan->w->env) + wait;
     if (answered && e->requested_at == mine->requested_at) {
         e->requested_at = 0;
@@ -305,7 +312,7 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 }
 
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
-static int carry_out(sync_job *job, const store_directory *health, int first, int64_t *wait)
+static int carry_out(sync_job *job, health_known known, int first, int64_t *wait)
 {
     worker *w = job->w;
     entry *en = &job->e;
@@ -333,8 +340,8 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
         }
     }
     e.class = class;
-    if (class == DIRECTORY_OK && health->hold_reason) {
-        health_answered(w, job->main, job->pool, en->tenant, en->directory);
+    if (class == DIRECTORY_OK) {
+        health_answered(w, job->main, job->pool, en->tenant, en->directory, known);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
@@ -361,7 +368,7 @@ static int carry_out(sync_job *job, const store_directory *health, int first, in
     const char *message = e.message ? e.message : directory_class_text(class);
     *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
     if (directory_holds(class)) {
-        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, health_known_of(health), &e);
+        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, known, &e);
         *wait = 0; /* the hold says when */
     } else {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,
@@ -392,6 +399,7 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
         return 1;
     }
     if (health->hold_reason && health->hold_until > now) {
+        e->held = 1;
         *wait = health->hold_until - now;
         return 0;
     }
@@ -427,11 +435,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        if (health.hold_reason) { /* we are the probe: others stay away meanwhile */
-            store_directory_hold(job->main, c, e->tenant, e->directory, health.hold_reason, ida_now(&w->env) + PROBE_MS,
-                                 health.hold_failures);
-        }
-        failed = carry_out(job, &health, first, wait);
+        failed = carry_out(job, health_probe(w, job->main, job->pool, &health), first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */

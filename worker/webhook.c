@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/tenant.h"
+#include "core/tenant_shape.h"
 #include "core/text.h"
 #include "worker/graph_http.h"
 #include "worker/secret.h"
@@ -149,12 +151,31 @@ static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int6
     return value;
 }
 
+static void check_secret(ida_ctx *c, const char *member, const char *path, int secret)
+{
+    static const char end[] = ".secretFile";
+    size_t len = strlen(member);
+    if (secret && len >= sizeof end && strcmp(member + len - (sizeof end - 1), end) == 0) {
+        const webhook_call call = {.secret_file = path, .id = "", .body = ""};
+        const char *fault;
+        signature_of(c->pool, &call, 0, &fault);
+        if (fault) {
+            ida_fault_add(c, member, "%s", fault);
+        }
+    }
+}
+
+void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant)
+{
+    ida_tenant_files(c, tenant->document, check_secret);
+}
+
 /* --- the call --- */
 
 typedef struct exchange {
     const webhook_call *call;
     apr_pool_t *pool;
-    http_answer headers; /* retry_after and date alone */
+    http_answer headers; /* these alone */
     const char *refused; /* an address that may not be reached */
     size_t heard;
     int sent;
@@ -195,17 +216,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *baton)
 static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
 {
     exchange *x = baton;
-    const struct {
-        const char *name;
-        const char **at;
-    } known[] = {{"retry-after:", &x->headers.retry_after}, {"date:", &x->headers.date}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        size_t len = strlen(known[i].name);
-        if (size * count > len && strncasecmp(bytes, known[i].name, len) == 0) {
-            *known[i].at = ida_clean(x->pool, bytes + len, size * count - len, 100);
-            *known[i].at += strspn(*known[i].at, " ");
-        }
-    }
+    http_answer_header(&x->headers, x->pool, bytes, size * count);
     return size * count;
 }
 
@@ -235,7 +246,7 @@ static int set_options(CURL *curl, const webhook_call *call, exchange *x, struct
     return !bad;
 }
 
-static webhook_outcome by_status(apr_pool_t *pool, long status, const char **detail)
+webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char **detail)
 {
     static const struct {
         long from, to;
@@ -264,7 +275,7 @@ static webhook_outcome by_status(apr_pool_t *pool, long status, const char **det
 static webhook_outcome judge(const exchange *x, CURLcode code, long status, const char *error, const char **detail)
 {
     if (status >= 200) { /* what it says holds, however the rest of the answer ends */
-        return by_status(x->pool, status, detail);
+        return webhook_judge_status(x->pool, status, detail);
     }
     const char *raw = error[0] ? error : curl_easy_strerror(code), *text = ida_clean(x->pool, raw, strlen(raw), 300);
     if (x->refused && !x->sent) {

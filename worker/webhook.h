@@ -26,11 +26,17 @@ typedef enum webhook_outcome {
 #define WEBHOOK_MS 15000
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call, int *retry_after_ms, const char **detail);
 
+/* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be made with. */
+struct ida_tenant;
+void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant);
+
 /* --- for tests --- */
 
 /* 1 for addresses that are not of the public internet: this machine, private and shared networks, link-local, multicast,
  * documentation; IPv6 that stands for such an IPv4 too. */
 int webhook_address_private(const struct sockaddr *address);
+/* What an answer with that status means. */
+webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char **detail);
 /* The value of webhook-signature for secrets as a file holds them; NULL with *fault. */
 const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s, const char *body, const char **fault);
 

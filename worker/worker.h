@@ -35,7 +35,7 @@ typedef struct call_slot {
     char tenant[72];
     ida_directory_kind directory;
     int64_t since; /* monotonic ms, of the directory call in progress; 0: none */
-    int held;      /* 1: the watch held the directory because of this call */
+    int64_t held_until; /* the watch held the directory because of this call: until when (ms UTC); 0: it did not */
 } call_slot;
 
 typedef struct worker {
@@ -49,6 +49,7 @@ typedef struct worker {
     pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
     outages outages;         /* servers that do not answer, but for directories */
+    struct amends *amends;   /* amends.c; under the lock */
     call_slot *calls;        /* one a run thread */
     int call_count;
 } worker;

@@ -8,7 +8,7 @@ static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
     static const unsigned char key[IDA_SEAL_KEY_LEN] = {1};
     ida_tenant *again;
     FUZZ_HOLDS(ida_tenant_load(c, canonical, &again) == IDA_OK);
-    FUZZ_HOLDS(ida_tenant_seal_valid(key, again, ida_tenant_seal(c->pool, key, tenant)));
+    FUZZ_HOLDS(ida_tenant_seal_valid(key, again, 1, ida_tenant_seal(c->pool, key, tenant, 1)));
     FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format &&
                again->has_directory[again->create_users_in]);
 }

@@ -6,6 +6,8 @@
 # connection and request), read from it: "script.SITE.json", before every connection and every request, so that what is open changes its ways too:
 #
 #   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of them),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
+#     bare: { CONTROL: "absent"|"empty" } (the value of each such control or part of an answer, by its name in Message.pm),  with: [[REGEX of a DN, attribute, values...]] (shown beside what it has),
+#     cookieless: 1 (content synchronisation ends without a cookie),
 #     rules: [ RULE, ... ] }      the first rule that matches is carried out
 #   RULE: { on: connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter: REGEX of the filter, dn: REGEX, after: N entries,
 #           skip: N matches, count: N matches, do: ... }
@@ -13,7 +15,7 @@
 #     close reset                                               the connection; reset: RST
 #     silence                                                   takes everything, says nothing more
 #     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of another name), then close (or not)
-#     nameless                                                  a part of the answer whose object identifier is empty
+#     nameless    oid, tag                                      a part of the answer whose object identifier is empty (or this, or tagged like this)
 #     garbage huge feed                                         bytes that are no LDAP; a message of 2 GB announced; and 64 MB a second of it
 #     foreign                                                   the answer bears another message ID
 #     drip        ms                                            from now on one byte each ms, below TLS
@@ -195,7 +197,7 @@ sub carry_out {
     elsif ($do eq 'close' || $do eq 'reset') { finish($do) }
     elsif ($do eq 'silence') { silence() }
     elsif ($do eq 'notice') { put(LdapPeer::Message::notice($rule->{code} // 52, $rule->{text} // 'the server is going down', $rule->{oid})); $rule->{stay} ? silence() : finish('close') }
-    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, '', 'x') : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
+    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag}) : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
     elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000) while 1 }
@@ -207,8 +209,6 @@ sub carry_out {
 }
 
 # -- requests --------------------------------------------------------------------------------------------------------
-
-sub done_ok { my ($request, $code) = @_; put(LdapPeer::Message::result($request, $code // 0, '')) }
 
 sub uuid_set { return tlv(0xa3, boolean(1), set_of(map { octets($_) } @_)) }
 
@@ -229,7 +229,8 @@ sub answer_of {
         my @entries = map { [$_, undef, [$oid{state}, sequence(enumerated($from ? 2 : 1), octets($_->{uuid}))]] } grep { !$from || $_->{version} > $from } @$found;
         my @gone = $from ? map { $_->{uuid} } grep { $_->{version} > $from } @{ $state->{gone} } : ();
         push @entries, [undef, LdapPeer::Message::intermediate($request, $oid{info}, uuid_set(@gone))] if @gone;
-        return (\@entries, 0, '', [$oid{done}, sequence(octets("csn=$state->{version}"), $from ? boolean(1) : ())]);
+        my @cookie = script()->{cookieless} ? () : octets("csn=$state->{version}");
+        return (\@entries, 0, '', [$oid{done}, sequence(@cookie, $from ? boolean(1) : ())]);
     }
     if (defined($value = $request->{controls}{ $oid{dirsync} }) && $content->{ad}) {
         my $state = $content->with;
@@ -259,6 +260,21 @@ sub answer_of {
     return ([map { [$_, undef] } @$found], 0, '');
 }
 
+# What is shown of an entry.
+sub attributes {
+    my ($entry, $request) = @_;
+    my @more = map { my (undef, @attribute) = @$_; [shift @attribute, \@attribute] } grep { $entry->{dn} =~ /$_->[0]/i } @{ script()->{with} // [] };
+    return [@{ $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}) }, @more];
+}
+
+# The new entry, to whoever asked to see it (RFC 4527).
+sub post_read {
+    my ($request) = @_;
+    my $value = $request->{controls}{ $oid{postRead} } // return ();
+    my $entry = $content->with->{entries}{ lc $request->{dn} } // return ();
+    return [$oid{postRead}, LdapPeer::Message::shown($entry->{dn}, attributes($entry, { attributes => [map { $_->[1] } elements((elements($value))[0][1])] }))];
+}
+
 sub search {
     my ($request, $rule) = @_;
     my ($entries, $code, $text, @controls) = answer_of($request);
@@ -272,7 +288,7 @@ sub search {
             return if carry_out($rule, $request);
             undef $rule;
         }
-        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}), @with) : $raw;
+        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, attributes($entry, $request), @with) : $raw;
         $sent++;
         if (length $bytes > 60_000) { put($bytes); $bytes = '' }
     }
@@ -287,6 +303,7 @@ sub answer {
     my $kind = $request->{name};
     $kind = 'startTls' if $kind eq 'extended' && $request->{oid} eq $oid{startTls};
     $kind = 'page' if $kind eq 'search' && grep { defined $request->{controls}{ $oid{$_} } } qw(paged sync dirsync);
+    LdapPeer::Message::bare(script()->{bare});
     note("$kind " . ($request->{dn} // '') . ($request->{filter} ? ' ' . LdapPeer::Message::filter_text($request->{filter}) =~ s/[^\x20-\x7e]/?/gr : ''));
     finish('close') if $kind eq 'unbind';
     return if $kind eq 'abandon';
@@ -306,7 +323,7 @@ sub answer {
     }
     elsif ($kind ne 'startTls' && $kind ne 'extended') { $code = 53 }
     return if $lost && carry_out($rule, $request);
-    done_ok($request, $code);
+    put(LdapPeer::Message::result($request, $code, '', controls => [$kind eq 'add' && !$code ? post_read($request) : ()]));
     protect() if $kind eq 'startTls';
 }
 

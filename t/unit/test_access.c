@@ -158,7 +158,7 @@ static void load(store *s, store *sync)
     for (int i = 0; i < 2; i++) {
         const char *text = document(i ? "other" : COMPANY);
         must(ida_tenant_apply(c, text, strlen(text), NULL, &t, &canonical), c, "document");
-        must(store_tenant_put(s, c, t, canonical, "seal"), c, "tenant");
+        must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
     }
     load_directory(sync, IDA_DIR_CLOUD);
     load_directory(sync, IDA_DIR_ON_PREMISES);
@@ -466,6 +466,65 @@ static void check_sources(store *s, const ida_tenant *t, int g)
     is_int(sum, json_integer_value(json_object_get(all.result, "totalCount")), "the sources together are all");
 }
 
+/* The row of one person in a group, from either side; "(none)" when it is not among those of the source. */
+static const char *row_from(store *s, const ida_tenant *t, int from_group, int person, int g)
+{
+    const char *cursor = NULL, *wanted = from_group ? uid(person) : gid(g);
+    do {
+        asked a = ask_in(pool, s, t, from_group ? &ida_op_resource_access : &ida_op_user_access,
+                         apr_psprintf(pool, "{'%s':'%s','source':'role_template','limit':200%s%s%s}", from_group ? "resource" : "user",
+                                      from_group ? gid(g) : uid(person), cursor ? ",'cursor':'" : "", cursor ? cursor : "", cursor ? "'" : ""));
+        const json_t *item;
+        size_t i;
+        json_array_foreach(json_object_get(a.result, "items"), i, item) {
+            const char *id = ida_json_string(json_object_get(item, from_group ? "user" : "resource"), "id");
+            if (strcmp(id, wanted) == 0) {
+                return got_row(item, gid(g));
+            }
+        }
+        cursor = ida_json_string(a.result, "nextCursor");
+    } while (cursor);
+    return "(none)";
+}
+
+/* What a template grants is told as such from both sides, however the template names the group, in both directories. */
+static void check_templates(store *s, const ida_tenant *t)
+{
+    int checked[2][2] = {{0}};
+    wrong = 0;
+    for (int i = 0; i < assignment_count; i++) {
+        const struct template_truth *tt = &templates[assignments[i].what];
+        int person = assignments[i].person;
+        for (int k = 0; k < tt->count; k++) {
+            int g = tt->groups[k], by_name = k % 2 && !group[g].twin_name, *seen = &checked[group_in_cloud(g)][by_name], named = 0;
+            const char *by;
+            int64_t at;
+            for (int m = 0; m < tt->count; m++) {
+                named += tt->groups[m] == g;
+            }
+            if (*seen >= 10 || named != 1 || grant_of(person, g, &by, &at) != 2 || strcmp(by, apr_psprintf(pool, "t%02d", assignments[i].what)) != 0) {
+                continue;
+            }
+            ways_of(person);
+            if (!direct_in[g]) {
+                continue;
+            }
+            (*seen)++;
+            for (int from_group = 0; from_group < 2; from_group++) {
+                const char *row = row_from(s, t, from_group, person, g), *expected = expected_row(person, g);
+                if (strcmp(row, expected) != 0) {
+                    differ(from_group ? "from the group's side" : "from the person's side", row, expected);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        ok(checked[i / 2][i % 2] >= 5, "%d memberships %s, granted by a template that names the group by %s", checked[i / 2][i % 2],
+           i / 2 ? "in the cloud" : "on the premises", i % 2 ? "name" : "ID");
+    }
+    is_int(wrong, 0, "are told as the template's from both sides");
+}
+
 static void refusals(store *s, const ida_tenant *t, const ida_tenant *other)
 {
     asked a = ask_in(pool, s, t, &ida_op_user_access, "{'user':'nobody'}");
@@ -558,6 +617,7 @@ int main(void)
         check_sources(s, t, 0);
         check_sources(s, t, 350);
         is_int(wrong, 0, "by source");
+        check_templates(s, t);
         printf("# compared in %.1f s\n", seconds() - begun);
         begun = seconds();
         for (int n = 0; n < 20; n++) {

@@ -1,6 +1,8 @@
 /* Keys, names and secrets: shapes at their edges. */
 #include "core/credentials.h"
 
+#include "core/audit.h"
+
 #include "t/unit/setup.h"
 
 static void names(void)
@@ -57,6 +59,28 @@ static void keys(void)
        "nor has a damaged row");
 }
 
+static void masks(void)
+{
+    const char *key = ida_key_make(pool, &env), *other = ida_key_make(pool, &env), *stars = "ida_************************************";
+    char *text = apr_pstrcat(pool, "of ida_berg, ", key, ",", other, "x and ida_", NULL);
+    ok(ida_key_mask(text), "keys in a text are found");
+    is_str(text, apr_pstrcat(pool, "of ida_berg, ", stars, ",", stars, "x and ida_", NULL), "and masked, names that begin alike are left");
+    char *typo = apr_pstrdup(pool, key);
+    typo[20] = typo[20] == 'x' ? 'y' : 'x';
+    ok(!ida_key_mask(typo) && !ida_key_mask(apr_pstrndup(pool, key, 39)) && !ida_key_mask(NULL), "what is no key is left");
+    char *twice = apr_pstrcat(pool, "ida_ida_", key, NULL);
+    ida_key_mask(twice);
+    is_str(twice, apr_pstrcat(pool, "ida_ida_", stars, NULL), "a prefix before one hides nothing");
+    ok(ida_key_masked(pool, "ida") && !ida_key_masked(pool, NULL), "nothing to mask");
+    const ida_audit record = {.rid = "r", .tenant = "t", .at = 1, .category = "api", .actor = key, .label = key, .action = key, .target = key, .endpoint = key,
+                              .parameters = apr_pstrcat(pool, "{\"query\":\"", key, "\"}", NULL), .outcome = "ok",
+                              .detail = apr_pstrcat(pool, apr_pstrmemdup(pool, memset(apr_palloc(pool, 5000), 'a', 5000), 5000), key, NULL)};
+    for (size_t max = 0; max <= 4000; max += 4000) {
+        char *json = ida_audit_encode(pool, &record, max);
+        ok(json && !strstr(json, apr_pstrndup(pool, key + 4, 8)), "no member of an audit record holds one, cut at %d", (int)max);
+    }
+}
+
 static void secrets(void)
 {
     char *company, *user, *key;
@@ -77,6 +101,7 @@ int main(void)
     setup();
     names();
     keys();
+    masks();
     secrets();
     return done();
 }

@@ -93,12 +93,12 @@ static void test_upgrade(const char *dsn)
     if (c->message) {
         printf("# %s\n", c->message);
     }
-    is_int((int64_t)json_array_size(steps), 3, "a step for each file");
+    is_int((int64_t)json_array_size(steps), 4, "a step for each migration of each file");
     json_array_clear(steps);
     is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "a second upgrade");
     is_int((int64_t)json_array_size(steps), 0, "does nothing");
     json_decref(steps);
-    is_int(store_schema_version(), 1, "newest migration");
+    is_int(store_schema_version(), 2, "newest migration");
 }
 
 static void test_setting(const char *dsn)
@@ -135,7 +135,7 @@ static void test_versions(const char *dsn)
     is_int(db_open(&d, dsn, DB_REQUEST, c, pool), IDA_SERVICE_UNAVAILABLE, "is refused at opening");
     says(c, "as newer", "newer than this program", "main", "99", NULL);
     is_int(store_schema_upgrade(dsn, c, NULL), IDA_CONFLICT, "and by the upgrade");
-    is_int(set_version(dsn, DB_MAIN, 1), IDA_OK, "back again");
+    is_int(set_version(dsn, DB_MAIN, store_schema_version()), IDA_OK, "back again");
 
     store *s = store_make(pool, dsn, DB_SYNC);
     is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 1)"), IDA_OK, "a row in the cache");
@@ -148,6 +148,25 @@ static void test_versions(const char *dsn)
     is_int((int64_t)json_array_size(steps), 2, "in two steps");
     json_decref(steps);
     is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 2)"), IDA_OK, "and is empty");
+}
+
+/* A full disk is told once a minute, not with each request that meets it. */
+static void test_full(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    ida_ctx *c = fresh();
+    int refused = 0, before = logged[102];
+    for (int i = 0; i < 20; i++) {
+        c = fresh();
+        if (sql(s, c, "PRAGMA main.max_page_count = 1") == IDA_OK) { /* holds for a connection, which a full disk throws away */
+            refused += store_transaction(s, c, sql_in_transaction,
+                                         (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler VALUES (hex(randomblob(200000)))") ==
+                       IDA_SERVICE_UNAVAILABLE;
+        }
+    }
+    is_int(refused, 20, "writes to a full disk are refused");
+    is_int(logged[102] - before, 1, "and one line says so");
+    store_disconnect(s);
 }
 
 static void test_foreign_file(void)
@@ -294,7 +313,7 @@ static void test_types(const char *dsn)
                         "0)"), IDA_OK, "a tenant");
     is_int(store_write(s, fresh(), STMT_key_create,
                        DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""), DB_T(NULL), DB_I(INT64_MAX),
-                               DB_I(-1)), &r),
+                               DB_I(-1), DB_T(NULL)), &r),
            IDA_OK, "texts, NULL and numbers go in");
     is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t")), &r), IDA_OK, "and come out");
     is_str(db_text(&r, 0, 0), "u'\"?1 Å", "text");
@@ -704,6 +723,7 @@ int main(void)
         test_many_writers(dsn);
         test_threads(dsn);
         if (is_sqlite) {
+            test_full(dsn);
             test_foreign_file();
             test_roles(dsn);
             test_modes(dsn);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/store_cache.h"
+#include "core/store_people.h"
 #include "core/store_user.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -100,6 +101,9 @@ static const char groups[] =
     "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-1\"},{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"dev\"},"
     "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"},{\"id\":\"u-2\",\"@odata.type\":\"#microsoft.graph.user\",\"@removed\":{\"reason\":\"deleted\"}}]},"
     "{\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.group\",\"id\":\"g-2\"}],\"id\":\"g-1\"},"
+    "{\"id\":\"g-3\",\"displayName\":\"Three\",\"groupTypes\":[],\"securityEnabled\":true,\"members@delta\":["
+    "{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"gone\",\"@removed\":{\"reason\":\"deleted\"}},"
+    "{\"@odata.type\":\"#microsoft.graph.servicePrincipal\",\"id\":\"app\"}]},"
     "{\"id\":\"g-2\",\"displayName\":\"Two\",\"groupTypes\":[\"DynamicMembership\"],\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],"
     "\"@odata.deltaLink\":\"https://graph.example/delta\"}";
 
@@ -174,9 +178,9 @@ static void into_cache(void)
     take(&d, users, graph_delta_user);
     take(&d, groups, graph_delta_group);
     is_int(sync_run_commit(d.run, c, "{}", "b", NULL, 0, &summary), IDA_OK, "commit");
-    is_int(d.foreign, 1, "a device is no member for the cache");
+    is_int(summary.unresolved, 2, "devices and applications are members whom the cache does not know");
     is_int(summary.users, 3, "three users");
-    is_int(summary.groups, 2, "two groups");
+    is_int(summary.groups, 3, "three groups");
 
     json_t *licenses;
     ida_user *u = user(s, "u-1", &licenses);
@@ -198,7 +202,11 @@ static void into_cache(void)
     ida_group *group;
     is_int(store_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
     is_str(group->kind, "microsoft365", "kind");
-    is_int(group->member_count, 2, "a user and a group; the device and the one removed are not");
+    is_int(group->member_count, 2, "a user and a group; the device beside them, the one removed not");
+    const store_empty_group *empty;
+    int count;
+    is_int(store_groups_empty(s, c, tenant, "", "", 10, &empty, &count), IDA_OK, "empty groups");
+    ok(count == 1 && strcmp(empty[0].id, "g-2") == 0, "a group that holds a device alone is not empty");
     is_int(store_group_find(s, c, tenant, "g-2", &group), IDA_OK, "group");
     is_str(group->kind, "dynamic", "kind");
     store_disconnect(s);

@@ -99,7 +99,7 @@ static void put_tenant(store *s, const char *company, int cloud)
         cloud ? "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"}," : "",
         "\"onPremises\":{\"urls\":[\"ldaps://x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/x\",\"userBase\":\"dc=x\",\"groupBase\":\"dc=x\"}}}", NULL);
     must(ida_tenant_apply(c, text, strlen(text), NULL, &t, &canonical), c, "document");
-    must(store_tenant_put(s, c, t, canonical, "seal"), c, "tenant");
+    must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
 }
 
 /* --- paging a list to its end --- */

@@ -21,7 +21,8 @@ static void dn_round_trips(void)
 {
     static const char *const values[] = {"plain", " leading", "trailing ", "#hash",      "a#b",          "a,b",
                                          "a+b",   "a\"b",     "a\\b",      "a<b>",       "a;b",          "a=b",
-                                         " ",     "  ",       "\\",        "åäö 王小明", ",+\"\\<>;= # "};
+                                         " ",     "  ",       "\\",        "åäö 王小明", ",+\"\\<>;= # ",
+                                         "tab\t",  "\nline\r\n"};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char *dn = apr_pstrcat(pool, "uid=", ld_dn_value(pool, values[i]), ",ou=people,dc=x", NULL);
         is_str(ld_rdn_value(pool, dn, "UID"), values[i], "escaped into a DN and read back");

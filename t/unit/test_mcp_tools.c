@@ -397,7 +397,7 @@ int main(void)
             "\"accessGovernance\":true},\"directories\":{\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":\"11111111-1111-1111-1111-111111111111\","
             "\"clientSecretFile\":\"/x\"}}}";
         must(ida_tenant_apply(c, document, strlen(document), NULL, &t, &canonical), c, "document");
-        must(store_tenant_put(s, c, t, canonical, "seal"), c, "tenant");
+        must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
         load_directory(sync);
         load_governance(s, ingest);
         t = tenant_of(s, COMPANY);

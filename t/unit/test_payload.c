@@ -2,6 +2,7 @@
 #include "core/payload.h"
 
 #include "core/json.h"
+#include "core/keeps.h"
 #include "core/photo.h"
 #include "core/text.h"
 #include "t/unit/setup.h"
@@ -13,7 +14,7 @@ static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n',
                                     2,    3,   4,   0,   0,    0,    1,    'I',  'D', 'A',  'T',  9,    1,   2,   3,
                                     4,    0,   0,   0,   0,    'I',  'E',  'N',  'D', 0xAE, 0x42, 0x60, 0x82};
 
-static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD};
+static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD, .display_name_format = "{firstname} {surname}"};
 static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "activeDirectory"};
 static ida_tenant openldap = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "openLdap"};
 
@@ -149,11 +150,9 @@ static void warnings(void)
     good(&cloud, "\"country\":\"se\"", "a country code");
     ok(strcmp(created.country, "SE") == 0 && created.country_is_code && !json_array_size(created.warnings), "is upper case");
     good(&cloud, "\"country\":\"Sweden\"", "a country's name");
-    ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1,
-       "is kept with a warning");
+    ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code, "stays as it is");
     good(&cloud, "\"country\":\"xx\"", "two letters that are no code");
-    ok(strcmp(created.country, "xx") == 0 && !created.country_is_code && json_array_size(created.warnings) == 1,
-       "are kept with a warning");
+    ok(strcmp(created.country, "xx") == 0 && !created.country_is_code, "too");
     good(&cloud, "\"shoeSize\":43", "an unknown member");
     is_str(ida_json_text(pool, created.warnings), "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
     good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL), "long and deceiving names");
@@ -190,7 +189,7 @@ static void photos(void)
     good(&cloud, photo_bytes(png, sizeof png), "a PNG");
     is_str(created.photo_type, "image/png", "its type");
     good(&ad, photo_bytes(png, sizeof png), "a PNG for AD");
-    bad(&openldap, photo_bytes(png, sizeof png), "profilePhoto", "JPEG file");
+    good(&openldap, photo_bytes(png, sizeof png), "a PNG for OpenLDAP, which is told not to be kept");
     good(&openldap, photo_bytes(jpeg, sizeof jpeg), "a JPEG for OpenLDAP");
     good(&cloud, photo_of(4194304), "4194304 bytes for the cloud");
     bad(&cloud, photo_of(4194305), "profilePhoto", "at most 4194304");
@@ -296,6 +295,41 @@ static void storage(void)
     is_int(ida_delete_from_json(fresh(), NULL, &copy), IDA_INTERNAL_ERROR, "no delete at all");
 }
 
+/* What each directory is told not to keep, by the words of its warning; NULL: nothing. */
+static void keeping(void)
+{
+    static const struct {
+        const ida_tenant *tenant;
+        ida_directory_kind where;
+        const char *field, *value, *warning;
+    } cases[] = {
+        {&cloud, IDA_DIR_CLOUD, "middleName", "Maria", "middleName \"Maria\" is not kept: the cloud directory has no property for it"},
+        {&openldap, IDA_DIR_ON_PREMISES, "middleName", "Maria", NULL},
+        {&ad, IDA_DIR_ON_PREMISES, "middleName", "Maria", NULL},
+        {&cloud, IDA_DIR_CLOUD, "country", "Sverige", "no usage location is set"},
+        {&openldap, IDA_DIR_ON_PREMISES, "country", "Sverige", "country \"Sverige\" is not kept: this directory takes two-letter codes"},
+        {&openldap, IDA_DIR_ON_PREMISES, "country", "SE", NULL},
+        {&ad, IDA_DIR_ON_PREMISES, "country", "Sverige", "is kept as text"},
+        {&cloud, IDA_DIR_CLOUD, "profilePhoto", "image/png", NULL},
+        {&openldap, IDA_DIR_ON_PREMISES, "profilePhoto", "image/png", "profilePhoto is not kept: this directory takes JPEG only"},
+        {&openldap, IDA_DIR_ON_PREMISES, "profilePhoto", "image/jpeg", NULL},
+        {&ad, IDA_DIR_ON_PREMISES, "profilePhoto", "image/png", NULL},
+        {&openldap, IDA_DIR_ON_PREMISES, "country", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *values = ida_json_keep(pool, json_object()), *warnings = ida_json_keep(pool, json_array());
+        int photo = strcmp(cases[i].field, "profilePhoto") == 0;
+        json_object_set_new(values, cases[i].field, json_string(cases[i].value));
+        ida_warn_not_kept(pool, cases[i].tenant, cases[i].where, values, photo ? cases[i].value : NULL, warnings);
+        const char *text = json_string_value(json_array_get(warnings, 0));
+        ok(cases[i].warning ? text && strstr(text, cases[i].warning) : !text, "%s \"%s\": %s", cases[i].field, cases[i].value, text ? text : "kept");
+    }
+    ida_tenant shown = cloud;
+    shown.display_name_format = "{firstname} {middleName} {surname}";
+    int told_only;
+    ok(!ida_not_kept(&shown, IDA_DIR_CLOUD, "middleName", "Maria", &told_only), "a display name that holds it is a place for it");
+}
+
 int main(void)
 {
     setup();
@@ -304,5 +338,6 @@ int main(void)
     photos();
     deletes();
     storage();
+    keeping();
     return done();
 }

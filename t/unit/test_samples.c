@@ -34,6 +34,7 @@ int main(void)
 
         ok(ida_tenant_apply(c, text, len, NULL, &tenant, &first) == IDA_OK, "%s is accepted%s%s", name, c->message ? ": " : "",
            c->message ? c->message : "");
+        ok(tenant && tenant->brake_per_hour > 0, "%s has a brake", name);
         ok(ida_tenant_apply(c, text, len, first, &tenant, &second) == IDA_OK && first && second && strcmp(first, second) == 0,
            "%s: applied twice it is the same", name);
     }

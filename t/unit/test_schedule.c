@@ -108,9 +108,10 @@ static void edges(void)
     ida_due due;
     /* 366 days before 2026-11-21 10:30 is 2025-11-20 10:30. */
     is_int(at(IDA_DUE_CREATE, "2025-11-20", "10:30", &due), test_now_ms - 366 * DAY_MS, "366 days past");
-    is_int(at(IDA_DUE_CREATE, "2025-11-20", "10:29", &due), -1, "a minute more is refused");
-    ok(at(IDA_DUE_CREATE, "2036-11-21", "10:30", &due) > 0, "10 years ahead");
-    is_int(at(IDA_DUE_CREATE, "2036-11-21", "10:31", &due), -1, "a minute more is refused");
+    ok(at(IDA_DUE_CREATE, "2025-11-20", "00:00", &due) > 0, "from its first minute");
+    is_int(at(IDA_DUE_CREATE, "2025-11-19", "23:59", &due), -1, "the day before is refused");
+    ok(at(IDA_DUE_CREATE, "2036-11-21", "23:59", &due) > 0, "10 years ahead, to the last minute of the day");
+    is_int(at(IDA_DUE_CREATE, "2036-11-22", "00:00", &due), -1, "the day after is refused");
     is_int(at(IDA_DUE_CREATE, "9999-12-31", NULL, &due), -1, "the year 9999");
     is_int(at(IDA_DUE_DELETE, "0001-01-01", NULL, &due), -1, "the year 1");
     ida_ctx *c = fresh();

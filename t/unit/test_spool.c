@@ -142,6 +142,35 @@ static int64_t fast_clock(void)
 
 static struct { ida_spool_writer *writer; int process; } racing;
 
+/* What has the name of a segment and is none: neither side waits for it, or takes it for one. */
+static void strangers(void)
+{
+    char name[IDA_SPOOL_NAME_SIZE];
+    int64_t at = test_now_ms + 600000;
+    ida_spool_name(at, name);
+    const char *path = apr_pstrcat(pool, directory, "/", name, NULL);
+    ida_spool_writer *writer = ida_spool_writer_make(pool, directory);
+    alarm(20); /* ends the test where one of them waits */
+    ok(mkfifo(path, 0600) == 0, "a FIFO");
+    is_int(ida_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
+    ok(ida_spool_open(path) == -1 && errno == EINVAL, "and not read");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    is_int(ida_spool_append(writer, at, "{}", 2), EINVAL, "not when somebody holds its other end either");
+    close(fd);
+    unlink(path);
+    ok(mkdir(path, 0700) == 0 && ida_spool_open(path) == -1 && errno == EINVAL, "a directory is not read");
+    rmdir(path);
+    ok(symlink("/etc/passwd", path) == 0 && ida_spool_open(path) == -1 && errno == EINVAL, "nor a link");
+    unlink(path);
+    ok(ida_spool_open(path) == -1 && errno == ENOENT, "nothing is nothing");
+    is_int(ida_spool_append(writer, at, "{}", 2), 0, "when they are gone, writing goes on");
+    fd = ida_spool_open(path);
+    ok(fd >= 0, "and reading");
+    close(fd);
+    unlink(path);
+    alarm(0);
+}
+
 static void *write_many(void *baton)
 {
     int thread = (int)(intptr_t)baton;
@@ -269,6 +298,7 @@ int main(void)
         return 1;
     }
     writing();
+    strangers();
     races();
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -278,6 +278,7 @@ static void test_hold(void)
     is_int(next, due + 5000, "until the next probe");
     ida_task *probe = claim_at(s, "w", due + 5000, NULL);
     ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
+    is_int(probe->probe_until, due + 10000, "and knows that it is one");
     is_str(claimed(due + 5000), NULL, "one at a time");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
     ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
@@ -291,9 +292,9 @@ static void test_hold(void)
     is_int(raised, 1, "the alarm is raised");
     store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
     is_int(raised, 0, "by one worker");
-    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
     is_int(cleared, 1, "it answers again");
-    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, &cleared);
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
     is_int(cleared, 0, "said once");
     is_str(claimed(due + 5000), two->id, "and work goes on");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK, "a directory never heard of");
@@ -389,18 +390,26 @@ static void test_brake(void)
             started++;
         }
     }
+    ida_ctx *c;
     ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
     ida_task *t = get_task(s, stopped[0]);
     ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
        "the others wait for attention and say why");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
-    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "started within the hour");
-    is_int(store_task_release(s, fresh(), "brake", t->id), IDA_OK, "released");
+    c = fresh();
+    is_int(store_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
+    says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
+    is_int(store_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && !braked && !strcmp(t->id, stopped[3]->id), "it goes");
+    t = get_task(s, stopped[0]);
+    is_int(store_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
-    store_task_offboardings_started(s, fresh(), "brake", due + 20, &count);
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "and does not count");
     is_int(store_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
     t = claim_at(s, "w", test_now_ms + 10, &braked);

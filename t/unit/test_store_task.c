@@ -203,7 +203,7 @@ static void test_moving(void)
     says(c, "which is said", "running", NULL);
     is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
     is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
-    is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor released");
+    is_int(store_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "nor released");
     store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
     is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
     is_int(store_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND,
@@ -236,7 +236,7 @@ static void test_cancel(void)
            !strcmp(now->warnings, "[\"look\"]"),
        "attention");
     ok(held() == before + 2 && reserved(t) == 1, "keeps both too");
-    is_int(store_task_release(s, fresh(), "contoso", t->id), IDA_CONFLICT, "not the brake's: not to be released");
+    is_int(store_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "not the brake's: not to be released");
     is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
     now = get_task(s, t);
     ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2,

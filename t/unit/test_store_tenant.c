@@ -16,10 +16,11 @@ static ida_kind apply(store *s, const char *text)
     ida_tenant *tenant;
     char *canonical;
     ida_ctx *c = fresh();
-    const char *previous = NULL;
-    ida_kind kind = store_tenant_document(s, c, "contoso", &previous);
-    kind = kind && kind != IDA_NOT_FOUND ? kind : ida_tenant_apply(c, text, strlen(text), previous, &tenant, &canonical);
-    kind = kind ? kind : store_tenant_put(s, c, tenant, canonical, "seal");
+    ida_stored_tenant before;
+    ida_kind kind = store_tenant_document(s, c, "contoso", &before);
+    kind = kind && kind != IDA_NOT_FOUND ? kind : ida_tenant_apply(c, text, strlen(text), before.document, &tenant, &canonical);
+    int same = !kind && before.document && strcmp(before.document, canonical) == 0;
+    kind = kind ? kind : store_tenant_put(s, c, tenant, &(ida_stored_tenant){canonical, "seal", before.revision + !same});
     if (kind) {
         printf("# %s\n", c->message);
     }
@@ -56,7 +57,8 @@ static const char *template_id(store *s, const char *name)
 static void test_tenant(store *s)
 {
     ida_tenant *tenant;
-    const char *seal, *document;
+    const char *seal;
+    ida_stored_tenant stored;
     int64_t revision;
     ida_ctx *c = fresh();
     is_int(store_tenant_get(s, c, "contoso", &tenant, &seal, &revision), IDA_NOT_FOUND, "no tenant yet");
@@ -78,8 +80,8 @@ static void test_tenant(store *s)
     is_int(tenant->seat_limit, 7, "with its seats");
     is_str(seal, "seal", "sealed");
     is_int(revision, 1, "revision 1");
-    is_int(store_tenant_document(s, fresh(), "contoso", &document), IDA_OK, "its document");
-    ok(strstr(document, "Contoso AB") != NULL, "is the stored one");
+    is_int(store_tenant_document(s, fresh(), "contoso", &stored), IDA_OK, "its document");
+    ok(strstr(stored.document, "Contoso AB") != NULL, "is the stored one");
     const char *sales = apr_pstrdup(pool, template_id(s, "Sales")), *it = apr_pstrdup(pool, template_id(s, "IT"));
     ok(*sales && *it, "two role templates");
     is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool,
@@ -135,7 +137,7 @@ static void test_key(store *s)
 {
     store_key key;
     ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0},
-                       .expires_at = 1900000000000};
+                       .expires_at = 1900000000000, .from = "192.0.2.0/24"};
     is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "an unknown user is no failure");
     ok(key.key_hash == NULL, "but has no hash");
     is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_OK, "create");
@@ -155,6 +157,7 @@ static void test_key(store *s)
     is_int(key.principal.expires_at, 1900000000000, "expiry");
     is_int(key.tenant_revision, 2, "revision of the tenant");
     is_int(key.disabled, 0, "enabled");
+    is_str(key.principal.from, "192.0.2.0/24", "networks");
     is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_OK, "the plain one");
     is_int(key.principal.rate.limit, 0, "has no rate of its own");
     is_str(key.principal.label, "", "and no label");
@@ -169,7 +172,7 @@ static void test_key(store *s)
     is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
     is_str(ida_json_sorted(pool, json_array_get(list, 0)),
            "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\","
-           "\"label\":\"HR\","
+           "\"from\":\"192.0.2.0/24\",\"label\":\"HR\",\"lastUsedAt\":null,"
            "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}", "without hashes");
     is_int((int64_t)json_array_size(list), 2, "both");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");

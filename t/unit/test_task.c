@@ -121,16 +121,20 @@ static void test_step_names(void)
                   "\"type\":\"sendEmail\"}]},"
                   "{\"name\":\"Sleeping\",\"trigger\":\"userCreate\",\"active\":false,\"actions\":[{\"type\":\"addToGroup\"}]},"
                   "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":true,\"actions\":[{\"type\":\"removeLicenses\"}]},"
-                  "{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":[{\"type\":\"callWebhook\"}]}]}")};
+                  "{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":[{\"type\":\"callWebhook\"},{\"type\":\"sendInitialPassword\"}]}]}")};
     is_str(names_of(&tenant, IDA_USER_CREATE),
-           "createAccount, setManager, setPhoto, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook", "a creation");
+           "createAccount, setManager, setPhoto, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook, More/2 sendInitialPassword",
+           "a creation");
+    is_str(names_of(&tenant, IDA_USER_UPDATE), "updateAccount, setManager, setPhoto, restoreMemberships, More/2 sendInitialPassword",
+           "an update has the password of who may come back");
     is_str(names_of(&tenant, IDA_USER_DELETE),
            "disableAccount, revokeSessions, revokeMemberships, Leaver/1 removeLicenses, verify",
            "an offboarding ends with verify");
     ida_tenant plain = {0};
     is_str(names_of(&plain, IDA_USER_DELETE), "disableAccount, revokeSessions, revokeMemberships, verify", "without workflows");
     is_str(names_in(&tenant, IDA_USER_CREATE, 1),
-           "createAccount, setManager, setPhoto, awaitSynchronisation, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook",
+           "createAccount, setManager, setPhoto, awaitSynchronisation, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 callWebhook, "
+           "More/2 sendInitialPassword",
            "a creation on-premises, with the cloud beside it");
     is_str(names_in(&plain, IDA_USER_CREATE, 1), "createAccount, setManager, setPhoto", "nothing to wait for without actions");
     is_str(names_in(&tenant, IDA_USER_DELETE, 1),

@@ -32,7 +32,8 @@ static const char full[] =
     "\"directories\":{\"cloud\":{\"apiUrl\":\"http://127.0.0.1:8080/v1.0\",\"authorityUrl\":\"http://localhost:8080\","
     "\"directoryId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\",\"clientId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14\","
     "\"certificateFile\":\"/etc/c.pem\",\"caFile\":\"/etc/ca.pem\",\"proxyUrl\":\"http://proxy.contoso.example:3128\","
-    "\"markerAttribute\":\"extensionAttribute3\",\"syncInterval\":\"5m\",\"deletionGuard\":50},"
+    "\"markerAttribute\":\"extensionAttribute3\",\"protectedAccounts\":[\"emergency@contoso.example\","
+    "\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c15\"],\"syncInterval\":\"5m\",\"deletionGuard\":50},"
     "\"onPremises\":{\"urls\":[\"ldap://dc1.contoso.example:389\",\"ldapi:///"
     "\"],\"startTls\":true,\"dialect\":\"activeDirectory\","
     "\"bind\":\"gssapi\",\"caFile\":\"/etc/"
@@ -287,6 +288,7 @@ static void refusals(void)
         {"onPremises", "{\"upnAttribute\":\"9x\"}", ".upnAttribute", "attribute"},
         {"onPremises", "{\"markerAttribute\":\"a b\"}", ".markerAttribute", "attribute"},
         {"onPremises", "{\"protectedAccounts\":[\"\"]}", ".protectedAccounts[0]", "empty"},
+        {"cloud", "{\"protectedAccounts\":[\"Emergency Account\"]}", ".protectedAccounts[0]", "object ID"},
     };
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         refused(with_directory(inner[i].directory, inner[i].members),
@@ -394,17 +396,26 @@ static void sealing(void)
     ida_tenant *t, *changed;
     char *canonical, *ignored;
     apply(fresh(), full, NULL, &t, &canonical);
-    char *seal = ida_tenant_seal(pool, key, t);
+    char *seal = ida_tenant_seal(pool, key, t, 3);
     is_int((int64_t)strlen(seal), 64, "a seal has 64 digits");
-    ok(ida_tenant_seal_valid(key, t, seal), "it is right");
-    ok(!ida_tenant_seal_valid(other, t, seal), "not under another key");
-    ok(!ida_tenant_seal_valid(key, t, NULL) && !ida_tenant_seal_valid(key, t, "") && !ida_tenant_seal_valid(key, t, "ab"),
+    ok(ida_tenant_seal_valid(key, t, 3, seal), "it is right");
+    ok(!ida_tenant_seal_valid(other, t, 3, seal), "not under another key");
+    ok(!ida_tenant_seal_valid(key, t, 3, NULL) && !ida_tenant_seal_valid(key, t, 3, "") && !ida_tenant_seal_valid(key, t, 3, "ab"),
        "nor when absent");
+    ok(!ida_tenant_seal_valid(key, t, 2, seal) && !ida_tenant_seal_valid(key, t, 4, seal) && !ida_tenant_seal_valid(key, t, 0, seal),
+       "nor of another revision");
     ida_tenant_load(fresh(), canonical, &changed);
-    ok(ida_tenant_seal_valid(key, changed, seal), "right after loading");
+    ok(ida_tenant_seal_valid(key, changed, 3, seal), "right after loading");
+    char *older = apr_pstrdup(pool, canonical);
+    for (char *at = older; (at = strstr(at, "\"userCreate\"")) != NULL;) {
+        memcpy(at, "\"userUpdate\"", 12);
+    }
+    ok(strcmp(older, canonical) != 0 && ida_tenant_load(fresh(), older, &changed) == IDA_OK, "stored before a rule came that it breaks: served on");
+    ok(apply(fresh(), older, NULL, &changed, &ignored) != IDA_OK, "but not applied again");
     static const char *const breaking[] = {
         "{\"directories\":{\"cloud\":{\"apiUrl\":\"https://evil.example\"}}}",
         "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
+        "{\"directories\":{\"cloud\":{\"protectedAccounts\":[]}}}",
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"callWebhook\",\"url\":\"https:/"
@@ -414,10 +425,10 @@ static void sealing(void)
         "\"eve@evil.example\"}]}]}",
     };
     for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
-        ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK && !ida_tenant_seal_valid(key, changed, seal),
+        ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK && !ida_tenant_seal_valid(key, changed, 3, seal),
            "change %d breaks it", (int)i);
     }
-    ok(apply(fresh(), "{\"seatLimit\":7}", canonical, &changed, &ignored) == IDA_OK && ida_tenant_seal_valid(key, changed, seal),
+    ok(apply(fresh(), "{\"seatLimit\":7}", canonical, &changed, &ignored) == IDA_OK && ida_tenant_seal_valid(key, changed, 3, seal),
        "a seat limit does not");
 }
 
@@ -427,6 +438,46 @@ static void put_file(const char *path, const char *text, mode_t mode)
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchmod(fd, mode) != 0 || close(fd) != 0) {
         ok(0, "%s is written", path);
     }
+}
+
+static ida_seal_state judged(const char *key_file, const ida_tenant *t, const unsigned char *key, int64_t revision, const char **why)
+{
+    ida_seal_state state = IDA_SEAL_BROKEN;
+    ida_ctx *c = fresh();
+    const ida_stored_tenant stored = {.seal = ida_tenant_seal(pool, key, t, revision), .revision = revision};
+    is_int(ida_seal_judge(c, key_file, t, &stored, &state, why), IDA_OK, "judged");
+    return state;
+}
+
+/* What a node remembers beside its seal key, so that an old document with its good seal is not taken for the present one. */
+static void revisions(const char *key_file, const unsigned char *key)
+{
+    ida_tenant *t;
+    char *canonical;
+    const char *why, *record = apr_pstrcat(pool, key_file, ".revisions", NULL);
+    struct stat status;
+    int64_t seen;
+    apply(fresh(), full, NULL, &t, &canonical);
+    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD, "nothing seen yet: a good seal is enough");
+    is_int(ida_seal_note(fresh(), key_file, t->id, 5), IDA_OK, "seen");
+    ok(stat(record, &status) == 0 && (status.st_mode & 07777) == 0600, "the record is for its owner alone");
+    is_int(ida_seal_note(fresh(), key_file, "other", 2), IDA_OK, "another tenant");
+    is_int(ida_seal_note(fresh(), key_file, t->id, 3), IDA_OK, "an older one");
+    is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_OK, "read");
+    is_int(seen, 5, "never lowers it");
+    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD, "the newest is good");
+    is_int(judged(key_file, t, key, 6, &why), IDA_SEAL_GOOD, "so is a newer one");
+    is_int(judged(key_file, t, key, 4, &why), IDA_SEAL_OLDER, "an older one with its good seal is not");
+    ok(strstr(why, "revision 4") && strstr(why, "revision 5") && strstr(why, "backup"), "the reason says what happened: %s", why);
+    static const struct { const char *text; mode_t mode; } bad[] = {{"[]", 0600}, {"{\"contoso\":", 0600}, {"", 0600}, {"{}", 0620}, {"{}", 0602}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put_file(record, bad[i].text, bad[i].mode);
+        is_int(ida_seal_note(fresh(), key_file, t->id, 9), IDA_INTERNAL_ERROR, "a record that is damaged or open to others is refused, never replaced");
+    }
+    unlink(record);
+    is_int(symlink(key_file, record), 0, "a link");
+    is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_INTERNAL_ERROR, "is not followed");
+    unlink(record);
 }
 
 static void files(void)
@@ -486,6 +537,7 @@ static void files(void)
     is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK, "not made a second time");
     is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "read again");
     ok(memcmp(key, again, sizeof key) == 0, "the same key");
+    revisions(path, key);
     chmod(path, 0640);
     is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "a group may read it");
     chmod(path, 0644);

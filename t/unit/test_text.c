@@ -226,6 +226,13 @@ static void times_and_ids(void)
     ok(strlen(first) == 26 && strspn(first, "0123456789abcdefghjkmnpqrstvwxyz") == 26, "an ID has 26 Crockford characters");
     ok(strcmp(first, second) != 0, "two IDs of one millisecond differ");
     ok(strcmp(first, third) < 0 && strcmp(second, third) < 0, "IDs sort by time");
+    int sorted = 1;
+    for (int i = 0; i < 2000; i++) {
+        char *next = ida_new_id(pool, &env);
+        sorted = sorted && strcmp(third, next) < 0;
+        third = next;
+    }
+    ok(sorted, "and within one millisecond in the order in which they were made");
     test_random_fill = 0xFF;
     test_now_ms = 1469918176385;
     is_str(ida_new_id(pool, &env), "01aryz6s41zzzzzzzzzzzzzzzz", "an ID by hand");

@@ -2,6 +2,7 @@
 #include "t/unit/setup.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "worker/config.h"
@@ -117,6 +118,34 @@ static void durations(void)
     }
 }
 
+/* A password of the database where others can read it is refused, with the way out. */
+static void passwords(void)
+{
+    static const char *const bad[] = {"pgsql:host=db password=secret", "pgsql:postgresql://idadmin:secret@db/idadmin", "pgsql:host=db sslpassword=x",
+                                      "pgsql:host=db idadmin_pooler=1 password=secret"};
+    static const char *const good[] = {"pgsql:host=db passfile=/etc/idadmin/pgpass", "pgsql:postgresql://idadmin@db/idadmin", "pgsql:host=db password=''",
+                                       "sqlite3:/x/password=1.db"};
+    worker_config config;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad + sizeof good / sizeof *good; i++) {
+        int is_bad = i < sizeof bad / sizeof *bad;
+        const char *dsn = is_bad ? bad[i] : good[i - sizeof bad / sizeof *bad];
+        worker_option option = {"store", dsn, NULL};
+        ida_ctx *c = fresh();
+        is_int(worker_config_read(c, pool, "/dev/null", &option, &config), is_bad ? IDA_BAD_REQUEST : IDA_OK, dsn);
+        ok(!is_bad || (strstr(c->message, "passfile=PATH") && !strstr(c->message, "secret")), "on a command line");
+        for (int mode = 0600; mode <= 0644; mode += 044) {
+            is_int(chmod(file_with(ida_printf(pool, "store = %s\n", dsn)), (mode_t)mode), 0, "a file");
+            c = fresh();
+            is_int(worker_config_read(c, pool, path, NULL, &config), is_bad && mode == 0644 ? IDA_BAD_REQUEST : IDA_OK, "in it");
+            ok(!is_bad || mode == 0600 || (strstr(c->message, "chmod o=") && strstr(c->message, path) && !strstr(c->message, "secret")), "says so");
+        }
+    }
+    setenv("IDADMIN_STORE", bad[0], 1);
+    is_int(worker_config_read(fresh(), pool, "/dev/null", NULL, &config), IDA_OK, "the environment is the user's own");
+    unsetenv("IDADMIN_STORE");
+    unlink(path);
+}
+
 int main(void)
 {
     setup();
@@ -125,5 +154,6 @@ int main(void)
     precedence();
     bad_files();
     durations();
+    passwords();
     return done();
 }

@@ -41,6 +41,16 @@ static int64_t left(void)
     return state().hold_until - ida_now(&w.env);
 }
 
+static health_known probe_of(store_directory seen)
+{
+    return health_known_of(&seen, seen.hold_until);
+}
+
+static void answered(health_known known)
+{
+    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD, known);
+}
+
 static void together(void)
 {
     health_known before = {0};
@@ -50,14 +60,16 @@ static void together(void)
     is_int(state().hold_failures, 1, "eight calls that fail together are one failure");
     ok(left() >= 4000 && left() <= 6000, "held for 5 s (%lld ms)", (long long)left());
     store_directory seen = state();
-    health_known probe = health_known_of(&seen);
+    health_known probe = probe_of(seen);
     hold(probe, &away);
     is_int(state().hold_failures, 2, "a probe that fails is another one");
     ok(left() >= 8000 && left() <= 12000, "held for longer (%lld ms)", (long long)left());
     hold(before, &away);
     hold(probe, &away);
     is_int(state().hold_failures, 2, "what began before that has nothing to add");
-    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+    answered(probe);
+    is_int(state().hold_failures, 2, "nor does an answer to it end what is held since");
+    answered(probe_of(state()));
     is_str(state().hold_reason, NULL, "an answer ends it");
     is_int(state().hold_failures, 0, "and nothing is left of it");
 }
@@ -83,7 +95,24 @@ static void watched(void)
         ok(left() <= 6000, "and is the one that sets the time (%lld ms)", (long long)left());
         health_run_ends(&w, i);
     }
-    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+    answered(probe_of(state()));
+    for (int i = 0; i < THREADS; i++) { /* either's answer ends the watch's hold, and no other */
+        for (int other = 0; other < 2; other++) {
+            health_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+            health_call_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
+            tick_ms += 3100;
+            health_watch_calls(&w, s, pool);
+            ok(state().hold_reason != NULL, "held again");
+            int64_t until = health_call_ends(&w, i);
+            if (other) {
+                hold((health_known){.failures = -1}, &slow_down);
+            }
+            answered((health_known){.watched = 1, .until = until});
+            ok(!state().hold_reason == !other, "call %d: %s", i, other ? "what was told meanwhile stands" : "its answer ends the hold");
+            health_call_ends(&w, !i);
+            answered(probe_of(state()));
+        }
+    }
 }
 
 static void told(void)
@@ -94,11 +123,25 @@ static void told(void)
     directory_error less = slow_down;
     less.retry_after_s = 10;
     hold((health_known){0}, &less);
-    is_int(left(), 30000, "others that were told less do not make it shorter");
+    is_int(left(), 30001, "others that were told less do not make it shorter");
     store_directory seen = state();
-    hold(health_known_of(&seen), &less);
+    hold(probe_of(seen), &less);
     is_int(left(), 10000, "a probe does");
-    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD);
+    answered((health_known){0});
+    is_int(left(), 10000, "no success of who is not the probe ends it");
+    answered(probe_of(seen));
+    is_int(left(), 10000, "nor of the probe of what was held before");
+    seen = state();
+    health_known asked = health_probe(&w, s, pool, &seen);
+    ok(asked.held && left() == PROBE_MS, "who asks without a claim keeps others off meanwhile");
+    hold((health_known){0}, &slow_down);
+    answered(asked);
+    is_int(left(), PROBE_MS + 1, "told less than that by somebody else: it stands");
+    answered(probe_of(state()));
+    is_str(state().hold_reason, NULL, "its own probe ends it");
+    seen = state();
+    is_int(health_probe(&w, s, pool, &seen).held, 0, "without a hold nobody is a probe");
+    is_str(state().hold_reason, NULL, "and nothing is held");
 }
 
 static void reserve(void)

@@ -55,17 +55,24 @@ static void lag(void)
 
 static void holds(void)
 {
-    ok(within(hold_ms(DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
-    ok(within(hold_ms(DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000), "and at least every 5 minutes");
-    ok(hold_ms(DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
-    ok(hold_ms(DIRECTORY_THROTTLED, 7, 1, 5) == 1000, "and no more, however often it asks");
-    ok(hold_ms(DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000), "and at least every 5 minutes");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 7, 1, 5) == 1000, "and no more, however often it asks");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
     for (int failures = 0; failures < 20; failures++) {
-        ok(hold_ms(DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000,
+        ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000,
            "refused credentials: 5 minutes or more (failure %d)", failures + 1);
     }
-    ok(hold_ms(DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000, "and an hour at most");
-    ok(within(hold_ms(DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000, "and an hour at most");
+    static const int64_t cloud[] = {10000, 30000, 60000, 120000, 240000, 480000, 960000, 1920000, 3600000, 3600000};
+    for (int failures = 0; failures < 10; failures++) {
+        int64_t wait = hold_ms(IDA_DIR_CLOUD, DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u);
+        ok(within(wait, cloud[failures] * 8 / 10, cloud[failures] * 12 / 10),
+           "in the cloud after %lld s (failure %d)", (long long)cloud[failures] / 1000, failures + 1);
+    }
+    ok(hold_ms(IDA_DIR_CLOUD, DIRECTORY_CREDENTIALS, 0, 90, 5) == 90000, "later where it says so");
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
     for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class++) {
         int held = directory_holds((directory_class)class);
         ok(held == (verdict_of((directory_class) class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding",

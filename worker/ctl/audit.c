@@ -1,4 +1,5 @@
 /* idadminctl audit: the system log of a tenant, and the spool of a node that died. */
+#include <apr_strings.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static json_t *row_json(const ida_audit_row *row)
     json_object_set_new(object, "parameters", parameters ? parameters : json_null());
     ida_json_put(object, "outcome", r->outcome);
     ida_json_put_or_null(object, "detail", r->detail);
+    ida_json_put_or_null(object, "address", r->address);
     if (row->erased) {
         json_object_set_new(object, "erased", json_true());
     }
@@ -64,7 +66,23 @@ static int read_filter(ctl_call *ctl, store_audit_filter *filter)
     if ((from && !parse_instant(from, &filter->from)) || (to && !parse_instant(to, &filter->to))) {
         return ctl_usage(ctl, "--from and --to must be YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC)");
     }
+    if (from && to && filter->from > filter->to) {
+        return ctl_usage(ctl, "--from must not be after --to");
+    }
     return CTL_DONE;
+}
+
+/* For people: "task.step" says nothing without the step. */
+static void name_steps(ctl_call *ctl, json_t *document)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(document, i, row) {
+        const char *step = ida_json_string(json_object_get(row, "parameters"), "step"), *action = ida_json_string(row, "action");
+        if (step && action) {
+            ida_json_put(row, "action", apr_pstrcat(ctl->pool, action, " ", step, NULL));
+        }
+    }
 }
 
 static int list(ctl_call *ctl)
@@ -96,6 +114,7 @@ static int list(ctl_call *ctl)
             json_array_append_new(document, row_json(&rows[i]));
         }
         if (!ctl_json(ctl, document)) {
+            name_steps(ctl, document);
             ctl_table(ctl, document, columns, "There is no such record.");
             if (count == filter.limit && total > count) {
                 ctl_say(ctl, "%d of %lld; --before %lld goes on.", count, (long long)total, (long long)rows[count - 1].seq);
@@ -177,12 +196,17 @@ static int ingest(ctl_call *ctl)
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
     if (!kind) {
-        json_t *document = json_pack("{s:I, s:I, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
-                                     (json_int_t)summary.torn, "segmentsRemoved", summary.removed, "segmentsHeld", summary.held);
+        json_t *document = json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
+                                     (json_int_t)summary.torn, "forged", (json_int_t)summary.forged, "segmentsRemoved", summary.removed,
+                                     "segmentsHeld", summary.held, "passedOver", summary.strangers);
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl,
                     "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.",
                     (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
+            if (summary.strangers) {
+                ctl_say(ctl, "%d files with the name of a segment are no regular files (%s): they were passed over.",
+                        summary.strangers, summary.strange);
+            }
         }
         json_decref(document);
     }

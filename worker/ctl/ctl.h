@@ -80,6 +80,8 @@ int ctl_json(ctl_call *ctl, const json_t *document);
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
 /* "title: value" lines of one object. */
 void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
+/* That a list ends before its end: for people below the table, with --json on standard error, where the document stays a list. */
+void ctl_cut(ctl_call *ctl, int count, int64_t total, const char *last);
 /* A line for people; nothing with --json. */
 void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -5,6 +5,7 @@
 
 #include "core/credentials.h"
 #include "core/json.h"
+#include "core/network.h"
 #include "core/store_audit.h"
 #include "core/store_key.h"
 #include "core/store_tenant.h"
@@ -105,11 +106,20 @@ static ida_kind parse_label(ctl_call *ctl, const char *text, const char **label)
     return IDA_OK;
 }
 
+static ida_kind parse_from(ctl_call *ctl, const char *text, const char **from)
+{
+    char *networks;
+    ida_kind kind = ida_networks_parse(ctl->c, text, &networks);
+    *from = networks;
+    return kind ? ida_fail(ctl->c, kind, "--from: %s.", ctl->c->message) : kind;
+}
+
 static int create(ctl_call *ctl)
 {
     ida_ctx *c = ctl->c;
     key_work work = {.ctl = ctl, .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}};
-    const char *access = ctl_value(ctl, "access"), *rate = ctl_value(ctl, "rate-limit"), *expires = ctl_value(ctl, "expires");
+    const char *access = ctl_value(ctl, "access"), *rate = ctl_value(ctl, "rate-limit"), *expires = ctl_value(ctl, "expires"),
+               *from = ctl_value(ctl, "from");
     if (!access) {
         return ctl_usage(ctl, "--access is wanted: read-only, full or legacy");
     }
@@ -133,6 +143,9 @@ static int create(ctl_call *ctl)
     if (!kind && expires) {
         kind = parse_expiry(ctl, s, work.principal.company, expires, &work.principal.expires_at);
     }
+    if (!kind && from) {
+        kind = parse_from(ctl, from, &work.principal.from);
+    }
     if (kind) {
         return ctl_result(ctl, kind);
     }
@@ -144,6 +157,7 @@ static int create(ctl_call *ctl)
     ida_json_put(parameters, "label", work.principal.label);
     ida_json_put(parameters, "rateLimit", rate);
     ida_json_put(parameters, "expires", expires);
+    ida_json_put(parameters, "from", work.principal.from);
     work.parameters = ida_json_text(ctl->pool, parameters);
     kind = store_transaction(s, c, create_in, &work);
     if (!kind) {
@@ -174,7 +188,8 @@ static int list(ctl_call *ctl)
 {
     static const ctl_column columns[] = {
         {"USERNAME", "username"}, {"ACCESS", "accessLevel"}, {"LABEL", "label"},       {"RATE LIMIT", "rateLimit"},
-        {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},  {"CREATED", "createdAt"}, {NULL, NULL}};
+        {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},  {"CREATED", "createdAt"}, {"LAST USED", "lastUsedAt"},
+        {"FROM", "from"},         {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
     json_t *rows = NULL;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
@@ -241,9 +256,10 @@ const ctl_command ctl_key_commands[] = {
       {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
       {"expires", "DATE", "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},
       {"rate-limit", "RATE", "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
+      {"from", "CIDR,...", "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
       {NULL, NULL, NULL}},
      create},
-    {"key", "list", "ID", 1, 1, "List the API users of a tenant.", NULL, {{NULL, NULL, NULL}}, list},
+    {"key", "list", "ID", 1, 1, "List the API users of a tenant, with when each was used last as the audit log has it.", NULL, {{NULL, NULL, NULL}}, list},
     {"key",
      "disable",
      "ID USERNAME",

@@ -99,8 +99,8 @@ ida_audit *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, cons
 
 ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
 {
-    const char *document;
-    ida_kind kind = store_tenant_document(s, ctl->c, tenant, &document);
+    ida_stored_tenant stored;
+    ida_kind kind = store_tenant_document(s, ctl->c, tenant, &stored);
     return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant)
                                  : kind;
 }

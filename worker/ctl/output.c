@@ -134,3 +134,8 @@ void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns)
         }
     }
 }
+
+void ctl_cut(ctl_call *ctl, int count, int64_t total, const char *last)
+{
+    fprintf(ctl->json ? stderr : stdout, "%s%d of %lld; --before %s goes on.\n", ctl->json ? "idadminctl: " : "", count, (long long)total, last);
+}

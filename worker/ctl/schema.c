@@ -1,9 +1,11 @@
 /* idadminctl schema: the store's tables and the secrets that live beside it. */
 #include <openssl/crypto.h>
 #include <pwd.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "core/tenant.h"
+#include "core/store_audit.h"
+#include "core/store_tenant.h"
 #include "core/web_user.h"
 #include "worker/ctl/ctl.h"
 
@@ -33,6 +35,63 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     return IDA_OK;
 }
 
+typedef struct sealing {
+    ctl_call *ctl;
+    const ida_tenant *tenant;
+    ida_stored_tenant stored;
+} sealing;
+
+static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
+{
+    const sealing *w = baton;
+    ida_stored_tenant now;
+    ida_kind kind = store_tenant_lock(s, c, w->tenant->id);
+    kind = kind ? kind : store_tenant_document(s, c, w->tenant->id, &now);
+    if (kind || strcmp(now.document, w->stored.document) != 0 || now.revision != w->stored.revision) {
+        return kind; /* somebody applied a document meanwhile, and sealed it */
+    }
+    kind = store_tenant_put(s, c, w->tenant, &w->stored);
+    return kind ? kind : store_audit_add(s, c, ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
+}
+
+/* This node begins to know each tenant's revision. A seal from before seals had revisions is made anew, but only as long as the
+ * node knows none of that tenant. What is not sealed stays as it is: tenant apply is for that. */
+static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsigned char key[IDA_SEAL_KEY_LEN])
+{
+    ida_ctx *c = ctl->c;
+    ida_tenant *tenant;
+    ida_seal_state state;
+    const char *why;
+    int64_t seen;
+    sealing work = {.ctl = ctl};
+    ida_kind kind = store_tenant_document(s, c, id, &work.stored);
+    if (!kind && ida_tenant_load(c, work.stored.document, &tenant) != IDA_OK) {
+        ida_ctx_clear(c);
+        return IDA_OK;
+    }
+    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, tenant, &work.stored, &state, &why);
+    kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
+    if (!kind && state == IDA_SEAL_BROKEN && !seen && ida_tenant_seal_valid(key, tenant, 0, work.stored.seal)) {
+        state = IDA_SEAL_GOOD;
+        work.tenant = tenant;
+        work.stored.seal = ida_tenant_seal(ctl->pool, key, tenant, work.stored.revision);
+        kind = store_transaction(s, c, put_sealed, &work);
+    }
+    return kind || state != IDA_SEAL_GOOD ? kind : ida_seal_note(c, ctl->config.seal_key, id, work.stored.revision);
+}
+
+static ida_kind seal_tenants(ctl_call *ctl, const unsigned char key[IDA_SEAL_KEY_LEN])
+{
+    const store_tenant_id *ids;
+    int count = 0;
+    store *s = ctl_store(ctl, DB_REQUEST);
+    ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        kind = seal_tenant(ctl, s, ids[i].id, key);
+    }
+    return kind;
+}
+
 static int upgrade(ctl_call *ctl)
 {
     json_t *steps = json_array();
@@ -48,6 +107,7 @@ static int upgrade(ctl_call *ctl)
     }
     if (!kind) {
         kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
+        kind = kind ? kind : seal_tenants(ctl, key);
         OPENSSL_cleanse(key, sizeof key);
     }
     if (!kind) {

@@ -7,6 +7,7 @@
 #include "core/store_tenant.h"
 #include "core/store_user.h"
 #include "worker/ctl/ctl.h"
+#include "worker/ingest.h"
 
 #define SILENT_MS 30000 /* three heartbeats */
 
@@ -81,6 +82,40 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
     return kind;
 }
 
+/* The spool of the node on which the command runs. What keeps it from being looked at is its "problem": all else is told. */
+static json_t *spool_json(ctl_call *ctl, store *s)
+{
+    const worker_config *config = &ctl->config;
+    ingest_waiting waiting;
+    const char *problem = NULL;
+    ida_kind kind = ingest_backlog(s, ctl->c, config->spool, &waiting);
+    if (kind && !(kind == IDA_NOT_FOUND && !config->spool_given)) {
+        problem = ida_printf(ctl->pool, "%s", ctl->c->message ? ctl->c->message : ida_kind_text(kind));
+    } else if (waiting.unreadable || waiting.strangers) {
+        problem = ida_printf(ctl->pool, "%d segments cannot be opened, %d files are no regular files and passed over",
+                             waiting.unreadable, waiting.strangers);
+    }
+    ida_ctx_clear(ctl->c);
+    json_t *spool = json_pack("{s:s, s:i, s:I, s:i}", "directory", config->spool, "segments", waiting.segments, "bytes",
+                              (json_int_t)waiting.bytes, "passedOver", waiting.strangers);
+    json_object_set_new(spool, "oldestSeconds",
+                        waiting.segments ? json_integer((ida_now(ctl->c->env) - waiting.oldest) / 1000) : json_null());
+    ida_json_put_or_null(spool, "problem", problem);
+    return ida_json_keep(ctl->pool, spool);
+}
+
+static void say_spool(ctl_call *ctl, const json_t *spool)
+{
+    const char *problem = ida_json_string(spool, "problem");
+    json_int_t segments = json_integer_value(json_object_get(spool, "segments"));
+    ctl_say(ctl, segments ? "Audit spool %s: %lld segments with %lld bytes wait, the oldest for %lld seconds." : "Audit spool %s: nothing waits.",
+            ida_json_string(spool, "directory"), (long long)segments, (long long)json_integer_value(json_object_get(spool, "bytes")),
+            (long long)json_integer_value(json_object_get(spool, "oldestSeconds")));
+    if (problem) {
+        ctl_say(ctl, "Audit spool: %s.", problem);
+    }
+}
+
 static int status(ctl_call *ctl)
 {
     static const ctl_column worker_columns[] = {
@@ -116,9 +151,10 @@ static int status(ctl_call *ctl)
         }
     }
     if (!kind) {
-        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
+        json_t *spool = spool_json(ctl, s);
+        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
                                                               store_schema_version(), "workers", workers, "directories",
-                                                              directories, "tasks", tasks));
+                                                              directories, "tasks", tasks, "spool", spool));
         if (!ctl_json(ctl, document)) {
             ctl_table(ctl, workers, worker_columns, "No worker was seen.");
             if (none_runs(workers)) {
@@ -128,12 +164,14 @@ static int status(ctl_call *ctl)
             ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
             ctl_say(ctl, "%s", "");
             ctl_table(ctl, tasks, task_columns, "There is no task.");
+            ctl_say(ctl, "%s", "");
+            say_spool(ctl, spool);
         }
     }
     return ctl_result(ctl, kind);
 }
 
 const ctl_command ctl_status_commands[] = {
-    {"status", NULL, "", 0, 0, "Workers, directories and their syncs, tasks by state.", NULL, {{NULL, NULL, NULL}}, status},
+    {"status", NULL, "", 0, 0, "Workers, directories and their syncs, tasks by state, what waits in this node's audit spool.", NULL, {{NULL, NULL, NULL}}, status},
     {0},
 };

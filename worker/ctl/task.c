@@ -61,11 +61,12 @@ static int list(ctl_call *ctl)
     if (!kind) {
         kind = page(ctl, s, &filter, &rows, &last, &count, &total);
     }
+    int cut = !kind && count == wanted && total > count;
     if (!kind && !ctl_json(ctl, rows)) {
         ctl_table(ctl, rows, columns, "There is no such task.");
-        if (count == wanted && total > count) {
-            ctl_say(ctl, "%d of %lld; --before %s goes on.", count, (long long)total, last);
-        }
+    }
+    if (cut) {
+        ctl_cut(ctl, count, total, last);
     }
     return ctl_result(ctl, kind);
 }
@@ -264,9 +265,9 @@ const ctl_command ctl_task_commands[] = {
      "ID [TASK]",
      1,
      2,
-     "Release an offboarding that the brake holds.",
+     "Release an offboarding, or an update that disables an account, that the brake holds.",
      NULL,
-     {{"all-braked", NULL, "every held offboarding of the tenant"}, {NULL, NULL, NULL}},
+     {{"all-braked", NULL, "every held task of the tenant"}, {NULL, NULL, NULL}},
      release},
     {"task",
      "reschedule",

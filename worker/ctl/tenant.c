@@ -14,8 +14,10 @@
 #include "core/store_tenant.h"
 #include "core/text.h"
 #include "worker/ctl/ctl.h"
+#include "worker/webhook.h"
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
+#define REVISION_MAX (INT64_C(1) << 53) /* beyond, numbers of JSON are not exact everywhere */
 
 /* Whole file or standard input ("-"). */
 static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size_t *len)
@@ -64,11 +66,11 @@ static void add_change(json_t *changes, const char *path, const json_t *before, 
     json_array_append_new(changes, json_pack("{s:s, s:O?, s:O?}", "member", path, "before", before, "after", after));
 }
 
-/* Walks objects member by member; other values are compared whole. */
-static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before, json_t *after)
+/* Walks objects member by member; other values are compared whole. `every`: those that are the same are told too. */
+static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before, json_t *after, int every)
 {
     if (!json_is_object(before) || !json_is_object(after)) {
-        if (!(before && after && json_equal(before, after))) {
+        if (every || !(before && after && json_equal(before, after))) {
             add_change(changes, path, before, after);
         }
         return;
@@ -77,7 +79,7 @@ static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t 
     json_t *value;
     const char *separator = path[0] ? "." : "";
     json_object_foreach(before, name, value) {
-        compare(pool, changes, apr_pstrcat(pool, path, separator, name, NULL), value, json_object_get(after, name));
+        compare(pool, changes, apr_pstrcat(pool, path, separator, name, NULL), value, json_object_get(after, name), every);
     }
     json_object_foreach(after, name, value) {
         if (!json_object_get(before, name)) {
@@ -91,20 +93,92 @@ static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t 
 typedef struct apply_work {
     ctl_call *ctl;
     const ida_tenant *tenant;
-    const char *previous, *canonical, *seal;
+    ida_stored_tenant before, after;
+    const char *distrust; /* why nothing of the document before is taken over; NULL: it is */
     const json_t *changes;
 } apply_work;
 
-static ida_kind current_document(store *s, ida_ctx *c, const char *id, const char **document)
+static ida_kind current_document(store *s, ida_ctx *c, const char *id, ida_stored_tenant *stored)
 {
-    *document = NULL;
-    ida_kind kind = store_tenant_document(s, c, id, document);
+    ida_kind kind = store_tenant_document(s, c, id, stored);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
-        *document = NULL;
         return IDA_OK;
     }
     return kind;
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether the stored document may be the ground for this one. */
+static ida_kind judge(ctl_call *ctl, apply_work *work)
+{
+    ida_ctx *c = ctl->c;
+    ida_tenant *stored;
+    ida_seal_state state;
+    const char *why;
+    if (!work->before.document) {
+        return IDA_OK;
+    }
+    ida_kind kind = ida_tenant_load(c, work->before.document, &stored);
+    if (kind == IDA_INTERNAL_ERROR) {
+        work->distrust = c->message;
+        ida_ctx_clear(c);
+        return IDA_OK;
+    }
+    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, stored, &work->before, &state, &why);
+    if (!kind && state != IDA_SEAL_GOOD) {
+        work->distrust = why;
+    }
+    return kind;
+}
+
+/* The document as it is to be: over the stored one, or, where that cannot be trusted, by itself: a forged member that nobody named
+ * would else be sealed with the rest. */
+static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t len)
+{
+    ida_ctx *c = ctl->c;
+    ida_tenant *tenant;
+    char *canonical;
+    ida_kind kind = ida_tenant_apply(c, text, len, work->distrust ? NULL : work->before.document, &tenant, &canonical);
+    if (kind == IDA_BAD_REQUEST && work->distrust) {
+        return ida_fail(c, kind,
+                        "The tenant's stored document is not taken over: %s. Look who changed it (`idadminctl audit list`), then apply the "
+                        "full document, which this one is not: %s",
+                        work->distrust, c->message);
+    }
+    kind = kind ? kind : ida_tenant_files_check(c, tenant);
+    if (!kind) {
+        webhook_secrets_check(c, tenant);
+        kind = ida_faults_raise(c);
+    }
+    if (!kind) {
+        work->tenant = tenant;
+        work->after.document = canonical;
+    }
+    return kind;
+}
+
+/* A document that is another one, or takes the place of one that cannot be trusted, gets a revision above all that were seen. */
+static ida_kind seal(ctl_call *ctl, apply_work *work)
+{
+    ida_ctx *c = ctl->c;
+    unsigned char key[IDA_SEAL_KEY_LEN];
+    int64_t seen, before = work->before.revision;
+    ida_kind kind = ida_seal_seen(c, ctl->config.seal_key, work->tenant->id, &seen);
+    kind = kind ? kind : ida_seal_key_read(c, ctl->config.seal_key, key);
+    if (kind) {
+        return kind;
+    }
+    int same = !work->distrust && same_text(work->before.document, work->after.document);
+    int64_t newest = before > seen && before < REVISION_MAX ? before : seen; /* a stored number may be as forged as the rest */
+    work->after.revision = same ? before : newest + 1;
+    work->after.seal = ida_tenant_seal(ctl->pool, key, work->tenant, work->after.revision);
+    OPENSSL_cleanse(key, sizeof key);
+    return IDA_OK;
 }
 
 /* People and groups of a directory that is not the tenant's any more must not be listed and counted on: the worker takes them out
@@ -125,32 +199,33 @@ static ida_kind forget_removed(store *s, ida_ctx *c, const ida_tenant *tenant, c
 static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
 {
     const apply_work *work = baton;
-    const char *now;
-    ida_kind kind = work->previous ? store_tenant_lock(s, c, work->tenant->id) : IDA_OK;
+    ida_stored_tenant now;
+    ida_kind kind = work->before.document ? store_tenant_lock(s, c, work->tenant->id) : IDA_OK;
     if (!kind) {
         kind = current_document(s, c, work->tenant->id, &now);
     }
     if (kind) {
         return kind;
     }
-    if ((now == NULL) != (work->previous == NULL) || (now && strcmp(now, work->previous) != 0)) {
+    if (!same_text(now.document, work->before.document) || !same_text(now.seal, work->before.seal) ||
+        now.revision != work->before.revision) {
         return ida_fail(
             c, IDA_CONFLICT,
             "The document of tenant %s was changed by somebody else at this moment; nothing was done, run the command again.",
             work->tenant->id);
     }
-    kind = store_tenant_put(s, c, work->tenant, work->canonical, work->seal);
+    kind = store_tenant_put(s, c, work->tenant, &work->after);
     if (kind) {
         return kind;
     }
     /* Whoever applies a document has looked: a directory that was held is tried again at once. */
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         int was_held;
-        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, &was_held)) != IDA_OK) {
+        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, 0, &was_held)) != IDA_OK) {
             return kind;
         }
     }
-    if (now && (kind = forget_removed(s, c, work->tenant, now)) != IDA_OK) {
+    if (now.document && (kind = forget_removed(s, c, work->tenant, now.document)) != IDA_OK) {
         return kind;
     }
     ida_audit *record = ctl_audit(work->ctl, work->tenant->id, "tenant.apply", work->tenant->id);
@@ -158,37 +233,50 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     size_t i;
     json_t *change;
     json_array_foreach(work->changes, i, change) {
-        json_array_append(members, json_object_get(change, "member"));
+        if (!json_equal(json_object_get(change, "before"), json_object_get(change, "after"))) {
+            json_array_append(members, json_object_get(change, "member"));
+        }
     }
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:o}", "changed", members)));
+    record->detail = work->distrust ? ida_printf(c->pool, "The document before was not taken over: %s", work->distrust) : NULL;
     return store_audit_add(s, c, record);
 }
 
-static const char *value_text(ctl_call *ctl, const json_t *value)
+static const char *value_text(ctl_call *ctl, const json_t *value, size_t most)
 {
     if (json_is_null(value)) {
         return "(absent)";
     }
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-    const char *clean = ida_clean(ctl->pool, text ? text : "", text ? strlen(text) : 0, 300);
+    const char *clean = ida_clean(ctl->pool, text ? text : "", text ? strlen(text) : 0, most);
     free(text);
     return clean;
 }
 
-static void report(ctl_call *ctl, const ida_tenant *tenant, const json_t *changes, int created)
+static void report(ctl_call *ctl, const apply_work *work)
 {
-    json_t *document = json_pack("{s:s, s:b, s:O}", "companyId", tenant->id, "created", created, "changes", changes);
+    const json_t *changes = work->changes;
+    int created = !work->before.document;
+    json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created", created, "changes", changes,
+                                 "notTakenOver", work->distrust);
     if (!ctl_json(ctl, document)) {
         ctl_say(ctl,
                 created                    ? "Tenant %s was created."
                 : json_array_size(changes) ? "Tenant %s was changed."
                                            : "Tenant %s is as it was; sealed anew.",
-                tenant->id);
+                work->tenant->id);
+        if (work->distrust) {
+            ctl_say(ctl,
+                    "Nothing of the stored document was taken over: %s.\n"
+                    "Every member, as it was stored and as it is now; look at each, what is the same included:", work->distrust);
+        }
         size_t i;
         json_t *change;
         json_array_foreach(changes, i, change) {
-            ctl_say(ctl, "  %s: %s -> %s", ida_json_string(change, "member"), value_text(ctl, json_object_get(change, "before")),
-                    value_text(ctl, json_object_get(change, "after")));
+            size_t most = work->distrust ? 0 : 300; /* bytes; a forged end is not cut off */
+            const json_t *before = json_object_get(change, "before"), *after = json_object_get(change, "after");
+            ctl_say(ctl, "  %s: %s -> %s%s", ida_json_string(change, "member"), value_text(ctl, before, most),
+                    value_text(ctl, after, most), json_equal(before, after) ? " (the same)" : "");
         }
     }
     json_decref(document);
@@ -210,35 +298,24 @@ static int apply(ctl_call *ctl)
     const char *id = ida_json_string(object, "companyId");
     store *s = ctl_store(ctl, DB_REQUEST);
     apply_work work = {.ctl = ctl};
-    ida_tenant *tenant;
-    char *canonical;
-    unsigned char key[IDA_SEAL_KEY_LEN];
     /* Without a companyId the document is refused by its own rules, in the same words as any other fault. */
-    kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.previous) : IDA_OK;
-    if (!kind) {
-        kind = ida_tenant_apply(c, text, len, work.previous, &tenant, &canonical);
-    }
-    if (!kind) {
-        kind = ida_tenant_files_check(c, tenant);
-    }
-    if (!kind) {
-        kind = ida_seal_key_read(c, ctl->config.seal_key, key);
-    }
+    kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
+    kind = kind ? kind : judge(ctl, &work);
+    kind = kind ? kind : merged(ctl, &work, text, len);
+    kind = kind ? kind : seal(ctl, &work);
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    work.seal = ida_tenant_seal(ctl->pool, key, tenant);
-    OPENSSL_cleanse(key, sizeof key);
     json_t *changes = ida_json_keep(ctl->pool, json_array());
-    json_t *empty = ida_json_keep(ctl->pool, json_object());
-    compare(ctl->pool, changes, "", work.previous ? ida_json_load(ctl->pool, work.previous) : empty,
-            ida_json_load(ctl->pool, canonical));
-    work.tenant = tenant;
-    work.canonical = canonical;
+    json_t *stored = work.before.document ? ida_json_load(ctl->pool, work.before.document) : NULL;
+    compare(ctl->pool, changes, "", json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
+            ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
     work.changes = changes;
     kind = store_transaction(s, c, apply_in, &work);
+    /* Not before: a revision that never came to be would make the present one look old. */
+    kind = kind ? kind : ida_seal_note(c, ctl->config.seal_key, id, work.after.revision);
     if (!kind) {
-        report(ctl, tenant, changes, !work.previous);
+        report(ctl, &work);
     }
     return ctl_result(ctl, kind);
 }
@@ -258,16 +335,16 @@ static int list(ctl_call *ctl)
 
 static int show(ctl_call *ctl)
 {
-    const char *document = NULL;
+    ida_stored_tenant stored;
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     if (!kind) {
-        kind = store_tenant_document(s, ctl->c, ctl->arguments[0], &document);
+        kind = store_tenant_document(s, ctl->c, ctl->arguments[0], &stored);
     }
     if (!kind) {
         /* The document is JSON either way: it is what `apply` takes. */
         ctl->json = 1;
-        ctl_json(ctl, ida_json_load(ctl->pool, document));
+        ctl_json(ctl, ida_json_load(ctl->pool, stored.document));
     }
     return ctl_result(ctl, kind);
 }
@@ -282,7 +359,9 @@ const ctl_command ctl_tenant_commands[] = {
      "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an optional one, a list replaces "
      "the old one.\n"
      "Secrets are named by absolute path of files that only their owner may read. A document with an error changes nothing.\n"
-     "A directory that the workers hold is tried again at once.",
+     "A directory that the workers hold is tried again at once.\n"
+     "When the stored document carries no valid seal, or is older than one that was seen here, nothing of it is taken over: the document must "
+     "be a full one, and every member is printed as it was and as it is.",
      {{NULL, NULL, NULL}},
      apply},
     {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},

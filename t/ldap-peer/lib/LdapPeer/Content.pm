@@ -71,6 +71,7 @@ sub _fill {
     $top->{attributes}{objectsid} = ['objectSid', [pack 'CCnNV4', 1, 4, 0, 5, 21, 1, 2, 3]] if $self->{ad};
     $self->_put($state, "ou=$_,$suffix", objectClass => 'organizationalUnit', ou => $_) for qw(people groups services);
     $self->_put($state, "cn=idadmin,ou=services,$suffix", objectClass => 'person', cn => 'idadmin', sn => 'idadmin');
+    $self->_put($state, "CN=NTDS Settings,CN=DC1,CN=Servers,CN=Configuration,$suffix", objectClass => ['nTDSDSA'], invocationId => pack 'N4', 1 .. 4) if $self->{ad};
     for my $n (1 .. $config->{users} // 10) {
         my $name = sprintf 'person%04d', $n;
         my %common = (cn => $name, sn => "Surname $n", givenName => 'Given', displayName => "Person $n", mail => "$name\@peer.example", title => 'Clerk');
@@ -91,7 +92,7 @@ sub _sid { return pack 'CCnNV5', 1, 5, 0, 5, 21, 1, 2, 3, $_[0] }
 sub root_dse {
     my ($self) = @_;
     my %oid = %LdapPeer::Message::oid;
-    my @controls = ($oid{paged}, $self->{ad} ? ($oid{dirsync}, '1.2.840.113556.1.4.417', '1.2.840.113556.1.4.1413') : $self->{sync} ? $oid{sync} : ());
+    my @controls = ($oid{paged}, $self->{ad} ? ($oid{dirsync}, '1.2.840.113556.1.4.417', '1.2.840.113556.1.4.1413') : ($oid{postRead}, $self->{sync} ? $oid{sync} : ()));
     my %root = (objectClass => ['top'], namingContexts => [$suffix], supportedLDAPVersion => [3], supportedControl => \@controls, supportedExtension => [$oid{startTls}, $self->{ad} ? () : $oid{whoami}],
         subschemaSubentry => [$self->{ad} ? "CN=Aggregate,CN=Schema,CN=Configuration,$suffix" : 'cn=Subschema'], vendorName => ['scripted peer']);
     if ($self->{ad}) {

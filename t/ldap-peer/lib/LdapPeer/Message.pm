@@ -8,6 +8,7 @@ our %oid = (
     paged    => '1.2.840.113556.1.4.319',    sync => '1.3.6.1.4.1.4203.1.9.1.1', state => '1.3.6.1.4.1.4203.1.9.1.2', done => '1.3.6.1.4.1.4203.1.9.1.3',
     info     => '1.3.6.1.4.1.4203.1.9.1.4',  dirsync => '1.2.840.113556.1.4.841', startTls => '1.3.6.1.4.1.1466.20037',
     notice   => '1.3.6.1.4.1.1466.20036',    password => '1.3.6.1.4.1.4203.1.11.1', whoami => '1.3.6.1.4.1.4203.1.11.3',
+    postRead => '1.3.6.1.1.13.2',
     activeDirectory => '1.2.840.113556.1.4.800',
 );
 my %names = (0x60 => 'bind', 0x42 => 'unbind', 0x63 => 'search', 0x66 => 'modify', 0x68 => 'add', 0x4a => 'delete', 0x6c => 'rename', 0x6e => 'compare',
@@ -72,10 +73,21 @@ sub parse {
 
 # -- answers ---------------------------------------------------------------------------------------------------------
 
+my %bare;    # by object identifier: "absent", "empty"
+
+# From now on these (by name) have no value, or an empty one.
+sub bare { my ($names) = @_; %bare = map { ($oid{$_} => $names->{$_}) } keys %{ $names // {} } }
+
+sub _value {
+    my ($tag, $oid, $value) = @_;
+    my $how = $bare{$oid} // '';
+    return $how eq 'absent' ? () : tlv($tag, $how eq 'empty' ? '' : $value // '');
+}
+
 # controls: [oid, value], ...
 sub message {
     my ($id, $op, @controls) = @_;
-    return sequence(integer($id), $op, @controls ? tlv(0xa0, map { sequence(octets($_->[0]), octets($_->[1])) } @controls) : ());
+    return sequence(integer($id), $op, @controls ? tlv(0xa0, map { sequence(octets($_->[0]), _value(0x04, @$_)) } @controls) : ());
 }
 
 # result($request, code, text, controls => [...], referral => [urls], name => oid, value => bytes)
@@ -89,11 +101,16 @@ sub result {
 # attributes: [name, [values]], ...
 sub entry {
     my ($request, $dn, $attributes, @controls) = @_;
-    return message($request->{id}, tlv(0x64, octets($dn), sequence(map { sequence(octets($_->[0]), set_of(map { octets($_) } @{ $_->[1] })) } @$attributes)), @controls);
+    return message($request->{id}, tlv(0x64, _content($dn, $attributes)), @controls);
 }
 
+sub _content { my ($dn, $attributes) = @_; return (octets($dn), sequence(map { sequence(octets($_->[0]), set_of(map { octets($_) } @{ $_->[1] })) } @$attributes)) }
+
+# The value of a post-read control.
+sub shown { return sequence(_content(@_)) }
+
 sub reference { my ($request, @urls) = @_; return message($request->{id}, tlv(0x73, map { octets($_) } @urls)) }
-sub intermediate { my ($request, $oid, $value) = @_; return message($request->{id}, tlv(0x79, tlv(0x80, $oid), tlv(0x81, $value))) }
+sub intermediate { my ($request, $oid, $value, $tag) = @_; return message($request->{id}, tlv(0x79, tlv($tag // 0x80, $oid), _value(0x81, $oid, $value))) }
 
 # Notice of Disconnection (RFC 4511, 4.4.1), or an unsolicited notification of another name.
 sub notice { my ($code, $text, $oid) = @_; return message(0, tlv(0x78, enumerated($code), octets(''), octets($text), tlv(0x8a, $oid // $oid{notice}))) }

@@ -24,7 +24,7 @@ sub _user_line {
         "created=$user->{created}", 'addresses=' . join(',', sort @{ $user->{addresses} }), 'licences=' . join(',', sort @{ $user->{licences} });
 }
 
-# group: id, name, description, kind, rule, synced, count, members ("user ID", "group ID")
+# group: id, name, description, kind, rule, synced, count, members ("user ID", "group ID"; of the cloud also "other ID", who does not count)
 sub _group_line {
     my ($group) = @_;
     return join '|', $group->{name}, (map { defined $group->{$_} && length $group->{$_} ? $group->{$_} : '-' } qw(description)), $group->{kind},
@@ -49,6 +49,7 @@ sub cache_of {
     my $members = {};
     push @{ $members->{ $_->[0] } }, $_->[1] for map { [@$_] } $stack->sql("SELECT g.id, CASE m.nested WHEN 1 THEN 'group ' ELSE 'user ' END || e.id FROM cache.membership m"
         . " JOIN cache.entry g ON g.no = m.group_no JOIN cache.entry e ON e.no = m.member_no WHERE g.directory = '$directory' AND m.removed = 0");
+    push @{ $members->{ $_->[0] } }, "other $_->[1]" for $directory eq 'cloud' ? $rows->('SELECT group_id, dn_key FROM cache.unresolved_member WHERE') : ();
     my (@users, %lives);
     for my $row ($rows->('SELECT id, enabled, guest, manager_id, created_at, licenses, upn_key, ' . join(', ', @columns) . ' FROM cache.directory_user WHERE')) {
         my %user;
@@ -115,9 +116,9 @@ sub cloud_truth {
         };
     }
     for my $group (all_of($cloud, '/groups?$top=999&$select=id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule,onPremisesSyncEnabled')) {
-        my @members = map {"$_->{'@odata.type'} $_->{id}" =~ s/^#microsoft\.graph\.//r} grep { $_->{'@odata.type'} =~ /\.(?:user|group)\z/ } all_of($cloud, "/groups/$group->{id}/members?\$top=999&\$select=id");
+        my @members = map { $_->{'@odata.type'} =~ /\.(user|group)\z/ ? "$1 $_->{id}" : 'other ' . lc $_->{id} } all_of($cloud, "/groups/$group->{id}/members?\$top=999&\$select=id");
         push @groups, { id => $group->{id}, name => $group->{displayName}, description => $group->{description}, kind => _kind_of($group), rule => $group->{membershipRule},
-            synced => $group->{onPremisesSyncEnabled} ? 1 : 0, count => scalar @members, members => \@members };
+            synced => $group->{onPremisesSyncEnabled} ? 1 : 0, count => scalar(grep {!/^other/} @members), members => \@members };
     }
     return _state('cloud', \@users, \@groups);
 }

@@ -43,7 +43,7 @@ sub user_dn  { return "uid=$_[0],$people" }
 sub group_dn { return "cn=$_[0],$groups" }
 
 # new(users => N and groups => M beyond the seed, overlays => [...], conf => "extra database lines", global => "extra global
-#     lines", ldif => "more entries", nosync => 1, lastbind => 0, start => 0)
+#     lines", limits => "that of the service account", ldif => "more entries", nosync => 1, lastbind => 0, start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/slapd' . ++our $count;
@@ -103,7 +103,7 @@ maxsize 2147483648
 @{[ $self->{lastbind} // 1 ? "lastbind on\n" : '' ]}index objectClass,entryCSN,entryUUID,uid,mail,member,manager eq
 index cn,sn,givenName,displayName pres,eq,sub
 index modifyTimestamp eq
-@{[ $self->_has('memberof') ? "index memberOf eq\n" : '' ]}${nosync}limits dn.exact="$service" size=unlimited time=unlimited
+@{[ $self->_has('memberof') ? "index memberOf eq\n" : '' ]}${nosync}@{[ $self->{limits} // qq(limits dn.exact="$service" size=unlimited time=unlimited) ]}
 access to attrs=userPassword by dn.exact="$service" write by self write by anonymous auth by * none
 access to dn.subtree="$people" by dn.exact="$service" write by users read by * none
 access to dn.subtree="$groups" by dn.exact="$service" write by users read by * none

@@ -1,0 +1,23 @@
+/* Bytes as a photo, for directories of each kind. */
+#include "core/photo.h"
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ida_ctx *c = fuzz_context();
+    unsigned char *bytes = malloc(size ? size : 1);
+    FUZZ_HOLDS(bytes);
+    if (size) {
+        memcpy(bytes, data, size);
+    }
+    const char *type = ida_photo_type(bytes, size), *taken;
+    const char *fault = ida_photo_fault(c->pool, IDA_DIR_CLOUD, bytes, size, &taken);
+    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_CLOUD_MAX) && (fault != NULL) == (taken == NULL));
+    fault = ida_photo_fault(c->pool, IDA_DIR_ON_PREMISES, bytes, size, &taken);
+    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_ON_PREMISES_MAX) && (fault != NULL) == (taken == NULL));
+    if (size > 12 && type) { /* a file that is cut off is none */
+        FUZZ_HOLDS(strcmp(type, "image/png") != 0 || !ida_photo_type(bytes, size - 1));
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,163 @@
+/* A server that leaves out what the protocol promises (the scripted peer, over TLS): empty values in DNs and entries, controls
+ * and parts of answers without a value or with an empty one. libldap hands such a value on as no value at all, or ends the
+ * process over it; here it ends one call at most, and the cache stays as it was. */
+#include "core/store_sync.h"
+#include "core/store_user.h"
+#include "t/unit/slapd.h"
+
+#define PEER "Idadmin::Test::LdapPeer"
+#define USERS 20
+
+static const directory_ops *ops;
+static store *cache;
+
+static ida_tenant *tenant_on_peer(const char *changes)
+{
+    return tenant_of("hostile", "peer.example", perl("Idadmin::Test::json_text($main::p->document(%s))", changes));
+}
+
+static directory_class sync_now(const char *changes, int again, directory_error *e)
+{
+    sync_summary summary = {0};
+    directory *d = open_with(tenant_on_peer(changes));
+    directory_class class = ops->sync(d, pool, cache, fresh(), again, 0, NULL, NULL, &summary, e);
+    ops->close(d);
+    return class;
+}
+
+static int64_t users_cached(void)
+{
+    store_sync_info info = {0};
+    store_sync_info_get(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES, &info);
+    return info.users;
+}
+
+/* A peer of its own with an empty cache. */
+static void peer(const char *options)
+{
+    directory_error e = {0};
+    is_str(perl("$main::p = " PEER "->new(users => %d, %s); 'ok'", USERS, options), "ok",
+           options);
+    is_int(store_cache_reset(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "a first sync");
+    is_int(users_cached(), USERS, "everybody is known");
+}
+
+static void odd_values(const char *how)
+{
+    static const char *const odd[] = {"'manager', 'dc=x,cn='", "'manager', ''",   "'manager', 'cn='",        "'manager', '=x'",
+                                      "'manager', 'cn=+sn='",  "'manager', ','",  "'manager', 'cn=#'",       "'manager', 'cn=#0400'",
+                                      "'', 'x'",               "';', ''",         "'member;range=', 'cn='",  "'objectClass', ''",
+                                      "'objectSid', ''",       "'jpegPhoto', ''", "'member', 'dc=x,cn=', ''"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        directory_error e = {0};
+        perl("$main::p->script(with => [['person0002|All staff', %s]]); 'ok'", odd[i]);
+        is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, how, ": an entry with ", odd[i], NULL));
+        is_int(users_cached(), USERS, "and everybody is there");
+    }
+    perl("$main::p->script; 'ok'");
+}
+
+/* Each control without its value, and with an empty one. `again`: everything is read, or what has changed. */
+static void bare_control(const char *control, int again, directory_class want, const char *says)
+{
+    static const char *const ways[] = {"absent", "empty"};
+    for (size_t i = 0; i < 2; i++) {
+        directory_error e = {0};
+        perl("$main::p->script(bare => { %s => '%s' }); 'ok'", control, ways[i]);
+        is_class(sync_now("", again, &e), want, &e, ida_printf(pool, "value of \"%s\" %s", control, ways[i]));
+        ok(e.message && strstr(e.message, says), "and says so: %s", e.message ? e.message : "-");
+        is_int(users_cached(), USERS, "the cache is as it was");
+    }
+    perl("$main::p->script; 'ok'");
+}
+
+/* slapd itself ends so where it was asked with a cookie that it cannot read. */
+static void no_cookie(void)
+{
+    directory_error e = {0};
+    perl("$main::p->script(cookieless => 1); 'ok'");
+    is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "everything is told, and no cookie");
+    is_int(users_cached(), USERS, "everybody is there");
+    perl("$main::p->script; 'ok'");
+    is_class(sync_now("", 0, &e), DIRECTORY_OK, &e, "the next sync begins anew");
+}
+
+static void protected_accounts(void)
+{
+    static const char *const lists[] = {"'cn='", "'dc=x,cn='", "''", "','", "'cn=+sn='", "'='"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        directory_user user;
+        directory_error e = {0};
+        directory *d = open_with(tenant_on_peer(ida_printf(pool, "protectedAccounts => [%s]", lists[i])));
+        is_class(ops->find(d, pool, NULL, "person0003@peer.example", &user, &e), DIRECTORY_OK, &e, "somebody");
+        directory_class class = ops->disable(d, pool, user.id, &user, &e);
+        ok(class == DIRECTORY_OK || class == DIRECTORY_ALREADY, "protectedAccounts [%s]: nobody is meant (%s)", lists[i],
+           e.message ? e.message : "-");
+        ops->close(d);
+    }
+}
+
+static void creations(void)
+{
+    static const char *const ways[] = {"", "bare => { postRead => 'absent' }", "bare => { postRead => 'empty' }",
+                                       "with => [['uid=made', 'manager', 'cn=']]"};
+    static const ida_create person = {.firstname = "Eva", .surname = "Berg", .account_enabled = 1};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        directory_user user;
+        directory_error e = {0};
+        directory_create create = {.person = &person,
+                                   .local = ida_printf(pool, "made%zu", i),
+                                   .display_name = "Eva Berg",
+                                   .marker = ida_printf(pool, "task-%zu", i),
+                                   .password = "First-Passw0rd-of-24-char"};
+        create.upn = create.mail = apr_pstrcat(pool, create.local, "@peer.example", NULL);
+        directory *d = open_with(tenant_on_peer(""));
+        perl("$main::p->forget; $main::p->script(%s); 'ok'", ways[i]);
+        is_class(ops->create(d, pool, &create, &user, &e), DIRECTORY_OK, &e, ida_printf(pool, "a creation: %s", ways[i]));
+        is_str(user.upn, create.upn, "the account is known");
+        is_str(perl("scalar(my @a = $main::p->seen(' add '))"), "1", "it was asked for once");
+        ops->close(d);
+    }
+    perl("$main::p->script; 'ok'");
+}
+
+static void leaves(const char *dn)
+{
+    is_str(perl("require LdapPeer::Content; LdapPeer::Content->new({ dialect => 'openLdap' }, \"$main::p->{base}/content\")->remove('%s')", dn),
+           "0",
+           dn);
+}
+
+int main(void)
+{
+    slapd_start("start => 0");
+    perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/ldap-peer/lib'; 'ok'");
+    ops = directory_ops_for(IDA_DIR_ON_PREMISES);
+    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
+    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
+    cache = store_make(pool, dsn, DB_SYNC);
+
+    peer("sync => 1");
+    odd_values("content synchronisation");
+    protected_accounts();
+    no_cookie();
+    bare_control("state", 1, DIRECTORY_LOCAL, "sync message cannot be read");
+    bare_control("done", 1, DIRECTORY_CONFIG, "without saying how");
+    leaves("uid=person0020,ou=people,dc=peer,dc=example");
+    bare_control("info", 0, DIRECTORY_LOCAL, "sync message cannot be read");
+    creations();
+    perl("$main::p->stop; 'ok'");
+
+    peer("sync => 0");
+    odd_values("pages");
+    bare_control("paged", 1, DIRECTORY_CONFIG, "page");
+    perl("$main::p->stop; 'ok'");
+
+    peer("dialect => 'activeDirectory'");
+    odd_values("DirSync");
+    bare_control("dirsync", 1, DIRECTORY_CONFIG, "without a token");
+    perl("$main::p->stop; 'ok'");
+    store_disconnect(cache);
+    return done();
+}

@@ -1,0 +1,69 @@
+/* A store as version 1 of the schema made it, upgraded: what was in it is as before, and what is new says what it should of old rows. */
+#include <string.h>
+
+#include "core/db.h"
+#include "core/migrations.h"
+#include "core/store_task_rehire.h"
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+static const char old_rows[] =
+    "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', '', 1, 0, 0);"
+    "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('t', 'hr', 'x', 'full', 1);"
+    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES "
+    "('1', 't', 'userDelete', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('2', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
+    "('3', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('4', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
+    "('5', 't', 'userCreate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr');"
+    "INSERT INTO task_payload (task_id, payload) VALUES ('1', '{}'), ('2', '{\"accountEnabled\":false}'), ('3', '{\"accountEnabled\":true}'),"
+    "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', '{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');";
+
+/* The first migration of each file, as the first version ran it. */
+static ida_kind make_old(const char *dsn)
+{
+    ida_kind kind = IDA_OK;
+    for (int file = 0; !kind && file < DB_FILE_COUNT; file++) {
+        db *d;
+        ida_ctx *c = ida_ctx_make(&env, pool);
+        kind = db_open_unchecked(&d, dsn, db_file_role((db_file)file), c, pool);
+        kind = kind ? kind : db_schema_begin(d, c);
+        for (const ida_migration *m = kind ? NULL : db_migrations(d); m && m->number; m++) {
+            if (m->number == 1 && strcmp(m->file, db_file_name((db_file)file)) == 0) {
+                kind = kind ? kind : db_script(d, c, m->sql);
+            }
+        }
+        kind = kind ? kind : db_schema_set_version(d, c, (db_file)file, 1);
+        if (file == DB_MAIN) {
+            kind = kind ? kind : db_script(d, c, old_rows);
+        }
+        kind = kind ? kind : db_commit(d, c);
+        if (kind) {
+            printf("# %s\n", c->message);
+        } else {
+            db_close(d);
+        }
+    }
+    return kind;
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0, engines = store_engines(); i < engines; i++) {
+        const char *engine, *dsn = store_engine(i, &engine);
+        printf("# %s\n", engine);
+        is_int(make_old(dsn), IDA_OK, "a store of version 1");
+        json_t *steps = json_array();
+        is_int(store_schema_upgrade(dsn, ida_ctx_make(&env, pool), steps), IDA_OK, "is upgraded");
+        ok(json_array_size(steps) >= 1, "in steps that are told");
+        json_decref(steps);
+        store *s = store_make(pool, dsn, DB_REQUEST);
+        int64_t count = 0;
+        store_coming *coming;
+        int open = 0;
+        is_int(store_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody", ida_now(&env), &count), IDA_OK, "asked");
+        is_int(store_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK, "asked");
+        ok(open == 1 && strcmp(coming[0].task_id, "5") == 0, "an open creation is found by its employeeId");
+        is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
+    }
+    return done();
+}
