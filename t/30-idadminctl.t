@@ -202,7 +202,8 @@ sub audited {
     };
     ok(wait_until(5, sub { ($portal->()->{'cache.reset'} // 0) >= 1 }), 'readable within 5 s');
     is_deeply($portal->(), \%wanted, 'a portal record for each change, none for what was refused');
-    my $actor = $> ? getpwuid $> : 'uid ' . Idadmin::Test::runtime_user();
+    my $id    = Idadmin::Test::runtime_user() // $>;
+    my $actor = getpwuid($id) // "uid $id";
     is_deeply([grep { $_->{actor} ne $actor } @$records], [], "its actor is $actor");
     my ($create) = grep { ($_->{target} // '') eq 'hr-2' && $_->{action} eq 'key.create' } @$records;
     is($create->{endpoint}, 'idadminctl key create', 'endpoint');
