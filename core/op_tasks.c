@@ -100,6 +100,7 @@ const ida_operation ida_op_task_list = {
 typedef struct change_input {
     ida_task_verb verb;
     ida_moment moment;
+    const char *waiting;
 } change_input;
 
 static ida_kind change_work(store *s, ida_ctx *c, void *baton)
@@ -111,7 +112,8 @@ static ida_kind change_work(store *s, ida_ctx *c, void *baton)
                               .id = ida_json_string(call->query, "id"),
                               .username = call->principal->username,
                               .date = in->moment.date,
-                              .time = in->moment.time};
+                              .time = in->moment.time,
+                              .waiting = in->waiting};
     ida_kind kind = ida_task_change_in(s, c, &change);
     if (kind) {
         return kind;
@@ -159,7 +161,11 @@ static ida_kind check_release(ida_call *call)
 
 static ida_kind run_change(ida_call *call)
 {
-    return ida_op_write(call, change_work);
+    change_input *in = call->input;
+    ida_task_change looked = {.verb = in->verb, .tenant = call->principal->company, .id = ida_json_string(call->query, "id")};
+    ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
+    in->waiting = looked.waiting;
+    return kind ? kind : ida_op_write(call, change_work);
 }
 
 static const ida_param change_params[] = {ID_PARAM(0), IDA_DRY_RUN_PARAM, {0}};

@@ -247,6 +247,19 @@ static void read_idempotency(ida_call *call, const ida_rest_request *request)
     call->request_hash = ida_sha256_hex(c->pool, whole, query_len + 1 + request->body_len);
 }
 
+/* Ignored it would be the real thing. */
+static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(body, name, value) {
+        if (strcasecmp(name, "dryRun") == 0) {
+            ida_fault_add(c, "dryRun", "is a parameter of the query (?dryRun=true), not a member of the body");
+        }
+    }
+    return ida_faults_raise(c);
+}
+
 static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
@@ -256,7 +269,9 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
     ida_kind kind = ida_faults_raise(c);
     if (!call->operation->body) {
         call->arguments = call->query;
-        return kind;
+        /* What else stands in a body that the operation does not take is nobody's business. */
+        int readable = request->body_len && ida_json_object(ida_ctx_make(c->env, c->pool), request->body, request->body_len, &body) == IDA_OK;
+        return kind || !readable ? kind : refuse_dry_run(c, body);
     }
     call->empty_body = request->body_len == 0;
     if (!kind && call->empty_body) {
@@ -265,14 +280,7 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
         kind = ida_json_object(c, request->body, request->body_len, &body);
     }
     call->arguments = body;
-    const char *name;
-    json_t *value;
-    json_object_foreach(body, name, value) {
-        if (strcasecmp(name, "dryRun") == 0) { /* ignored it would be the real thing */
-            ida_fault_add(c, "dryRun", "is a parameter of the query (?dryRun=true), not a member of the body");
-        }
-    }
-    return kind ? kind : ida_faults_raise(c);
+    return kind ? kind : refuse_dry_run(c, body);
 }
 
 /* --- run --- */

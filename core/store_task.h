@@ -52,6 +52,10 @@ ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *i
 /* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made or may have been (a
  * createAccount step with outcome done, already or unknown, or progress.createSent: store_queue.h). IDA_CONFLICT with the state
  * in the message for running, done, cancelled; IDA_NOT_FOUND. */
+/* Queued tasks that are to make this person (folded UPN) somebody's manager: id and upn alone are filled in. Looks into payloads, which may
+ * be large: not inside a transaction. */
+ida_kind store_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count);
+
 ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
 /* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A creation that gave them back takes

@@ -269,3 +269,16 @@ ida_kind store_task_disablings_expected(store *s, ida_ctx *c, const char *tenant
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
+
+ida_kind store_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_naming_manager, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);
+    *count = kind ? 0 : r.rows;
+    *tasks = apr_pcalloc(c->pool, sizeof **tasks * (apr_size_t)(*count + 1));
+    for (int i = 0; i < *count; i++) {
+        (*tasks)[i].id = db_text(&r, i, 0);
+        (*tasks)[i].upn = db_text(&r, i, 1);
+    }
+    return kind;
+}

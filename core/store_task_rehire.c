@@ -2,6 +2,7 @@
 #include "core/store_task_rehire.h"
 
 #include <apr_strings.h>
+#include <string.h>
 
 #include "core/store_queue.h"
 
@@ -27,8 +28,12 @@ ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const cha
     *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         kind = former(s, c, tenant, db_text(&r, i, 0), &(*rows)[*count]);
-        /* Gone between the two looks: a sync is at work. */
-        *count += kind == IDA_OK;
+        /* Gone between the two looks: a sync is at work. Of a person of two directories with two UPNs one is told. */
+        int known = 0;
+        for (int k = 0; !kind && k < *count; k++) {
+            known |= strcmp((*rows)[k].user->id, (*rows)[*count].user->id) == 0;
+        }
+        *count += kind == IDA_OK && !known;
         kind = kind == IDA_NOT_FOUND ? IDA_OK : kind;
     }
     return kind;

@@ -44,7 +44,12 @@ ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **ten
     if (revision) {
         *revision = stored.revision;
     }
-    return ida_tenant_load(c, stored.document, tenant);
+    kind = ida_tenant_load(c, stored.document, tenant);
+    if (!kind && strcmp((*tenant)->id, id) != 0) { /* another tenant's document is sealed as well, and would serve this one's tasks there */
+        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The document stored for tenant %s is that of tenant %s. Run idadminctl tenant apply.", id,
+                        (*tenant)->id);
+    }
+    return kind;
 }
 
 ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision)

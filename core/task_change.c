@@ -6,6 +6,8 @@
 #include "core/store_tenant.h"
 #include "core/text.h"
 
+#define WAITING_NAMED_MAX 20
+
 static ida_kind cancel(store *s, ida_ctx *c, ida_task_change *change)
 {
     return store_task_cancel(s, c, change->tenant, change->id);
@@ -70,6 +72,30 @@ const char *ida_task_change_name(ida_task_verb verb)
     return verbs[verb].name;
 }
 
+/* Whoever was to report to a person who is not created after all. */
+ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
+{
+    ida_task *task, *waiting;
+    int count = 0;
+    const char *named = NULL;
+    ida_kind kind = change->verb == IDA_TASK_CANCEL ? store_task_get(s, c, change->tenant, change->id, 0, &task) : IDA_NOT_FOUND;
+    if (!kind && task->type == IDA_USER_CREATE) {
+        kind = store_task_naming_manager(s, c, change->tenant, task->person, WAITING_NAMED_MAX + 1, &waiting, &count);
+    }
+    for (int i = 0; !kind && i < count && i < WAITING_NAMED_MAX; i++) {
+        named = ida_printf(c->pool, "%s%s%s (task %s)", named ? named : "", named ? ", " : "", waiting[i].upn, waiting[i].id);
+    }
+    if (named) {
+        change->waiting = ida_printf(c->pool, " It would have created the manager of %s%s, who will have none: cancel what is queued for them, or name another manager when it is done.", named,
+                                     count > WAITING_NAMED_MAX ? " and others" : "");
+    }
+    if (kind == IDA_NOT_FOUND) { /* no such task: the change itself says so */
+        ida_ctx_clear(c);
+        kind = IDA_OK;
+    }
+    return kind;
+}
+
 ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_kind kind = store_tenant_lock(s, c, change->tenant);
@@ -81,8 +107,8 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
     kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
     kind = kind ? kind : store_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (!kind) {
-        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.", ida_task_type_text(change->task->type), change->task->upn,
-                                     verbs[change->verb].done, verbs[change->verb].outlook(c, change->task));
+        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s", ida_task_type_text(change->task->type), change->task->upn,
+                                     verbs[change->verb].done, verbs[change->verb].outlook(c, change->task), change->waiting ? change->waiting : "");
     }
     return kind;
 }

@@ -13,6 +13,7 @@ typedef struct ida_task_change {
     const char *tenant, *id;
     const char *username;    /* API user who asks; NULL: a person at the shell */
     const char *date, *time; /* IDA_TASK_RESCHEDULE, as given: faults are named by these members */
+    const char *waiting; /* of ida_task_change_look */
     /* out */
     ida_task *task;      /* as it is afterwards */
     const char *message; /* for people */
@@ -20,6 +21,9 @@ typedef struct ida_task_change {
 
 /* "task.cancel": operation and action of its audit record. */
 const char *ida_task_change_name(ida_task_verb verb);
+
+/* Before the transaction: whom else the change concerns, for its message. */
+ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change);
 
 /* Inside store_transaction. IDA_NOT_FOUND; IDA_CONFLICT with the state when it is too late; IDA_BAD_REQUEST for date and time. */
 ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change);

@@ -23,12 +23,13 @@ static void release(ida_call *call)
     }
 }
 
-/* Reads the body where the operation takes one, gets a connection, runs. OK with `answer` filled, or a status for httpd with
+/* Reads the body where the operation takes one, or where one could mean that nothing is to be written (a dry run), gets a connection, runs. OK with `answer` filled, or a status for httpd with
  * call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     request_body body = {0};
-    if (call->operation->body) {
+    int writes = call->operation->scope == IDA_SCOPE_WRITE;
+    if (call->operation->body || (writes && request->has_body)) {
         int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX, ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
         if (status != OK) {
             int answered_here = call->c->kind != IDA_OK;
@@ -43,7 +44,6 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         request->body = body.bytes;
         request->body_len = body.len;
     }
-    int writes = call->operation->scope == IDA_SCOPE_WRITE;
     ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store) : pool_acquire(NULL, call->c, &call->store);
     if (kind) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);

@@ -163,6 +163,9 @@ sub keys_of_clients {
     for my $bad ('', 'x' x 256, "t\xC3\xA4st") {
         refused($send->($bad), 400, 'BAD_REQUEST', qr/Idempotency-Key: must be 1 to 255 printable/, 'key of ' . length($bad) . ' bytes');
     }
+    refused($stack->call($_->[0] => "/v1/api/task$_->[1]?id=$mine->{items}[0]{id}", json => { dryRun => JSON::PP::true() }), 400, 'BAD_REQUEST', qr/dryRun: is a parameter of the query/, "a dry run in the body of $_->[0] task$_->[1]")
+        for [DELETE => ''], [PATCH => ''], [POST => '/retry'], [POST => '/release'];
+    is($stack->task($mine->{items}[0]{id})->{state}, 'queued', 'and nothing is done');
     is($send->('~ !' . 'x' x 252)->{status}, 200, '255 characters are a key');
     my ($first, $second) = map { $stack->delete("/v1/api/task?id=$mine->{items}[0]{id}", undef, headers => { 'Idempotency-Key' => 'cancel' }) } 1, 2;
     is_deeply([$first->{status}, $second->{status}, $second->{body} eq $first->{body}, $second->{headers}{'idempotent-replayed'}], [200, 200, 1, 'true'], 'cancelling twice is one cancelling');

@@ -283,6 +283,14 @@ sub sealed_before_revisions {
     isnt(stored()->[1], $seal, 'where none was seen the seal is made anew');
     is(apply({ companyId => 'nordic', seatLimit => 79 })->{exit}, 0, 'and holds');
     is_deeply(json_data(slurp("$key.revisions")), { nordic => $revision + 1 }, 'the node knows the newest');
+    if ($stack->engine ne 'sqlite') {    # whose files lie in the same directory
+        unlink "$key.revisions";
+        chmod 0550, "$stack->{base}/lib" or die $!;
+        my $blind = $stack->new_worker(start => 0)->run('--check', 'nordic');
+        chmod 0750, "$stack->{base}/lib" or die $!;
+        is($blind->{exit}, 1, 'a node that cannot keep what it has seen serves nothing');
+        like($blind->{out}, qr/FAIL.*seal revisions \Q$key\E\.revisions cannot be written.*directory must be writable/, 'and says what it needs');
+    }
     $stack->apply_tenant($stack->tenant_document(seatLimit => undef));
 }
 

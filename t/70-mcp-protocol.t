@@ -74,6 +74,7 @@ for_each_stack {
             ['no credentials', Authorization => undef], ['the API key alone', Authorization => "Bearer $key{apiKey}"], ['two parts', Authorization => "Bearer $key{companyId}:$key{apiKey}"],
             ['four parts', Authorization => "Bearer $key{mcpSecret}:x"], ['nothing behind Bearer', Authorization => 'Bearer'], ['another scheme', Authorization => 'Basic ' . MIME::Base64::encode_base64($key{mcpSecret}, '')],
             ['a wrong key', Authorization => "Bearer $key{companyId}:$key{username}:" . $stack->key('full')->{apiKey}], ['another user', Authorization => "Bearer $key{companyId}:nobody:$key{apiKey}"],
+            ['a key of other networks', Authorization => 'Bearer ' . $stack->create_key(elsewhere => 'elsewhere', 'read-only', '--from', '192.0.2.0/24,2001:db8::/32')->{mcpSecret}],
             ['another company', Authorization => "Bearer other:$key{username}:$key{apiKey}"], ['a bearer secret twice', Authorization => "Bearer $key{mcpSecret}, Bearer $key{mcpSecret}"],
         );
         for my $case (@bad) {

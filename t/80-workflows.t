@@ -7,6 +7,7 @@ use utf8;
 use Test::More;
 use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew wait_until);
 use Idadmin::Test::Cloud ();
+use Idadmin::Test::Photo ();
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(outcomes step);
@@ -290,6 +291,43 @@ sub whose_password {
     run_of($on, 'Welcome', $task, 'done');
 }
 
+# The manager's creation is cancelled: who waits for it is named, and when they come all but the manager is done.
+sub manager_gone {
+    my $domain = $stack->domain;
+    my $on = on(leaderless => workflow('Arrival', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => '{manager}', subject => '{displayName}', body => 'b', continueOnError => $false)));
+    $on->wait_synced;
+    my ($date, $time) = Idadmin::Test::Times::wall(time + 3600);
+    my %later = (date => $date, time => $time);
+    my ($boss, $other) = map { join_now($on, firstname => 'Boss', surname => $_, %later) } 'One', 'Two';
+    my $junior = join_now($on, firstname => 'Left', surname => 'Alone', manager => uc $boss->{userPrincipalName}, profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)), %later);
+    my $change = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => "bo.ek\@$domain", manager => $boss->{userPrincipalName}, %later })->{json}{data};
+    my $shown = $on->ctl('task', 'cancel', 'leaderless', $other->{taskId});
+    is($shown->{exit}, 0, 'a creation is cancelled');
+    unlike($shown->{out}, qr/manager/, 'nobody waits for that one');
+    my $answer = $on->call(DELETE => "/v1/api/task?id=$boss->{taskId}");
+    is($answer->{status}, 200, 'a manager is cancelled') or diag $answer->{body};
+    like($answer->{json}{data}{message}, qr/would have created the manager of .*\Q$_->{userPrincipalName}\E \(task \Q$_->{taskId}\E\)/, 'which names who waits') for $junior, $change;
+
+    $stack->worker->expect_log(qr/IDA0317 task \S+ \(user(?:Create left\.alone|Update bo\.ek)/);
+    my $now = sub { $on->ctl_ok('task', 'reschedule', 'leaderless', $_[0]{taskId}, Idadmin::Test::Times::wall(time - 120)); return $on->wait_task($_[0]{taskId}, states => ['failed'], seconds => 60) };
+    my $task = $now->($junior);
+    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'failed', setPhoto => 'done', 'Arrival/1 addToGroup' => 'done', 'Arrival/2 sendEmail' => 'failed' }, 'all other steps run') or diag(json_text($task));
+    like($task->{error}, qr/^setManager: The manager \S+ was not found in the directory\. Give the person a manager/i, 'the task fails, and says why');
+    run_of($on, 'Arrival', $task, 'failed');
+    is($on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $junior->{userPrincipalName}, manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
+    ok(wait_until(20, sub { ($stack->slapd->user('left.alone')->{manager}[0] // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
+    my $before = () = $smtp->mail("anna.lind\@$domain");
+    is($on->post("/v1/api/task/retry?id=$junior->{taskId}")->{status}, 200, 'it is tried again');
+    $task = $on->wait_task($junior->{taskId}, seconds => 60);
+    is_deeply([$task->{error}, @{ outcomes($task) }{qw(setManager), 'Arrival/2 sendEmail'}], [undef, 'already', 'done'], 'and done') or diag(json_text($task));
+    like(step($task, 'setManager')->{detail}, qr/^anna\.lind\S+, by a later change than the request, which named boss\.one/i, 'with the manager she has now');
+    is(scalar(my @mails = $smtp->mail("anna.lind\@$domain")) - $before, 1, 'who is told');
+
+    $task = $now->($change);
+    is(outcomes($task)->{setManager}, 'failed', 'a change to the same manager fails too');
+    like($task->{error}, qr/was not found in the directory\. Retry the task once the manager exists/, 'and says so');
+}
+
 sub templates { return [{ name => 'Developer', groups => ['Engineering'], licenses => [@_] }] }
 
 # Each failure mode of each action: the outcome, words of the reason, and the task goes on with a warning.
@@ -417,6 +455,7 @@ for_each_engine {
     subtest(joiner_on_premises => sub { $upns[0] = joiner_on_premises() });
     subtest(joiner_in_the_cloud => sub { $upns[1] = joiner_in_the_cloud() });
     subtest(whose_password => \&whose_password);
+    subtest(manager_gone => \&manager_gone);
     subtest(changed_on_premises => sub { changed_person($stack, 'rut.sandell') });
     subtest(changed_in_the_cloud => sub { changed_person($other, 'rut.sandell') });
     subtest(leaver_on_premises => sub { leaver_on_premises($upns[0]) });

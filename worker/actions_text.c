@@ -96,7 +96,9 @@ step_end person_read(run *r, person *p)
         .date = apr_pstrmemdup(pool, local, 10),
         .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
     };
-    return read_manager(r, p, ida_present(pool, first(pool, ida_json_string(request, "manager"), u->manager_upn)));
+    /* Of somebody new whom the directory shows by now: as setManager does. */
+    const char *asked = ida_json_string(request, "manager");
+    return read_manager(r, p, ida_present(pool, r->task->type == IDA_USER_CREATE ? first(pool, u->manager_upn, asked) : first(pool, asked, u->manager_upn)));
 }
 
 step_end person_owner(run *r, person *p, const char *recipient)

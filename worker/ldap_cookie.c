@@ -93,8 +93,8 @@ int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *toke
     for (int i = 0; unchanged && i < count; i++) {
         const char *token = ida_json_string(tokens, kinds[i].token);
         size_t length = 0;
-        const struct berval cookie = {.bv_val = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL,
-                                      .bv_len = length};
+        char *bytes = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL;
+        const struct berval cookie = {.bv_val = bytes, .bv_len = length};
         const apr_array_header_t *csns = csns_of(k->pool, &cookie),
                                  *context = csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;
         unchanged = context && same(csns, context);

@@ -79,7 +79,9 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
     apr_pool_t *pool;
     apr_pool_create(&pool, ((shown *)baton)->pool);
     const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool) : NULL;
-    directory_class class = entry ? count_entry(k, entry, pool, baton) : DIRECTORY_OK;
+    directory_class class = entry                           ? count_entry(k, entry, pool, baton)
+                            : type == LDAP_RES_SEARCH_ENTRY ? ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read")
+                                                            : DIRECTORY_OK;
     apr_pool_destroy(pool);
     return class;
 }

@@ -3,6 +3,7 @@
 
 #include "core/json.h"
 #include "core/keeps.h"
+#include "core/store_user.h"
 #include "core/text.h"
 #include "worker/holds.h"
 #include "worker/run.h"
@@ -55,6 +56,17 @@ static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
     return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
 }
 
+/* The task ends `failed`, after all that has nothing to do with the manager. */
+static step_end without_manager(run *r, const char *reason)
+{
+    step_says(r, IDA_STEP_FAILED, "%s %s", reason,
+              r->task->type == IDA_USER_CREATE ? "Give the person a manager, or see that this one exists, then retry the task: it takes the manager "
+                                                 "whom the person has by then."
+                                               : "Retry the task once the manager exists, or ask for another one.");
+    r->failure = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
+    return STEP_ON;
+}
+
 /* The manager may be a creation that is still on its way: then the step waits for it, as long as tries last. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
@@ -68,11 +80,11 @@ static step_end manager_missing(run *r, const manager_call *call)
     ida_kind kind =
         store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
-        step_says(
-            r, IDA_STEP_FAILED,
-            "The account exists, but its manager %s was not found in the directory. Retry the task once the manager exists.",
-            call->upn);
-        return STEP_FAILED;
+        return without_manager(r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
+    }
+    if (!kind && run_last_try(r)) {
+        return without_manager(r, ida_printf(r->pool, "The manager %s is not created yet by task %s; given up after %d tries.", call->upn, queued->id,
+                                             TRIES_MAX));
     }
     if (kind) {
         step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s",
@@ -81,6 +93,16 @@ static step_end manager_missing(run *r, const manager_call *call)
         step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.", call->upn, queued->id);
     }
     return STEP_LATER;
+}
+
+/* Whoever has been given a manager since the creation was asked for keeps that one: it is the later word. */
+static const char *present_manager(run *r, const char *wanted)
+{
+    ida_user *user;
+    int made = r->task->type == IDA_USER_CREATE &&
+               !store_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL);
+    const char *has = made ? user->manager_upn : NULL;
+    return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0 ? has : NULL;
 }
 
 static step_end account_gone(run *r)
@@ -103,6 +125,10 @@ step_end step_set_manager(run *r)
         return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
     }
     manager_call call = {.upn = p.manager};
+    const char *present = present_manager(r, p.manager);
+    if (present) {
+        return step_says(r, IDA_STEP_ALREADY, "%s, by a later change than the request, which named %s", present, p.manager);
+    }
     end = run_call(r, call_manager, &call, &e);
     if (end != STEP_ON) {
         return end;

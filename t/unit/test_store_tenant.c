@@ -40,6 +40,12 @@ static ida_kind run_sql(store *s, ida_ctx *c, void *text)
     return db_script(s->db, c, text);
 }
 
+static void script_replace(store *s, const char *old, const char *new)
+{
+    store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET document = replace(document, '\"companyId\":\"%s\"', "
+                                                            "'\"companyId\":\"%s\"')", old, new));
+}
+
 static const char *template_id(store *s, const char *name)
 {
     db_result r;
@@ -107,6 +113,14 @@ static void test_tenant(store *s)
     is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\"}"), IDA_OK, "the same once more");
     store_tenant_get(s, fresh(), "contoso", &tenant, NULL, &revision);
     is_int(revision, 2, "is no new revision");
+
+    static const char *const swaps[] = {"contoso", "fabrikam", "contoso"};
+    for (int i = 0; i < 2; i++) {
+        script_replace(s, swaps[i], swaps[i + 1]);
+        c = fresh();
+        is_int(store_tenant_get(s, c, "contoso", &tenant, NULL, NULL), i ? IDA_OK : IDA_INTERNAL_ERROR, i ? "its own document" : "another tenant's document");
+        ok(i || says(c, "is not taken for its own", "contoso", "fabrikam", "tenant apply", NULL), "told");
+    }
 
     /* Rows of other tables, counted through a column that the list shows. */
     static const struct { const char *table; int rows; } left[] = {{"workflow", 1}, {"role_assignment", 1},

@@ -158,6 +158,8 @@ static int change(ctl_call *ctl, ida_task_change wanted)
     work.change.id = ctl->arguments[1];
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    work.change.tenant = ctl->arguments[0];
+    kind = kind ? kind : ida_task_change_look(s, ctl->c, &work.change);
     if (!kind) {
         kind = not_found(ctl, store_transaction(s, ctl->c, change_in, &work));
     }

@@ -114,7 +114,7 @@ static int same_text(const char *a, const char *b)
 }
 
 /* Whether the stored document may be the ground for this one. */
-static ida_kind judge(ctl_call *ctl, apply_work *work)
+static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
 {
     ida_ctx *c = ctl->c;
     ida_tenant *stored;
@@ -123,7 +123,7 @@ static ida_kind judge(ctl_call *ctl, apply_work *work)
     if (!work->before.document) {
         return IDA_OK;
     }
-    ida_kind kind = ida_tenant_load(c, work->before.document, &stored);
+    ida_kind kind = store_tenant_get(s, c, id, &stored, NULL, NULL);
     if (kind == IDA_INTERNAL_ERROR) {
         work->distrust = c->message;
         ida_ctx_clear(c);
@@ -300,7 +300,7 @@ static int apply(ctl_call *ctl)
     apply_work work = {.ctl = ctl};
     /* Without a companyId the document is refused by its own rules, in the same words as any other fault. */
     kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
-    kind = kind ? kind : judge(ctl, &work);
+    kind = kind ? kind : judge(ctl, &work, s, id);
     kind = kind ? kind : merged(ctl, &work, text, len);
     kind = kind ? kind : seal(ctl, &work);
     if (kind) {
