@@ -168,10 +168,6 @@ ida_kind store_connect(store *s, ida_ctx *c)
     }
     store_disconnect(s);
     ida_kind kind = db_open(&s->db, s->dsn, s->role, c, s->pool);
-    if (kind && store_cache_make(s->dsn, c)) {
-        ida_ctx_clear(c);
-        kind = db_open(&s->db, s->dsn, s->role, c, s->pool);
-    }
     int before = note_attempt(s->place, kind != IDA_OK, ida_monotonic(c->env));
     if (kind && !before) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0110", "store (%s connection): %s", roles[s->role], c->message);

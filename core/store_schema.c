@@ -123,16 +123,15 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
-/* The cache is made by whoever may, in the moment in which it is missed: it has nothing to lose, and a restored store comes without one. A cache
- * of another version belongs to an upgrade. */
-int store_cache_make(const char *dsn, ida_ctx *c)
+/* It has nothing to lose, and a restored store comes without one. A cache of another version belongs to an upgrade. */
+void store_cache_make(const char *dsn, ida_ctx *c)
 {
     apr_pool_t *pool;
     db *d;
     int version = -1;
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
     if (!db_cache_absent(dsn)) {
-        return 0;
+        return;
     }
     apr_pool_create(&pool, c->pool);
     if (db_open_unchecked(&d, dsn, DB_SYNC, own, pool) == IDA_OK) {
@@ -142,7 +141,6 @@ int store_cache_make(const char *dsn, ida_ctx *c)
         db_close(d);
     }
     apr_pool_destroy(pool);
-    return version == 0 && !own->kind;
 }
 
 static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)

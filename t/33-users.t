@@ -5,6 +5,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Idadmin::Test qw(json_data json_text run_command secret_file slurp spew tempdir wait_until);
+use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack;
 use Time::HiRes ();
 
@@ -47,6 +48,7 @@ subtest 'who can open what' => sub {
         'idadmin.db-shm'       => ['rwdc', 'rw'],
         'idadmin.db.gate'      => ['rwdc', 'rw'],
         'idadmin.key'          => ['rdc',  ''],
+        'idadmin.key.revisions' => ['rwdc', ''],
         'idadmin.key.revisions' => ['rwdc', ''],
         map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'], "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache audit)),
         '../bind.password'     => ['rwdc', ''],
@@ -280,5 +282,25 @@ subtest 'refusals' => sub {
     is($reloading->stop, 0, 'a clean end');
     $stack->stop;
 };
+
+# The same where the store is PostgreSQL: the seal key lies by itself, and httpd's group is that of the spool.
+subtest 'PostgreSQL' => sub {
+    my $reason = Idadmin::Test::PostgreSQL->skip_reason;
+    plan skip_all => $reason if $reason;
+    my $stack = Idadmin::Test::Stack->new(engine => 'postgresql');
+    my $task  = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
+    is($stack->wait_task($task)->{state}, 'done', 'two users, one store');
+    my ($key, $secret) = ($stack->{seal_key}, "$stack->{base}/bind.password");
+    is(can($web_user, $_), '', "httpd's user and $_") for $key, $secret;
+    for my $file ($key, $secret) {
+        chmod 0440, $file;
+        my $result = $stack->worker->run('--once');
+        is($result->{exit}, 1, "a worker refuses to start where the group of the spool may read $file");
+        like($result->{err}, qr/IDA0360.*\Q$file\E can be read/, 'and says so');
+        chmod 0400, $file;
+    }
+    is($stack->worker->run('--once')->{exit}, 0, 'and starts when it may not');
+    $stack->stop;
+} if ($ENV{IDADMIN_ENGINE} // 'postgresql') eq 'postgresql';
 
 done_testing();

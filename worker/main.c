@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/store.h"
+#include "core/web_user.h"
 #include "core/zone.h"
 #include "worker/check.h"
 #include "worker/housekeep.h"
@@ -115,6 +117,9 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     if (!layout_web_user(config)) {
         ida_log(env, IDA_LOG_WARN, "IDA0361", "there is no user %s on this machine: nobody checks that httpd's user cannot read the seal key and "
                                               "the secrets; name it by web_user", config->web_user);
+    }
+    if (!ida_web_user_is_ours()) {
+        store_cache_make(config->store, c);
     }
     if (layout_check(c, config)) {
         ida_log(env, IDA_LOG_ERROR, "IDA0360", "%s", c->message);

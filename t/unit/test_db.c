@@ -74,6 +74,22 @@ static const char *cache_path(const char *dsn)
 
 /* -- schema ----------------------------------------------------------------------------------------------------------------- */
 
+/* How many there are of a file (NULL: of all), and the number of the last. */
+static int migrations(const char *file, int *newest)
+{
+    int count = 0, last = 0;
+    for (const ida_migration *m = ida_migrations_sqlite; m->number; m++) {
+        if (!file || strcmp(m->file, file) == 0) {
+            count++;
+            last = m->number > last ? m->number : last;
+        }
+    }
+    if (newest) {
+        *newest = last;
+    }
+    return count;
+}
+
 static void test_missing(const char *dsn)
 {
     ida_ctx *c = fresh();
@@ -93,12 +109,14 @@ static void test_upgrade(const char *dsn)
     if (c->message) {
         printf("# %s\n", c->message);
     }
-    is_int((int64_t)json_array_size(steps), 4, "a step for each migration of each file");
+    is_int((int64_t)json_array_size(steps), migrations(NULL, NULL), "a step for each migration of each file");
     json_array_clear(steps);
     is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "a second upgrade");
     is_int((int64_t)json_array_size(steps), 0, "does nothing");
     json_decref(steps);
-    is_int(store_schema_version(), 2, "newest migration");
+    int newest;
+    migrations(NULL, &newest);
+    is_int(store_schema_version(), newest, "newest migration");
 }
 
 static void test_setting(const char *dsn)
@@ -135,7 +153,9 @@ static void test_versions(const char *dsn)
     is_int(db_open(&d, dsn, DB_REQUEST, c, pool), IDA_SERVICE_UNAVAILABLE, "is refused at opening");
     says(c, "as newer", "newer than this program", "main", "99", NULL);
     is_int(store_schema_upgrade(dsn, c, NULL), IDA_CONFLICT, "and by the upgrade");
-    is_int(set_version(dsn, DB_MAIN, store_schema_version()), IDA_OK, "back again");
+    int newest;
+    migrations("main", &newest);
+    is_int(set_version(dsn, DB_MAIN, newest), IDA_OK, "back again");
 
     store *s = store_make(pool, dsn, DB_SYNC);
     is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 1)"), IDA_OK, "a row in the cache");

@@ -340,6 +340,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         return ctl_result(ctl, kind);
     }
     layout_web_user(&ctl->config);
+    store_cache_make(ctl->config.store, ctl->c);
     return ctl->command->run(ctl);
 }
 
