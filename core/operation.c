@@ -314,20 +314,21 @@ static ida_kind check_synced(ida_call *call)
 
 /* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That is enough to show somebody who
  * was found; a write, a list, and "there is nobody" rest on what is not there, and ask the store. Reads ask behind their work: a
- * reset marks the cache before it takes the first row out. */
+ * reset marks the cache before it takes the first row out. Lists ask before it as well, for a first load does without the indexes that they
+ * name; one that begins meanwhile fails such a list, which is then no fault. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
-    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE)) {
+    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE || op->paged)) {
         kind = check_synced(call);
     }
     if (kind) {
         return kind;
     }
     kind = op->run(call);
-    int of_absence = kind == IDA_NOT_FOUND || (!kind && op->paged);
-    ida_kind unsure = op->needs_sync && of_absence ? check_synced(call) : IDA_OK;
+    int doubtful = kind == IDA_NOT_FOUND || kind == IDA_INTERNAL_ERROR || (!kind && op->paged);
+    ida_kind unsure = op->needs_sync && doubtful ? check_synced(call) : IDA_OK;
     return unsure ? unsure : kind;
 }
 

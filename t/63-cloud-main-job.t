@@ -222,6 +222,8 @@ sub refused_credentials {
     $stack->wait_task($once, seconds => 20);
     cmp_ok(Time::HiRes::time() - $begun, '<=', 16, 'then it goes on');
 
+    ok(wait_until(20, sub { !$left->() }), 'and the hold is over');
+
     my $file = $stack->cloud_document->{clientSecretFile};
     $cloud->control(secret => 'another', expireTokens => JSON::PP::true());
     my $id = leave_now("olga.ivanova\@$domain");

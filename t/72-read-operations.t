@@ -350,6 +350,7 @@ sub emptied {
     read_op('/users', { limit => 1 }, client => $stack->httpd->client) for 1 .. 12;    # other children remember, too
     $stack->worker->start;
     ok(wait_until(20, sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE tenant_id = 'nordic'") }), 'the worker empties the cache');
+    $stack->sql('DROP INDEX cache.directory_user_list') if $stack->engine eq 'sqlite';    # as a first load does
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
     for (1 .. 4) {
         my $client = $stack->httpd->client;
