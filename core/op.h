@@ -66,6 +66,9 @@ ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *n
  * plan. `work` fills result and planned. */
 ida_kind ida_op_write(ida_call *call, store_work work);
 
+/* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not completed its first sync (or since a reset): asks the store. */
+ida_kind ida_op_synced(ida_call *call);
+
 /* Before the arguments are looked at: call->replayed with the first answer when its key is known with this request;
  * IDA_UNPROCESSABLE when it is known with another one. */
 ida_kind ida_op_replay(ida_call *call);

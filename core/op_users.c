@@ -72,7 +72,8 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
         return kind;
     }
     ida_ctx_clear(c);
-    kind = candidates(call, wanted, &named);
+    kind = ida_op_synced(call); /* candidates are a list */
+    kind = kind ? kind : candidates(call, wanted, &named);
     if (kind) {
         return kind;
     }

@@ -292,7 +292,7 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
-static ida_kind check_synced(ida_call *call)
+ida_kind ida_op_synced(ida_call *call)
 {
     /* Of its own: whatever the work failed with stays the answer when all is well. */
     ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
@@ -321,14 +321,14 @@ static ida_kind check_and_run(ida_call *call)
     const ida_operation *op = call->operation;
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
     if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE || op->paged)) {
-        kind = check_synced(call);
+        kind = ida_op_synced(call);
     }
     if (kind) {
         return kind;
     }
     kind = op->run(call);
     int doubtful = kind == IDA_NOT_FOUND || kind == IDA_INTERNAL_ERROR || (!kind && op->paged);
-    ida_kind unsure = op->needs_sync && doubtful ? check_synced(call) : IDA_OK;
+    ida_kind unsure = op->needs_sync && doubtful ? ida_op_synced(call) : IDA_OK;
     return unsure ? unsure : kind;
 }
 
