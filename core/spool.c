@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/file.h"
+
 #define MINUTE_MS 60000
 #define DIGITS 12
 
@@ -101,15 +103,59 @@ int ida_spool_open(const char *path)
     return fd;
 }
 
+/* Whose lock counts: a file that only the spool's owner, the caller or root can open, under one name. */
+static int is_readers(const struct stat *st, const struct stat *directory)
+{
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 && !(st->st_mode & 077) &&
+           (st->st_uid == directory->st_uid || st->st_uid == geteuid() || st->st_uid == 0);
+}
+
+/* Descriptor of the lock file; -1 with errno, EAGAIN when somebody changed it meanwhile. */
+static int open_reader_lock(const char *path, const struct stat *directory)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        int why = ida_file_place(fd, 0600, directory->st_uid, directory->st_gid);
+        if (why) {
+            close(fd);
+            errno = why;
+            return -1;
+        }
+        return fd;
+    }
+    if (errno != EEXIST) {
+        return -1;
+    }
+    if (lstat(path, &st) == 0 && !is_readers(&st, directory) && unlink(path) != 0 && errno != ENOENT) {
+        return -1;
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !is_readers(&st, directory))) {
+        close(fd);
+        fd = -1;
+        errno = EAGAIN;
+    } else if (fd < 0 && (errno == ENOENT || errno == ELOOP)) {
+        errno = EAGAIN;
+    }
+    return fd;
+}
+
 int ida_spool_reader_lock(const char *directory)
 {
+    struct stat st;
     char path[4096];
     if (snprintf(path, sizeof path, "%s/%s", directory, IDA_SPOOL_READER_LOCK) >= (int)sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    /* A lock needs no right to write: whoever of the group made the file first, root included. */
-    int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+    if (stat(directory, &st) != 0) {
+        return -1;
+    }
+    int fd = -1;
+    for (int i = 0; fd < 0 && i < 8 && (i == 0 || errno == EAGAIN); i++) {
+        fd = open_reader_lock(path, &st);
+    }
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int why = errno;
         close(fd);

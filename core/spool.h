@@ -31,7 +31,7 @@
 #define IDA_SPOOL_CATEGORY "api" /* what httpd may tell of; whatever else a record claims is not believed */
 #define IDA_SPOOL_SUFFIX ".audit"
 #define IDA_SPOOL_NAME_SIZE 24          /* bytes of a segment name with its terminator, rounded up */
-#define IDA_SPOOL_READER_LOCK ".reader" /* file in the directory, never removed */
+#define IDA_SPOOL_READER_LOCK ".reader" /* file in the directory */
 #define IDA_SPOOL_RS '\x1e'
 
 /* --- names --- */
@@ -86,7 +86,8 @@ void ida_spool_close_old(ida_spool_writer *writer, int64_t now_ms);
 int ida_spool_open(const char *path);
 
 /* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK when another reader has it,
- * else why not. */
+ * else why not. Writers can put any file into the directory, so only one that none of them can open is locked: whatever else has
+ * the name is removed and made anew, mode 0600, the directory's owner's. */
 int ida_spool_reader_lock(const char *directory);
 
 /* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come (the caller now reads to the

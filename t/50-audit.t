@@ -258,7 +258,7 @@ sub foreign_files {
     rename "$names[4].new", $names[4] or die $!;
     ok wait_until(20, sub { !-e $names[4] }), 'the segment behind them is taken and removed';
     ok $stack->worker->log_has(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/, 5), 'what is no regular file is told';
-    ok $stack->worker->log_has(qr/IDA0411 2 audit records in \Q$names[4]\E/, 5), 'and what claims to be of somebody else';
+    ok $stack->worker->log_has(qr/IDA0411 2 audit records in the spool, the first of them in \Q$names[4]\E/, 5), 'and what claims to be of somebody else';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok wait_until(20, sub { !spool_status($spool, '--json')->{segments} }), 'later segments are taken too, and nothing waits';
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';

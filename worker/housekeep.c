@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/spool.h"
 #include "core/store_audit.h"
 #include "core/store_directory.h"
 #include "core/store_queue.h"
@@ -109,9 +110,24 @@ static int say_now(worker *w, _Atomic int64_t *last)
     return (!before || now - before > 60000) && atomic_compare_exchange_strong(last, &before, now);
 }
 
+/* Another worker of this node reads now and then; one that reads on and on, or stands still, is told. */
+static void watch_reader(worker *w, const char *spool, int busy)
+{
+    static _Atomic int64_t said, since;
+    int64_t now = ida_monotonic(&w->env), first = 0;
+    if (!busy) {
+        atomic_store(&since, 0);
+    } else if (!atomic_compare_exchange_strong(&since, &first, now) && now - first >= 60000 && say_now(w, &said)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0413",
+                "another process has been reading the spool %s for %lld s, and no audit record is taken from it here: a second worker or "
+                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one that holds %s/" IDA_SPOOL_READER_LOCK
+                " (fuser) and end it", spool, (long long)((now - first) / 1000), spool);
+    }
+}
+
 static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
 {
-    static _Atomic int64_t said, said_strange;
+    static _Atomic int64_t said, said_strange, said_stuck;
     worker_config config;
     ingest_summary summary;
     ida_ctx *c = worker_ctx(w, pool);
@@ -119,6 +135,7 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     ida_kind kind = ingest_spool(audit, c, config.spool, 0, &summary);
     int fine = kind == IDA_OK || kind == IDA_CONFLICT /* another worker of this node reads it */ ||
                (kind == IDA_NOT_FOUND && !config.spool_given);
+    watch_reader(w, config.spool, kind == IDA_CONFLICT);
     if (!fine && say_now(w, &said)) {
         ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601",
                 "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
@@ -127,6 +144,11 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
         ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
                 "%d files in the spool have the name of a segment and are no regular files (%s): they are passed over; find out who "
                 "put them there, and remove them", summary.strangers, summary.strange);
+    }
+    if (summary.stuck && say_now(w, &said_stuck)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0414",
+                "%d segments of the spool are read and cannot be removed, a process still holds them minutes after httpd let go (%s): find "
+                "it (fuser) and end it, or the spool grows", summary.held, summary.stuck);
     }
     return !fine;
 }

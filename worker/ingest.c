@@ -17,6 +17,8 @@
 
 #define CHUNK (256 * 1024) /* bytes read and committed at once */
 #define BATCH_MAX 2048     /* records of one transaction */
+#define SHARE (16 * 1024 * 1024) /* bytes of one segment in one pass: the others have their turn beside one that never ends */
+#define HELD_MS 300000     /* after its minute nobody writes a segment any more: httpd lets go within seconds */
 #define OUTBOX_BATCH 500
 
 typedef struct pass {
@@ -26,8 +28,10 @@ typedef struct pass {
     const char *directory, *spool;
     int all;
     ingest_summary *summary;
+    int64_t budget;    /* bytes that this pass may still take of the segment in hand */
     int spoiled;       /* the segment in hand: it stays where it is, the others are taken all the same */
     const char *fault; /* of the first such segment; NULL: none */
+    const char *first_torn, *first_forged; /* segments; NULL: none. Told once a pass: whoever fills the spool must not fill the log */
 } pass;
 
 /* Notes what is wrong with one file, to be told when the pass is over. */
@@ -91,33 +95,42 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
     if (kind) {
         return ida_fail(p->c, kind, "%s/%s: %s", p->directory, segment, c->message ? c->message : ida_kind_text(kind));
     }
-    if (torn) {
-        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600",
-                "%lld torn or unreadable audit records were skipped in %s/%s before byte %lld", (long long)torn, p->directory,
-                segment, (long long)(position + (int64_t)scan.at));
-    }
-    if (forged) {
-        ida_log(p->c->env, IDA_LOG_ERROR, "IDA0411",
-                "%lld audit records in %s/%s before byte %lld claim to be of the worker or of an administrator, who write none there: "
-                "they are kept with outcome \"damaged\"; find out who writes into the spool",
-                (long long)forged, p->directory, segment, (long long)(position + (int64_t)scan.at));
-    }
+    p->first_torn = torn && !p->first_torn ? apr_pstrdup(p->c->pool, segment) : p->first_torn;
+    p->first_forged = forged && !p->first_forged ? apr_pstrdup(p->c->pool, segment) : p->first_forged;
     p->summary->records += count;
     p->summary->torn += torn;
     *read_to = position + (int64_t)scan.at;
     return IDA_OK;
 }
 
+/* To the end, or as far as the pass may: budget 0. */
 static ida_kind read_on(pass *p, const char *segment, int fd, int64_t *position, int final)
 {
     int64_t read_to = *position;
     ida_kind kind;
     do {
+        p->budget -= read_to - *position;
         *position = read_to;
         kind = take_chunk(p, segment, fd, *position, final, &read_to);
         apr_pool_clear(p->pool);
-    } while (!kind && read_to > *position);
+    } while (!kind && read_to > *position && p->budget > 0);
+    *position = kind ? *position : read_to;
     return kind;
+}
+
+static void tell(const pass *p)
+{
+    const ingest_summary *s = p->summary;
+    if (p->first_torn) {
+        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600", "%lld torn or unreadable audit records were skipped, the first of them in %s/%s",
+                (long long)s->torn, p->directory, p->first_torn);
+    }
+    if (p->first_forged) {
+        ida_log(p->c->env, IDA_LOG_ERROR, "IDA0411",
+                "%lld audit records in the spool, the first of them in %s/%s, claim to be of the worker or of an administrator, who write none "
+                "there: they are kept with outcome \"damaged\"; find out who writes into the spool",
+                (long long)s->forged, p->directory, p->first_forged);
+    }
 }
 
 /* Where reading goes on in the open segment. */
@@ -139,7 +152,7 @@ static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char 
 static ida_kind remove_segment(pass *p, const char *segment, const char *path, int fd, int64_t position)
 {
     ida_kind kind = read_on(p, segment, fd, &position, 1);
-    if (kind || p->spoiled) {
+    if (kind || p->spoiled || p->budget <= 0) {
         return kind;
     }
     kind = store_audit_spool_forget(p->audit, p->c, p->spool, segment);
@@ -155,6 +168,7 @@ static ida_kind take_segment(pass *p, const char *segment)
     char *path = apr_pstrcat(p->c->pool, p->directory, "/", segment, NULL);
     int fd = ida_spool_open(path);
     p->spoiled = 0;
+    p->budget = p->all ? INT64_MAX : SHARE;
     if (fd < 0 && errno == EINVAL) {
         p->summary->strange = p->summary->strange ? p->summary->strange : path;
         p->summary->strangers++;
@@ -168,7 +182,7 @@ static ida_kind take_segment(pass *p, const char *segment)
     if (!kind) {
         kind = read_on(p, segment, fd, &position, 0);
     }
-    if (!kind && !p->spoiled && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
+    if (!kind && !p->spoiled && p->budget > 0 && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
         int sealed = ida_spool_seal(fd);
         if (sealed > 0) {
             kind = remove_segment(p, segment, path, fd, position);
@@ -176,6 +190,9 @@ static ida_kind take_segment(pass *p, const char *segment)
             kind = spoiled(p, segment, "cannot be locked");
         }
         p->summary->held += sealed == 0;
+        if (sealed == 0 && ida_now(p->c->env) > ida_spool_minute(segment) + HELD_MS) {
+            p->summary->stuck = p->summary->stuck ? p->summary->stuck : path;
+        }
     }
     close(fd);
     return kind;
@@ -239,6 +256,7 @@ ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, 
     for (int i = 0; !kind && i < count; i++) {
         kind = take_segment(&p, names[i]);
     }
+    tell(&p);
     kind = kind || !p.fault ? kind : ida_fail(c, IDA_INTERNAL_ERROR, "%s", p.fault);
     apr_pool_destroy(p.pool);
     close(lock);

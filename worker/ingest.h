@@ -8,6 +8,7 @@ typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */
     int64_t forged;        /* of the records: those that claimed what httpd does not write */
     int removed, held;     /* segments read whole and removed; segments past their minute that a writer still holds */
+    const char *stuck;     /* path of the first of those that were held minutes later; NULL: none */
     int strangers;         /* names of segments that are no regular files, passed over */
     const char *strange;   /* path of the first of them; NULL: none */
 } ingest_summary;

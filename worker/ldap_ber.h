@@ -6,6 +6,8 @@
 #include <apr_pools.h>
 #include <ldap.h>
 
+BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
+
 /* A reader over a copy of the value, for ber_free(ber, 1); NULL when there is nothing to read. */
 BerElement *ld_ber(const struct berval *value);
 /* The same for the control of that name; *there: it is among the controls (NULL: there are none), with or without a value. */

@@ -2,6 +2,7 @@
 #include "worker/ldap_escape.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <ctype.h>
 #include <ldap.h>
 #include <stdlib.h>
@@ -120,24 +121,15 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Parts are joined once: a DN of a hostile server may have hundreds of thousands of them. */
 static char *rdn_key(apr_pool_t *pool, LDAPRDN rdn)
 {
-    int count = 0;
-    while (rdn[count]) {
-        count++;
+    apr_array_header_t *parts = apr_array_make(pool, 1, sizeof(char *));
+    for (int i = 0; rdn[i]; i++) {
+        APR_ARRAY_PUSH(parts, char *) = ava_key(pool, rdn[i]);
     }
-    if (count == 1) {
-        return ava_key(pool, rdn[0]);
-    }
-    char **parts = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *parts), *key = NULL;
-    for (int i = 0; i < count; i++) {
-        parts[i] = ava_key(pool, rdn[i]);
-    }
-    qsort(parts, (size_t)count, sizeof *parts, by_text);
-    for (int i = 0; i < count; i++) {
-        key = key ? apr_pstrcat(pool, key, "+", parts[i], NULL) : parts[i];
-    }
-    return key ? key : "";
+    qsort(parts->elts, (size_t)parts->nelts, sizeof(char *), by_text);
+    return apr_array_pstrcat(pool, parts, '+');
 }
 
 char *ld_dn_key(apr_pool_t *pool, const char *dn)
@@ -146,13 +138,12 @@ char *ld_dn_key(apr_pool_t *pool, const char *dn)
     if (!dn || !*dn || ldap_str2dn(dn, &parsed, LDAP_DN_FORMAT_LDAPV3) != LDAP_SUCCESS || !parsed) {
         return NULL;
     }
-    char *key = NULL;
+    apr_array_header_t *parts = apr_array_make(pool, 8, sizeof(char *));
     for (int i = 0; parsed[i]; i++) {
-        const char *part = rdn_key(pool, parsed[i]);
-        key = key ? apr_pstrcat(pool, key, ",", part, NULL) : apr_pstrdup(pool, part);
+        APR_ARRAY_PUSH(parts, char *) = rdn_key(pool, parsed[i]);
     }
     ldap_dnfree(parsed);
-    return key;
+    return parts->nelts ? apr_array_pstrcat(pool, parts, ',') : NULL;
 }
 
 int ld_dn_key_below(const char *key, const char *base_key)

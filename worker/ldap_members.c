@@ -118,6 +118,9 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
         const ld_attribute *a = ld_get(entry, member);
         push_members(d, pool, &group, a, members);
         more = begins_list(a, &last);
+        if (members->nelts > LD_VALUES_MAX) {
+            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s has more than %d members", ld_server_url(d), dn, LD_VALUES_MAX);
+        }
         if (more && last < from) {
             return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server tells the members of %s up to number %ld and not further",
                            ld_server_url(d), dn, last);

@@ -9,8 +9,6 @@
 #include "worker/ldap_ber.h"
 #include "worker/ldap_session.h"
 
-BerElement *ldap_get_message_ber(LDAPMessage *message); /* libldap exports it, but no installed header names it */
-
 #define SLICE_MS 1000      /* between two looks at `alive` */
 #define PAGE 500
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
@@ -225,13 +223,19 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
     }
 }
 
+directory_class ld_unreadable(ld_call *k)
+{
+    return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry cannot be read, or has more than %d values", ld_server_url(k->d), LD_VALUES_MAX);
+}
+
 static directory_class collect(ld_call *k, int type, LDAPMessage *message, void *baton)
 {
     if (type == LDAP_RES_SEARCH_ENTRY) {
         const ld_entry *entry = ld_entry_read(k->d->ld, message, k->pool);
-        if (entry) {
-            APR_ARRAY_PUSH((apr_array_header_t *)baton, const ld_entry *) = entry;
+        if (!entry) {
+            return ld_unreadable(k);
         }
+        APR_ARRAY_PUSH((apr_array_header_t *)baton, const ld_entry *) = entry;
     }
     return DIRECTORY_OK;
 }
@@ -317,7 +321,7 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
     }
     const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
     directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton)
-                                  : ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read");
+                                  : ld_unreadable(k);
     apr_pool_clear(p->entry_pool);
     return class;
 }

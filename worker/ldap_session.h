@@ -76,6 +76,9 @@ typedef struct ld_call {
 ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e);
 int64_t ld_left(const ld_call *k); /* ms, 0 when over */
 
+/* The failure of a call that got an entry which ld_entry_read does not take. */
+directory_class ld_unreadable(ld_call *k);
+
 /* Sets the error and returns its class. */
 directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -105,7 +108,11 @@ typedef struct ld_entry {
     int count;
 } ld_entry;
 
-/* One message of an answer into the pool. */
+/* Values of one entry and its attributes: twice the members of the largest group. Each takes some forty bytes beside its own, so the
+ * smallest ones could make gigabytes of what fits into a message. */
+#define LD_VALUES_MAX 4000000
+
+/* One message of an answer into the pool; NULL: it cannot be read, or has too many values. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
 /* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do not hold it, or not whole. */
 const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool);

@@ -58,7 +58,7 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
         /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of nothing, but a proof that they
          * are there. */
         const ld_entry *extra = ld_entry_read(k->d->ld, message, r->item_pool);
-        return extra ? f->kind->item(r, extra) : broken(k);
+        return extra ? f->kind->item(r, extra) : ld_unreadable(k);
     }
     f->told++;
     keep_cookie(f, &state.cookie);
@@ -71,7 +71,7 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
     r->changes++;
     r->entries++;
-    return entry ? f->kind->item(r, entry) : broken(k);
+    return entry ? f->kind->item(r, entry) : ld_unreadable(k);
 }
 
 static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)

@@ -43,11 +43,33 @@ static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_
     return entry;
 }
 
+/* 1 when the entry has more values and attributes than are taken: counted before libldap makes a list of them. */
+static int crowded(LDAPMessage *message)
+{
+    BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+    ber_len_t len = 0;
+    char *end, *last;
+    int count = 0;
+    if (ber && ber_get_option(ber, LBER_OPT_BER_REMAINING_BYTES, &len) == LBER_OPT_SUCCESS && len / 2 > LD_VALUES_MAX
+        && ber_scanf(ber, "{x") != LBER_ERROR) { /* each has two bytes and more, and few entries so many */
+        for (ber_tag_t tag = ber_first_element(ber, &len, &end); tag != LBER_DEFAULT && count <= LD_VALUES_MAX;
+             tag = ber_next_element(ber, &len, end)) {
+            count++;
+            tag = ber_scanf(ber, "{x") != LBER_ERROR ? ber_first_element(ber, &len, &last) : LBER_DEFAULT;
+            for (; tag != LBER_DEFAULT && count <= LD_VALUES_MAX; tag = ber_next_element(ber, &len, last)) {
+                count += ber_scanf(ber, "x") != LBER_ERROR ? 1 : LD_VALUES_MAX;
+            }
+        }
+    }
+    ber_free(ber, 0);
+    return count > LD_VALUES_MAX;
+}
+
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
 {
     BerElement *ber = NULL;
     struct berval dn = {0}, name, *values;
-    if (ldap_get_dn_ber(ld, message, &ber, &dn) != LDAP_SUCCESS) {
+    if (crowded(message) || ldap_get_dn_ber(ld, message, &ber, &dn) != LDAP_SUCCESS) {
         return NULL;
     }
     apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));

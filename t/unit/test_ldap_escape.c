@@ -1,5 +1,6 @@
 /* Escaping for filters and DNs, DN keys, UUIDs and times: hostile bytes in, one meaning out. */
 #include <ldap.h>
+#include <sys/resource.h>
 
 #include "t/unit/setup.h"
 #include "worker/ldap_escape.h"
@@ -59,6 +60,27 @@ static void keys(void)
     ok(!ld_dn_key_below("xdc=x", "dc=x") && !ld_dn_key_below("x", "dc=x"), "half a part is no part");
 }
 
+/* The longest DN that fits into a message has tens of millions of parts: its key must not take the square of that. */
+static void long_names(void)
+{
+    static char many[20480 * 4];
+    struct rusage before, after;
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof many; i += 4) {
+            memcpy(many + i, round ? "a=b+" : "a=b,", 4);
+        }
+        many[sizeof many - 1] = '\0';
+        apr_pool_t *own;
+        apr_pool_create(&own, pool);
+        getrusage(RUSAGE_SELF, &before);
+        const char *key = ld_dn_key(own, many);
+        getrusage(RUSAGE_SELF, &after);
+        ok(key && strlen(key) == sizeof many - 1, "a key of 20480 parts");
+        ok(after.ru_maxrss - before.ru_maxrss < 128 * 1024, "in memory of their order: %ld KB", after.ru_maxrss - before.ru_maxrss);
+        apr_pool_destroy(own);
+    }
+}
+
 static void uuids_and_times(void)
 {
     static const unsigned char bytes[16] = {0xfc, 0x0f, 0xef, 0x8a, 0x79, 0xe1, 0x10, 0x41,
@@ -97,6 +119,7 @@ int main(void)
     filters();
     dn_round_trips();
     keys();
+    long_names();
     uuids_and_times();
     return done();
 }

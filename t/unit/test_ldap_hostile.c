@@ -1,9 +1,15 @@
 /* A server that leaves out what the protocol promises (the scripted peer, over TLS): empty values in DNs and entries, controls
  * and parts of answers without a value or with an empty one. libldap hands such a value on as no value at all, or ends the
  * process over it; here it ends one call at most, and the cache stays as it was. */
+#include <arpa/inet.h>
+#include <openldap.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
 #include "core/store_sync.h"
 #include "core/store_user.h"
 #include "t/unit/slapd.h"
+#include "worker/ldap_session.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
 #define USERS 20
@@ -129,6 +135,59 @@ static void leaves(const char *dn)
            dn);
 }
 
+/* One entry whose attribute has so many values, each of no byte, from a socket: what fits into a message could take gigabytes. */
+static const ld_entry *entry_of_values(unsigned count, int *got)
+{
+    const unsigned char head[] = {0x30, 0x84, 0, 0, 0, 0, 2, 1, 1, 0x64, 0x84, 0, 0, 0, 0, 4, 1, 'x', 0x30, 0x84, 0, 0, 0, 0,
+                                  0x30, 0x84, 0, 0, 0, 0, 4, 1, 'a', 0x31, 0x84, 0, 0, 0, 0};
+    static const size_t lengths[] = {2, 11, 20, 26, 35}; /* places of the 4 bytes, each of what follows it to the end */
+    size_t size = sizeof head + 2 * (size_t)count;
+    unsigned char *bytes = malloc(size);
+    memcpy(bytes, head, sizeof head);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        uint32_t len = htonl((uint32_t)(size - lengths[i] - 4));
+        memcpy(bytes + lengths[i], &len, 4);
+    }
+    for (size_t at = sizeof head; at < size; at += 2) {
+        memcpy(bytes + at, "\4", 2);
+    }
+    int ends[2], id;
+    is_int(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0, "a connection");
+    pid_t child = fork();
+    if (!child) {
+        for (size_t at = 0; at < size;) {
+            ssize_t put = write(ends[1], bytes + at, size - at);
+            at += put > 0 ? (size_t)put : size;
+        }
+        _exit(0);
+    }
+    free(bytes);
+    LDAP *ld = NULL;
+    LDAPMessage *message = NULL;
+    struct timeval bound = {.tv_sec = 60};
+    ldap_init_fd(ends[0], LDAP_PROTO_TCP, NULL, &ld);
+    ldap_search_ext(ld, "", LDAP_SCOPE_BASE, "(a=*)", NULL, 0, NULL, NULL, NULL, 0, &id);
+    *got = ldap_result(ld, id, LDAP_MSG_ONE, &bound, &message);
+    const ld_entry *entry = ld_entry_read(ld, message, pool);
+    ldap_msgfree(message);
+    ldap_unbind_ext(ld, NULL, NULL);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+    return entry;
+}
+
+static void too_many_values(void)
+{
+    int got;
+    const ld_entry *entry = entry_of_values(10, &got);
+    ok(entry && entry->count == 1 && entry->attributes[0].count == 10, "ten values");
+    entry = entry_of_values(LD_VALUES_MAX - 1, &got);
+    ok(entry && entry->count == 1 && entry->attributes[0].count == LD_VALUES_MAX - 1, "as many as are taken");
+    entry = entry_of_values(LD_VALUES_MAX, &got);
+    is_int(got, LDAP_RES_SEARCH_ENTRY, "one more came");
+    ok(!entry, "and is not taken");
+}
+
 int main(void)
 {
     slapd_start("start => 0");
@@ -138,6 +197,7 @@ int main(void)
     is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
     cache = store_make(pool, dsn, DB_SYNC);
 
+    too_many_values();
     peer("sync => 1");
     odd_values("content synchronisation");
     protected_accounts();

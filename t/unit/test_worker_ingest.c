@@ -1,0 +1,204 @@
+/* The spool under the hands of somebody who runs as httpd: locks held, segments without end. Ingestion goes on, or it is told, and the
+ * telling has a bound. Clocks are set by hand. */
+#include "t/unit/setup.h"
+
+#include "t/unit/store_setup.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "core/spool.h"
+#include "core/store_audit.h"
+#include "worker/housekeep.h"
+#include "worker/ingest.h"
+
+#define MB (1024 * 1024)
+
+static worker w;
+static store *s, *audit;
+static int64_t clock_ms = 1000;
+static const char *spool;
+static int told[2]; /* IDA0413, IDA0414 */
+static int torn;    /* IDA0600 */
+
+static int64_t test_monotonic(void *baton)
+{
+    (void)baton;
+    return clock_ms;
+}
+
+static void count_log(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton, (void)level, (void)message;
+    told[0] += id && strcmp(id, "IDA0413") == 0;
+    told[1] += id && strcmp(id, "IDA0414") == 0;
+    torn += id && strcmp(id, "IDA0600") == 0;
+}
+
+/* One pass, `seconds` after the last. */
+static int pass(int seconds)
+{
+    clock_ms += seconds * 1000;
+    return housekeep_ingest(&w, s, audit, pool);
+}
+
+/* A segment of the minute `ago` with an honest record, not yet taken. */
+static const char *honest(int ago)
+{
+    char name[IDA_SPOOL_NAME_SIZE];
+    ida_audit *record = ida_audit_make(fresh(), "kept", IDA_SPOOL_CATEGORY);
+    record->at = test_now_ms;
+    record->actor = "hr";
+    record->action = "user.get";
+    record->outcome = "ok";
+    ida_spool_writer *writer = ida_spool_writer_make(pool, spool);
+    const char *text = ida_audit_encode(pool, record, IDA_SPOOL_JSON_MAX);
+    is_int(ida_spool_append(writer, test_now_ms - ago * 60000, text, strlen(text)), 0, "a record");
+    ida_spool_close_old(writer, test_now_ms + 60000);
+    ida_spool_name(test_now_ms - ago * 60000, name);
+    return apr_pstrcat(pool, spool, "/", name, NULL);
+}
+
+static int64_t waiting(void)
+{
+    ingest_waiting left;
+    is_int(ingest_backlog(audit, fresh(), spool, &left), IDA_OK, "what waits");
+    return left.bytes;
+}
+
+static int hold(const char *path, mode_t mode)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    fchmod(fd, mode);
+    ok(flock(fd, LOCK_EX | LOCK_NB) == 0, "held: %s", strrchr(path, '/') + 1);
+    return fd;
+}
+
+/* The lock is the readers': who else can open a file cannot keep them out with it. */
+static void reader_lock(void)
+{
+    struct stat st;
+    const char *path = apr_pstrcat(pool, spool, "/" IDA_SPOOL_READER_LOCK, NULL), *other = apr_pstrcat(pool, spool, "/other", NULL);
+    static const mode_t open_to[] = {0660, 0640, 0604};
+    for (size_t i = 0; i < sizeof open_to / sizeof open_to[0]; i++) {
+        unlink(path);
+        int fd = hold(path, open_to[i]);
+        honest(0);
+        ok(pass(1) == 0, "a lock file of mode %o that somebody holds", (unsigned)open_to[i]);
+        is_int(waiting(), 0, "keeps no record from the worker");
+        close(fd);
+    }
+    ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0600, "the lock file is the reader's alone");
+    int fd = hold(other, 0600);
+    unlink(path);
+    ok(link(other, path) == 0, "another file of the worker's under its name");
+    is_int(pass(1), 0, "is not taken for it");
+    close(fd);
+    unlink(other);
+    unlink(path);
+    ok(symlink("/etc/passwd", path) == 0 && pass(1) == 0, "nor is a link");
+    unlink(path);
+    ok(mkdir(path, 0700) == 0 && pass(1) != 0, "a directory is a fault");
+    rmdir(path);
+    if (geteuid() == 0) {
+        ok(chown(spool, 33, 33) == 0 && pass(1) == 0, "made by root");
+        ok(stat(path, &st) == 0 && st.st_uid == 33 && (st.st_mode & 07777) == 0600, "it is the owner's of the spool");
+        ok(chown(path, 34, 33) == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0 && flock(fd, LOCK_EX) == 0 && pass(1) == 0, "a stranger's is replaced");
+        close(fd);
+        ok(chown(spool, 0, 0) == 0, "given back");
+        unlink(path);
+    }
+    pass(1);
+    is_int(told[0], 0, "nothing of this needs telling");
+
+    fd = hold(path, 0600);
+    for (int i = 0; i < 60; i++) {
+        pass(1);
+    }
+    is_int(told[0], 0, "a reader may read for a minute");
+    pass(1);
+    is_int(told[0], 1, "then it is told");
+    for (int i = 0; i < 59; i++) {
+        pass(1);
+    }
+    is_int(told[0], 1, "once");
+    for (int i = 0; i < 3; i++) {
+        pass(1);
+    }
+    is_int(told[0], 2, "a minute");
+    close(fd);
+    for (int i = 0; i < 100; i++) {
+        is_int(pass(1), 0, "free again");
+    }
+    is_int(told[0], 2, "and silent");
+    told[0] = 0;
+}
+
+static void held_segment(void)
+{
+    const char *segment = honest(4);
+    int fd = open(segment, O_RDONLY | O_CLOEXEC);
+    flock(fd, LOCK_SH);
+    pass(100);
+    is_int(waiting(), 0, "a segment that somebody holds is read");
+    is_int(told[1], 0, "httpd has time to let go");
+    test_now_ms += 2 * 60000;
+    pass(1);
+    is_int(told[1], 1, "later it is told");
+    pass(1);
+    is_int(told[1], 1, "once a minute");
+    close(fd);
+    pass(100);
+    ok(access(segment, F_OK) != 0, "and removed when it is free");
+    is_int(told[1], 1, "which ends it");
+    told[1] = 0;
+}
+
+/* Holes cost no disk: a segment may be larger than anybody can read. */
+static void endless(void)
+{
+    const char *path = apr_pstrcat(pool, spool, "/200001010000.audit", NULL);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    ok(ftruncate(fd, 64 * MB) == 0, "64 MB of nothing");
+    close(fd);
+    const char *later = honest(2);
+    torn = 0;
+    pass(1);
+    ok(access(later, F_OK) != 0, "the segment behind it is taken in the same pass");
+    int64_t left = waiting();
+    ok(left > 0 && left < 64 * MB, "before all of it was read: %" APR_INT64_T_FMT " bytes are left", left);
+    is_int(torn, 1, "one line for all that is torn in a pass");
+    for (int i = 0; i < 20 && access(path, F_OK) == 0; i++) {
+        pass(1);
+    }
+    ok(access(path, F_OK) != 0, "after some more it is gone");
+}
+
+static void test_engine(int engine)
+{
+    const char *name, *dsn = store_upgraded(engine, &name);
+    printf("# %s\n", name);
+    s = store_make(pool, dsn, DB_REQUEST);
+    audit = store_make(pool, dsn, DB_INGEST);
+    spool = apr_pstrcat(pool, unit_store.dir, "/spool-", name, NULL);
+    mkdir(spool, 0700);
+    worker_config config = {.store = dsn, .spool = spool, .spool_given = 1};
+    worker_init(&w, &env, &config, pool);
+    reader_lock();
+    held_segment();
+    endless();
+    store_disconnect(s);
+    store_disconnect(audit);
+}
+
+int main(void)
+{
+    setup();
+    env.monotonic = test_monotonic;
+    env.log = count_log;
+    for (int i = 0; i < store_engines(); i++) {
+        test_engine(i);
+    }
+    return done();
+}
