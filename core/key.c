@@ -61,42 +61,65 @@ char *ida_key_make(apr_pool_t *pool, const ida_env *env)
     return key;
 }
 
-/* 1 when the first KEY_LEN bytes are those of a key; reads no byte behind a terminator. */
-static int begins_with_key(const char *text)
+/* The character at `text`, as it is or percent-encoded, and how many bytes it takes. */
+static size_t read_character(const char *text, char *ch)
 {
-    if (strncmp(text, KEY_PREFIX, PREFIX_LEN) != 0) {
-        return 0;
-    }
-    for (size_t i = PREFIX_LEN; i < KEY_LEN; i++) {
-        if (!is_digit(text[i])) {
+    int high = *text == '%' ? ida_hex_digit(text[1]) : -1, low = high < 0 ? -1 : ida_hex_digit(text[2]);
+    *ch = low < 0 ? *text : (char)(high << 4 | low);
+    return low < 0 ? 1 : 3;
+}
+
+/* How many bytes at the front of the text are those of a key, 0 when they are none, `prefix` of them before what is secret; reads no byte behind a
+ * terminator. */
+static size_t key_at(const char *text, size_t *prefix)
+{
+    char key[KEY_LEN], check[CHECK_DIGITS];
+    size_t at = 0;
+    for (size_t i = 0; i < KEY_LEN; i++) {
+        *prefix = i == PREFIX_LEN ? at : *prefix;
+        at += read_character(text + at, &key[i]);
+        if (i < PREFIX_LEN ? key[i] != KEY_PREFIX[i] : !is_digit(key[i])) {
             return 0;
         }
     }
-    char check[CHECK_DIGITS];
-    check_digits(text, PREFIX_LEN + RANDOM_DIGITS, check);
-    return CRYPTO_memcmp(check, text + PREFIX_LEN + RANDOM_DIGITS, CHECK_DIGITS) == 0;
+    check_digits(key, PREFIX_LEN + RANDOM_DIGITS, check);
+    int same = CRYPTO_memcmp(check, key + PREFIX_LEN + RANDOM_DIGITS, CHECK_DIGITS) == 0;
+    OPENSSL_cleanse(key, sizeof key);
+    return same ? at : 0;
 }
 
 int ida_key_well_formed(const char *key)
 {
-    return key && strnlen(key, KEY_LEN + 1) == KEY_LEN && begins_with_key(key);
+    size_t prefix;
+    return key && strnlen(key, KEY_LEN + 1) == KEY_LEN && key_at(key, &prefix); /* of KEY_LEN bytes no character can be encoded */
+}
+
+/* Where the first key begins, NULL when there is none. */
+static const char *find_key(const char *text, size_t *prefix, size_t *len)
+{
+    for (const char *at = text ? strpbrk(text, "i%") : NULL; at; at = strpbrk(at + 1, "i%")) {
+        if ((*len = key_at(at, prefix)) != 0) {
+            return at;
+        }
+    }
+    return NULL;
 }
 
 int ida_key_mask(char *text)
 {
+    size_t prefix, len;
     int found = 0;
-    for (char *at = text ? strstr(text, KEY_PREFIX) : NULL; at; at = strstr(at + PREFIX_LEN, KEY_PREFIX)) {
-        if (begins_with_key(at)) {
-            memset(at + PREFIX_LEN, '*', KEY_LEN - PREFIX_LEN);
-            found = 1;
-        }
+    for (char *at; (at = (char *)find_key(text, &prefix, &len)) != NULL; text = at + len) {
+        memset(at + prefix, '*', len - prefix);
+        found = 1;
     }
     return found;
 }
 
 const char *ida_key_masked(apr_pool_t *pool, const char *text)
 {
-    if (!text || !strstr(text, KEY_PREFIX)) {
+    size_t prefix, len;
+    if (!find_key(text, &prefix, &len)) {
         return text;
     }
     char *copy = apr_pstrdup(pool, text);

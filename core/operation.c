@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/json.h"
-#include "core/key.h"
 #include "core/op.h"
 #include "core/param.h"
 #include "core/store_audit.h"
@@ -203,8 +202,7 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 
 static const char *audit_text(apr_pool_t *pool, const char *text)
 {
-    const char *masked = ida_key_masked(pool, text); /* before it is cut */
-    return ida_clean(pool, masked, strlen(masked), AUDIT_TEXT_MAX);
+    return ida_clean(pool, text, strlen(text), AUDIT_TEXT_MAX);
 }
 
 /* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */

@@ -169,11 +169,6 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
 
 /* --- arguments --- */
 
-static int hex_digit(char ch)
-{
-    return isdigit((unsigned char)ch) ? ch - '0' : isxdigit((unsigned char)ch) ? tolower((unsigned char)ch) - 'a' + 10 : -1;
-}
-
 /* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or the result is not UTF-8 without
  * NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
@@ -184,7 +179,7 @@ static char *decode(apr_pool_t *pool, const char *text, size_t len)
             *to++ = text[i] == '+' ? ' ' : text[i];
             continue;
         }
-        int high = len - i > 2 ? hex_digit(text[i + 1]) : -1, low = len - i > 2 ? hex_digit(text[i + 2]) : -1;
+        int high = len - i > 2 ? ida_hex_digit(text[i + 1]) : -1, low = len - i > 2 ? ida_hex_digit(text[i + 2]) : -1;
         if (high < 0 || low < 0) {
             return NULL;
         }

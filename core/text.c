@@ -13,6 +13,8 @@
 #include <unicode/utf8.h>
 #include <unicode/utrans.h>
 
+#include "core/key.h"
+
 /* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)
 
@@ -344,10 +346,10 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
     }
     size_t at = 0, cut = 0; /* cut: the longest prefix that leaves room for the mark */
     size_t mark_len = max >= sizeof mark - 1 ? sizeof mark - 1 : 0;
-    /* U+FFFD takes three bytes for one bad byte; with a limit nothing beyond it is built. */
-    size_t room = len * 3;
-    if (max && room > max) {
-        room = max;
+    /* U+FFFD takes three bytes for one bad byte; with a limit no more is built beyond it than a key that begins before it may have. */
+    size_t room = len * 3, most = max + IDA_KEY_ENCODED_LEN;
+    if (max && room > most) {
+        room = most;
     }
     char *out = apr_palloc(pool, room + mark_len + 1);
     for (size_t i = 0; i < len;) {
@@ -358,10 +360,7 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
             continue;
         }
         ch = ch < 0 ? 0xFFFD : what == BLANK ? ' ' : ch;
-        size_t size = (size_t)U8_LENGTH(ch);
-        if (max && at + size > max) {
-            memcpy(out + cut, mark, mark_len);
-            at = cut + mark_len;
+        if (max && at + (size_t)U8_LENGTH(ch) > most) {
             break;
         }
         U8_APPEND_UNSAFE(out, at, ch);
@@ -370,6 +369,11 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
         }
     }
     out[at] = '\0';
+    if (max && at > max) {
+        ida_key_mask(out);
+        memcpy(out + cut, mark, mark_len);
+        out[cut + mark_len] = '\0';
+    }
     return out;
 }
 

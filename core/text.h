@@ -25,7 +25,7 @@ char *ida_present(apr_pool_t *pool, const char *text);
 
 /* Directory text made safe for people and assistants: control, bidi-control, zero-width and other invisible characters removed,
  * tabs and line ends each turned into a space, invalid UTF-8 replaced by U+FFFD, cut at `max` bytes on a character boundary (0 =
- * no cut; a cut ends in "…"). NULL stays NULL. */
+ * no cut; a cut ends in "…", and an API key that it would go through is masked: nobody would know half a key as one). NULL stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
 
 /* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is known. */
@@ -38,6 +38,7 @@ int ida_language_tag_valid(const char *tag);
 int ida_country_code_valid(const char *code);
 
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lower case */
+int ida_hex_digit(char ch); /* its value; -1 when it is none */
 /* Bytes of a hex text, *len set; NULL when it is not hex. */
 unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
 

@@ -21,7 +21,7 @@ char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len)
     return out;
 }
 
-static int hex_digit(char ch)
+int ida_hex_digit(char ch)
 {
     if (ch >= '0' && ch <= '9') {
         return ch - '0';
@@ -38,7 +38,7 @@ unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len)
     }
     unsigned char *out = apr_palloc(pool, digits / 2 + 1);
     for (size_t i = 0; i < digits; i += 2) {
-        int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
+        int high = ida_hex_digit(hex[i]), low = ida_hex_digit(hex[i + 1]);
         if (high < 0 || low < 0) {
             return NULL;
         }

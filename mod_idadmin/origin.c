@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "core/key.h"
+
 APLOG_USE_MODULE(idadmin);
 
 static int is_own(request_rec *r, const char *origin)
@@ -40,7 +42,7 @@ int origin_check(request_rec *r)
         tell_browser(r, origin);
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused a web page of origin \"%.128s\"", origin);
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused a web page of origin \"%.128s\"", ida_key_masked(r->pool, origin));
     return request_refuse(r, IDA_FORBIDDEN,
                           "Web pages of this origin may not use this address. The administrator allows origins with IdAdminAllowOrigin.",
                           0);

@@ -2,6 +2,7 @@
 #include "core/credentials.h"
 
 #include "core/audit.h"
+#include "core/text.h"
 
 #include "t/unit/setup.h"
 
@@ -72,6 +73,25 @@ static void masks(void)
     ida_key_mask(twice);
     is_str(twice, apr_pstrcat(pool, "ida_ida_", stars, NULL), "a prefix before one hides nothing");
     ok(ida_key_masked(pool, "ida") && !ida_key_masked(pool, NULL), "nothing to mask");
+    const char *hex = ida_hex(pool, (const unsigned char *)key, strlen(key));
+    char *encoded = apr_pstrdup(pool, "");
+    for (const char *at = hex; *at; at += 2) {
+        encoded = apr_pstrcat(pool, encoded, "%", apr_pstrndup(pool, at, 2), NULL);
+    }
+    char *line = apr_pstrcat(pool, "GET /?id%3D", encoded, "&a=ida%5F", key + 4, "&b=%69da_", key + 4, "&c=%2 %", NULL);
+    size_t len = strlen(line);
+    ok(ida_key_mask(line) && strlen(line) == len && !strstr(line, key + 4) && !strstr(line, encoded + 12) && strstr(line, "***&c=%2 %"),
+       "also with percent-encoded characters, and the length stays: %s", line);
+    ok(!ida_key_well_formed(encoded) && !ida_key_well_formed(apr_pstrcat(pool, "ida%5F", key + 4, NULL)), "which are no keys to come in with");
+    char dots[61];
+    const char *left = NULL;
+    for (size_t before = sizeof dots - IDA_KEY_LEN; before < sizeof dots; before++) {
+        memset(dots, '.', sizeof dots);
+        dots[before] = '\0';
+        const char *cut = ida_clean(pool, apr_pstrcat(pool, dots, key, " tail", NULL), before + IDA_KEY_LEN + 5, 64);
+        left = strstr(cut, apr_pstrndup(pool, key + 4, 3)) ? cut : left;
+    }
+    is_str(left, NULL, "a cut leaves no half of a key");
     const ida_audit record = {.rid = "r", .tenant = "t", .at = 1, .category = "api", .actor = key, .label = key, .action = key, .target = key, .endpoint = key,
                               .parameters = apr_pstrcat(pool, "{\"query\":\"", key, "\"}", NULL), .outcome = "ok",
                               .detail = apr_pstrcat(pool, apr_pstrmemdup(pool, memset(apr_palloc(pool, 5000), 'a', 5000), 5000), key, NULL)};
