@@ -43,15 +43,27 @@ void body_init(apr_pool_t *pool)
     apr_pool_cleanup_register(pool, NULL, destroy, apr_pool_cleanup_null);
 }
 
-/* Under the lock. */
+/* Under the lock. Of `b` itself only what it asks for counts: a filter of httpd's may have made it longer than it said. */
 static int has_place(const request_body *b, size_t bytes)
 {
     size_t all = bytes, of_key = bytes;
     for (const request_body *other = large.first; other; other = other->next) {
-        all += other->room;
-        of_key += strcmp(other->key, b->key) == 0 ? other->room : 0;
+        size_t room = other == b ? 0 : other->room;
+        all += room;
+        of_key += strcmp(other->key, b->key) == 0 ? room : 0;
     }
     return all <= LARGE_TOTAL && of_key <= LARGE_OF_KEY;
+}
+
+/* Under the lock. */
+static void leave(request_body *b)
+{
+    for (request_body **at = &large.first; *at; at = &(*at)->next) {
+        if (*at == b) {
+            *at = b->next;
+            break;
+        }
+    }
 }
 
 static int reserve(request_body *b, size_t bytes)
@@ -65,6 +77,7 @@ static int reserve(request_body *b, size_t bytes)
         failed = pthread_cond_timedwait(&large.freed, &large.lock, &until);
     }
     if (got) {
+        leave(b);
         b->room = bytes;
         b->next = large.first;
         large.first = b;
@@ -76,12 +89,7 @@ static int reserve(request_body *b, size_t bytes)
 static void unreserve(request_body *b)
 {
     pthread_mutex_lock(&large.lock);
-    for (request_body **at = &large.first; *at; at = &(*at)->next) {
-        if (*at == b) {
-            *at = b->next;
-            break;
-        }
-    }
+    leave(b);
     pthread_cond_broadcast(&large.freed);
     pthread_mutex_unlock(&large.lock);
 }

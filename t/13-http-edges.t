@@ -14,13 +14,18 @@ use Time::HiRes ();
 my $rest  = qq{    SetHandler idadmin-rest\n    AuthType IdAdmin\n};
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
-    httpd => { tls => 1, rate_limits => { failures => 'off' }, server => 'LoadModule deflate_module /usr/lib/apache2/modules/mod_deflate.so', locations => <<"CONF" },
+    httpd => { tls => 1, rate_limits => { failures => 'off' }, server => join("\n", map {"LoadModule ${_}_module /usr/lib/apache2/modules/mod_$_.so"} qw(deflate sed)), locations => <<"CONF" },
 <Location "/v1/api">
 $rest    Require valid-user
 </Location>
 <Location "/packed/v1/api">
 $rest    Require valid-user
     SetOutputFilter DEFLATE
+</Location>
+<Location "/longer/v1/api">
+$rest    Require valid-user
+    SetInputFilter Sed
+    InputSed "s/q/qqqq/g"
 </Location>
 <Location "/own/v1/api">
 $rest    Require idadmin-company somebody-else
@@ -280,6 +285,17 @@ subtest 'filters and ErrorDocuments of the administrator' => sub {
         ok json_data(Compress::Zlib::memGunzip($answer->{body})), 'and unpacks to JSON';
     }
     error_is $stack->post('/packed/v1/api/user', {}, client => $client, headers => {}), 400, 'BAD_REQUEST', 'without Accept-Encoding it is not';
+    my $longer = sub { # a body that httpd's filters make longer than the request says
+        my ($lines) = @_;
+        my $body = '{"firstname":"A"' . join('', map { qq{,\n"$_":"} . 'q' x 100 . '"' } 1 .. $lines) . '}';
+        return $stack->call(POST => '/longer/v1/api/user', client => $client, body => $body, headers => { 'Content-Type' => 'application/json' });
+    };
+    for my $time (1 .. 2) {
+        my $answer = $longer->(1000);
+        error_is $answer, 400, 'BAD_REQUEST', 'a body made longer is read';
+        like $answer->{json}{error}{message} // '', qr/surname: is required/, 'to its end';
+    }
+    error_is $longer->(20_000), 413, 'PAYLOAD_TOO_LARGE', 'and not beyond the limit';
     is $client->connections, 1, 'on one connection';
     my $before = records();
     error_is $stack->get('/own/v1/api/tasks', client => $client), 403, 'FORBIDDEN', 'Require refused, where only 403 has an ErrorDocument';
