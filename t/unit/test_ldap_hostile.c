@@ -31,6 +31,29 @@ static directory_class sync_now(const char *changes, int again, directory_error 
     return class;
 }
 
+static int stop_after(void *baton)
+{
+    return ida_monotonic(&env) > *(int64_t *)baton;
+}
+
+/* A search without an end, and without a pause in which somebody would look whether to go on. */
+static void endless(const char *how)
+{
+    sync_summary summary = {0};
+    directory_error e = {0};
+    perl("$main::p->script(rules => [{ on => 'search', dn => 'ou=people', do => 'references' }, { on => 'page', dn => 'ou=people', do => 'references' }]); 'ok'");
+    directory *d = open_with(tenant_on_peer(""));
+    int64_t until = ida_monotonic(&env) + 1000;
+    alarm(60); /* ends the test where it goes on */
+    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, stop_after, &until, &summary, &e);
+    alarm(0);
+    is_class(class, DIRECTORY_LOCAL, &e, apr_pstrcat(pool, how, ": a search that never ends is stopped", NULL));
+    ok(e.message && strstr(e.message, "stopped"), "and says so: %s", e.message ? e.message : "-");
+    ok(ida_monotonic(&env) < until + 10000 * SLOWNESS, "soon");
+    ops->close(d);
+    perl("$main::p->script; 'ok'");
+}
+
 static int64_t users_cached(void)
 {
     store_sync_info info = {0};
@@ -207,11 +230,13 @@ int main(void)
     leaves("uid=person0020,ou=people,dc=peer,dc=example");
     bare_control("info", 0, DIRECTORY_LOCAL, "sync message cannot be read");
     creations();
+    endless("content synchronisation");
     perl("$main::p->stop; 'ok'");
 
     peer("sync => 0");
     odd_values("pages");
     bare_control("paged", 1, DIRECTORY_CONFIG, "page");
+    endless("pages");
     perl("$main::p->stop; 'ok'");
 
     peer("dialect => 'activeDirectory'");
