@@ -54,7 +54,8 @@ static void endless(const char *how, const char *rule)
     is_class(class, DIRECTORY_LOCAL, &e, apr_pstrcat(pool, how, ", ", rule, ": a search that never ends is stopped", NULL));
     ok(e.message && strstr(e.message, "stopped"), "and says so: %s", e.message ? e.message : "-");
     ok(ida_monotonic(&env) < until + 10000 * SLOWNESS, "soon");
-    ok(after.ru_maxrss - before.ru_maxrss < 64 * 1024 * SLOWNESS, "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
+    /* A sanitizer keeps what was freed for a while. */
+    ok(SLOWNESS > 1 || after.ru_maxrss - before.ru_maxrss < 64 * 1024, "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
     ops->close(d);
     perl("$main::p->script; 'ok'");
 }
