@@ -10,6 +10,7 @@
 #include "worker/ldap_session.h"
 
 #define SLICE_MS 1000      /* between two looks at `alive` */
+#define LOOK_EVERY 200     /* the same, in messages that come without a pause */
 #define PAGE 500
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
 
@@ -203,7 +204,7 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
         ld_drop(d);
         return class;
     }
-    for (;;) {
+    for (int count = 1;; count++) {
         LDAPMessage *message = NULL;
         int type = ld_wait(k, id, &message);
         if (type <= 0) {
@@ -219,6 +220,10 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
         if (class) {
             ldap_abandon_ext(d->ld, id, NULL, NULL);
             return class;
+        }
+        k->stopped = k->alive && count % LOOK_EVERY == 0 && k->alive(k->baton); /* a stream need not end, or ever be silent */
+        if (k->stopped) {
+            return lost(k, 0, id, LD_READ, query->doing);
         }
     }
 }

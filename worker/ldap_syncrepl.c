@@ -107,9 +107,6 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
     f->messages++;
     directory_class class = type == LDAP_RES_SEARCH_ENTRY ? take_entry(k, message, f) : take_info(k, message, f);
     apr_pool_clear(f->r->item_pool);
-    if (!class && k->alive && f->messages % 200 == 0 && k->alive(k->baton)) {
-        class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: sync stopped", ld_server_url(k->d));
-    }
     return class;
 }
 

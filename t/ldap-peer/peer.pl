@@ -17,6 +17,7 @@
 #     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of another name), then close (or not)
 #     nameless    oid, tag                                      a part of the answer whose object identifier is empty (or this, or tagged like this)
 #     garbage huge feed                                         bytes that are no LDAP; a message of 2 GB announced; and 64 MB a second of it
+#     references entries                                        to other servers, and of the first person, without end
 #     foreign                                                   the answer bears another message ID
 #     drip        ms                                            from now on one byte each ms, below TLS
 #     cut         bytes                                         below TLS: so many bytes more, then reset
@@ -201,6 +202,8 @@ sub carry_out {
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
     elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000) while 1 }
+    elsif ($do eq 'references') { my $some = LdapPeer::Message::reference($request, 'ldap://elsewhere.example/') x 1000; put($some) while 1 }
+    elsif ($do eq 'entries') { my $some = LdapPeer::Message::entry($request, $content->person_dn(1), attributes($content->with->{entries}{ lc $content->person_dn(1) }, $request)) x 1000; put($some) while 1 }
     elsif ($do eq 'drip' || $do eq 'cut' || $do eq 'stall') { order({ drip => 'D', cut => 'X', stall => 'S' }->{$do} . ($rule->{ms} // $rule->{bytes} // 100)) }
     elsif ($do eq 'sleep') { Time::HiRes::sleep($rule->{ms} / 1000) }
     elsif ($do eq 'foreign') { $request->{id} += 1000 }

@@ -3,6 +3,7 @@
  * process over it; here it ends one call at most, and the cache stays as it was. */
 #include <arpa/inet.h>
 #include <openldap.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -29,6 +30,34 @@ static directory_class sync_now(const char *changes, int again, directory_error 
     directory_class class = ops->sync(d, pool, cache, fresh(), again, 0, NULL, NULL, &summary, e);
     ops->close(d);
     return class;
+}
+
+static int stop_after(void *baton)
+{
+    return ida_monotonic(&env) > *(int64_t *)baton;
+}
+
+/* A search without an end, and without a pause in which somebody would look whether to go on. */
+static void endless(const char *how, const char *rule)
+{
+    struct rusage before, after;
+    sync_summary summary = {0};
+    directory_error e = {0};
+    perl("$main::p->script(rules => [{ on => 'search', %s }, { on => 'page', %s }]); 'ok'", rule, rule);
+    directory *d = open_with(tenant_on_peer(""));
+    int64_t until = ida_monotonic(&env) + 3000;
+    getrusage(RUSAGE_SELF, &before);
+    alarm(60); /* ends the test where it goes on */
+    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, stop_after, &until, &summary, &e);
+    alarm(0);
+    getrusage(RUSAGE_SELF, &after);
+    is_class(class, DIRECTORY_LOCAL, &e, apr_pstrcat(pool, how, ", ", rule, ": a search that never ends is stopped", NULL));
+    ok(e.message && strstr(e.message, "stopped"), "and says so: %s", e.message ? e.message : "-");
+    ok(ida_monotonic(&env) < until + 10000 * SLOWNESS, "soon");
+    /* A sanitizer keeps what was freed for a while. */
+    ok(SLOWNESS > 1 || after.ru_maxrss - before.ru_maxrss < 64 * 1024, "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
+    ops->close(d);
+    perl("$main::p->script; 'ok'");
 }
 
 static int64_t users_cached(void)
@@ -190,6 +219,7 @@ static void too_many_values(void)
 
 int main(void)
 {
+    const char *references = "dn => 'ou=people', do => 'references'", *entries = "filter => 'organizationalUnit', do => 'entries'";
     slapd_start("start => 0");
     perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/ldap-peer/lib'; 'ok'");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
@@ -197,7 +227,6 @@ int main(void)
     is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
     cache = store_make(pool, dsn, DB_SYNC);
 
-    too_many_values();
     peer("sync => 1");
     odd_values("content synchronisation");
     protected_accounts();
@@ -207,17 +236,21 @@ int main(void)
     leaves("uid=person0020,ou=people,dc=peer,dc=example");
     bare_control("info", 0, DIRECTORY_LOCAL, "sync message cannot be read");
     creations();
+    endless("content synchronisation", references);
+    endless("containers", entries);
     perl("$main::p->stop; 'ok'");
 
     peer("sync => 0");
     odd_values("pages");
     bare_control("paged", 1, DIRECTORY_CONFIG, "page");
+    endless("pages", references);
     perl("$main::p->stop; 'ok'");
 
     peer("dialect => 'activeDirectory'");
     odd_values("DirSync");
     bare_control("dirsync", 1, DIRECTORY_CONFIG, "without a token");
     perl("$main::p->stop; 'ok'");
+    too_many_values(); /* at the end: it raises the most that the process ever took */
     store_disconnect(cache);
     return done();
 }
