@@ -30,7 +30,7 @@ PERL
 
 sub can {
     my ($user, $path) = @_;
-    my $result = run_command([$^X, '-e', $probe, $path], user => $user);
+    my $result = run_command(['env', '-u', 'PERL5LIB', $^X, '-e', $probe, $path], user => $user);    # the checkout may be closed to that user
     die "$path: $result->{err}" if $result->{exit};
     return $result->{out};
 }
