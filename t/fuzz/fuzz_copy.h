@@ -17,6 +17,23 @@ __attribute__((unused)) static char *fuzz_text(const uint8_t *data, size_t size)
     return copy;
 }
 
+/* The next line with its end, as a network library hands it over: not terminated, in memory of its exact size that the caller frees;
+ * NULL when nothing is left. */
+__attribute__((unused)) static char *fuzz_line(const uint8_t **data, size_t *size, size_t *len)
+{
+    const uint8_t *end = *size ? memchr(*data, '\n', *size) : NULL;
+    *len = end ? (size_t)(end - *data) + 1 : *size;
+    if (!*len) {
+        return NULL;
+    }
+    char *line = malloc(*len);
+    FUZZ_HOLDS(line);
+    memcpy(line, *data, *len);
+    *data += *len;
+    *size -= *len;
+    return line;
+}
+
 /* Every refusal must leave a message for people. */
 __attribute__((unused)) static void fuzz_told(const ida_ctx *c, ida_kind kind)
 {

@@ -12,19 +12,9 @@
 static http_answer answer_of(apr_pool_t *pool, int status, const uint8_t *data, size_t size)
 {
     http_answer a = {.status = status};
-    while (size) {
-        const uint8_t *end = memchr(data, '\n', size);
-        size_t len = end ? (size_t)(end - data) + 1 : size;
-        char *line = malloc(len); /* as libcurl hands it over: not ended */
-        FUZZ_HOLDS(line);
-        memcpy(line, data, len);
+    size_t len = 0;
+    for (char *line; len != 1 && (line = fuzz_line(&data, &size, &len)) != NULL; free(line)) { /* to the empty line */
         http_answer_header(&a, pool, line, len);
-        free(line);
-        data += len;
-        size -= len;
-        if (len == 1) {
-            break;
-        }
     }
     a.bytes = malloc(size + 1);
     FUZZ_HOLDS(a.bytes);

@@ -11,16 +11,9 @@ static void judged(ida_ctx *c, unsigned end, const uint8_t *data, size_t size)
     const worker_config config = {.smtp_url = "smtp://mail.example:25"};
     mail_heard heard = {.pool = c->pool};
     const char *detail = NULL;
-    while (size) {
-        const uint8_t *stop = memchr(data, '\n', size);
-        size_t len = stop ? (size_t)(stop - data) + 1 : size;
-        char *line = malloc(len); /* as libcurl hands it over: not ended */
-        FUZZ_HOLDS(line);
-        memcpy(line, data, len);
+    size_t len;
+    for (char *line; (line = fuzz_line(&data, &size, &len)) != NULL; free(line)) {
         mail_hear(&heard, line, len);
-        free(line);
-        data += len;
-        size -= len;
     }
     CURLcode code = ends[end % 8];
     mail_outcome outcome = mail_judge(c->pool, &config, &heard, code, "", &detail);
