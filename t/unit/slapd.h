@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/store.h"
 #include "t/unit/setup.h"
 #include "worker/directory.h"
 
@@ -114,6 +115,15 @@ __attribute__((unused)) static void slapd_start(const char *options)
     }
     atexit(slapd_end);
     write_file(slapd_file("password"), perl("Idadmin::Test::Slapd::service_password()"), 0600);
+}
+
+/* A store of SQLite beside the server's files: its DSN, and a connection that synchronises. */
+__attribute__((unused)) static const char *store_beside(store **cache)
+{
+    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
+    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
+    *cache = store_make(pool, dsn, DB_SYNC);
+    return dsn;
 }
 
 /* A tenant with this on-premises directory: JSON text of its document, in which the last of two members of one name counts. */

@@ -450,9 +450,7 @@ int main(void)
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
     is_str(perl("require " PEER "; $main::p = " PEER "->new(users => 60); 'ok'"), "ok", "a scripted peer");
     const ida_tenant *tenant = tenant_on("peer", "p", "");
-    dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
+    dsn = store_beside(&cache);
     directory_error e = {0};
     directory_user user;
     sync_summary summary;

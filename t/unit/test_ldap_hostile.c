@@ -223,9 +223,7 @@ int main(void)
     slapd_start("start => 0");
     perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/ldap-peer/lib'; 'ok'");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
-    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
+    store_beside(&cache);
 
     peer("sync => 1");
     odd_values("content synchronisation");

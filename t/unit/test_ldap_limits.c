@@ -62,9 +62,7 @@ int main(void)
 {
     slapd_start("start => 0");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
-    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
+    store_beside(&cache);
     limited("slapd with content synchronisation", "nosync => 1");
     limited("slapd without it", "nosync => 1, overlays => [qw(memberof refint ppolicy)]");
     store_disconnect(cache);

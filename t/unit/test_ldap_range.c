@@ -89,9 +89,7 @@ int main(void)
     slapd_start("start => 0");
     perl("require " PEER "; 'ok'");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
-    const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
-    is_int(store_schema_upgrade(dsn, fresh(), NULL), IDA_OK, "a store");
-    cache = store_make(pool, dsn, DB_SYNC);
+    const char *dsn = store_beside(&cache);
     reader = store_make(pool, dsn, DB_REQUEST);
     members("1");
     members("0");
