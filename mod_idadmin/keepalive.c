@@ -14,24 +14,17 @@ APLOG_USE_MODULE(idadmin);
 
 #define KEEP_FILTER "IDADMIN_KEEPALIVE"
 #define REST_MAX (2 * IDA_REST_BODY_MAX) /* bytes of an unwanted body worth reading to keep the connection */
-#define STRANGER_US apr_time_from_sec(1) /* how long a body of somebody unknown is read, over HTTP/2 alone */
 
 static ap_filter_rec_t *keep_filter;
 
-/* 1 when the request's body has ended within REST_MAX bytes, and by `until` (0: whenever httpd's own timeouts allow). */
-static int read_rest(request_rec *r, apr_time_t until)
+/* 1 when the request's body has ended within REST_MAX bytes. */
+static int read_rest(request_rec *r)
 {
-    apr_read_type_e how = until ? APR_NONBLOCK_READ : APR_BLOCK_READ;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_off_t seen = 0;
     int end = r->expecting_100 ? -1 : 0; /* a client that waits for our word has not sent it, and shall not */
     while (!end) {
-        apr_status_t rv = ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, how, 65536);
-        if (until && (APR_STATUS_IS_EAGAIN(rv) || (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(bb))) && apr_time_now() < until) {
-            apr_sleep(apr_time_from_msec(5));
-            continue;
-        }
-        if (rv != APR_SUCCESS || APR_BRIGADE_EMPTY(bb)) {
+        if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, 65536) != APR_SUCCESS) {
             return 0;
         }
         for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb) && !end; b = APR_BUCKET_NEXT(b)) {
@@ -39,7 +32,7 @@ static int read_rest(request_rec *r, apr_time_t until)
             apr_size_t len = 0;
             if (APR_BUCKET_IS_EOS(b)) {
                 end = 1;
-            } else if (!APR_BUCKET_IS_METADATA(b) && apr_bucket_read(b, &data, &len, how) != APR_SUCCESS) {
+            } else if (!APR_BUCKET_IS_METADATA(b) && apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) {
                 end = -1;
             }
             seen += (apr_off_t)len;
@@ -101,20 +94,13 @@ void keepalive_preserve(request_rec *r)
     if (c->master) {
         /* HTTP/2: an answer before the body's end resets the stream, and some clients then drop the answer. */
         if (ap_is_HTTP_ERROR(r->status)) {
-            read_rest(r, 0);
+            read_rest(r);
         }
         return;
     }
     if (ap_status_drops_connection(r->status) && c->keepalive != AP_CONN_CLOSE && !c->aborted &&
-        r->proto_num >= HTTP_VERSION(1, 1) && read_rest(r, 0)) {
+        r->proto_num >= HTTP_VERSION(1, 1) && read_rest(r)) {
         ap_add_output_filter_handle(keep_filter, NULL, r, c);
-    }
-}
-
-void keepalive_hear_stranger(request_rec *r)
-{
-    if (r->connection->master) {
-        read_rest(r, apr_time_now() + STRANGER_US);
     }
 }
 

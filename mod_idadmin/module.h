@@ -213,9 +213,6 @@ void respond_register(void);
 /* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written yet --- */
 
 void keepalive_preserve(request_rec *r);
-/* Before a refusal of somebody unknown is written. HTTP/1.1 ends the connection and httpd hears the client out on no thread; a stream of HTTP/2 is reset when it
- * is answered before its end, and some clients then drop the answer: what comes within a second is read. */
-void keepalive_hear_stranger(request_rec *r);
 void keepalive_register(void);
 
 #endif

@@ -128,9 +128,6 @@ void respond_insert_error_filter(request_rec *r)
     }
     request_state *state = request_state_of(r);
     int raised = r->status;
-    if (!state->principal) {
-        keepalive_hear_stranger(r);
-    }
     if (r->status == HTTP_UNAUTHORIZED && state->principal) {
         r->status = HTTP_FORBIDDEN; /* a Require refused somebody whose credentials are good */
         state->require_refused = 1;

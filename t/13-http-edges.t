@@ -154,8 +154,12 @@ subtest 'a stranger\'s body is not waited for' => sub {
     my @strangers = map { my $client = $httpd->client; $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000) . '{'); $client } 1 .. 100;
     cmp_ok $stack->get('/v1/api/tasks', client => $httpd->client)->{seconds}, '<', 5 * Idadmin::Test::slowness(), 'more of them than there are threads keep nobody waiting';
     $_->close for @strangers;
-    my $h2 = Idadmin::Test::run_command(['sh', '-c', 'sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null -w "%{http_version} %{http_code} %{time_starttransfer}" -H "X-Api-Key: none" ' . $httpd->tls_url . '/v1/api/user']);
-    like $h2->{out}, qr/^2 401 [0-3]\./, "over HTTP/2 too" or diag "$h2->{out} $h2->{err}";
+    # Over HTTP/2 as well. curl waits for its own input, and may lose an answer that comes before its body has gone: the access log says when it was refused.
+    for my $length ('', '-H "Content-Length: 100000"') {
+        Idadmin::Test::run_command(['sh', '-c', "sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null $length -H 'X-Api-Key: none' " . $httpd->tls_url . '/v1/api/user']);
+        my ($took) = wait_until(5, sub { slurp($httpd->access_log) =~ m{.*"POST /v1/api/user HTTP/2\.0" 401 \d+ (\d+) }s && $1 });
+        cmp_ok $took, '<', 4_000_000, sprintf 'over HTTP/2, at once (%.3f s)', $took / 1e6;
+    }
 };
 
 subtest 'slow uploads of one key leave room for the others' => sub {
