@@ -136,7 +136,7 @@ static ida_kind check_approver(ctl_call *ctl, store *s, const ida_access_request
         return ida_fail(ctl->c, IDA_FORBIDDEN, "The account of %s is disabled: it decides nothing.", upn);
     }
     if (!kind && store_request_is_own(ctl->c, request, user)) {
-        return ida_fail(ctl->c, IDA_FORBIDDEN, "%s asked for it and decides nothing of it: let another approver do it, of %s.", upn, named);
+        return ida_fail(ctl->c, IDA_FORBIDDEN, "%s asked for it and decides nothing of it: let another approver do it (all of them: %s).", upn, named);
     }
     *by = kind ? NULL : user->upn;
     return kind;
