@@ -1,0 +1,247 @@
+/* The model of test_store_sync: what a directory holds, how it changes, and how a run is told of it. */
+#ifndef T_UNIT_SYNC_TRUTH_H
+#define T_UNIT_SYNC_TRUTH_H
+
+#include "core/store_cache.h"
+#include "t/unit/setup.h"
+
+#define USERS 50
+#define GROUPS 12
+#define MINUTE 60000
+
+static const char *const tenant = "contoso";
+
+/* --- the truth of one directory --- */
+
+typedef struct entry {
+    int exists, changed, gone; /* changed, gone: since the last committed run */
+    int version, enabled, guest, ou, manager, twin;
+    int members[USERS + GROUPS]; /* of a group: users, then groups */
+} entry;
+
+typedef struct truth {
+    ida_directory_kind directory;
+    entry users[USERS], groups[GROUPS];
+    int committed; /* a full run was */
+} truth;
+
+static uint32_t seed;
+static int dice(int sides)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (uint32_t)sides);
+}
+
+static const char *text_of(const char *format, ...)
+{
+    va_list args;
+    char buffer[200];
+    va_start(args, format);
+    vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    return apr_pstrdup(pool, buffer);
+}
+
+static const char *user_id(const truth *t, int i) { return text_of("%s-u%02d", t->directory ? "p" : "c", i); }
+static const char *group_id(const truth *t, int i) { return text_of("%s-g%02d", t->directory ? "p" : "c", i); }
+static const char *user_dn(const truth *t, int i) { return text_of("uid=u%d,ou=o%d", i, t->users[i].ou); }
+static const char *group_dn(int i) { return text_of("cn=g%d", i); }
+/* Twins share the UPN (1) or the anchor (2) over the directories. */
+static const char *user_upn(const truth *t, int i)
+{
+    return t->users[i].twin == 1 ? text_of("Twin%d@contoso.example", i) : text_of("U%d-%s@contoso.example", i, t->directory ? "p" : "c");
+}
+static const char *user_anchor(const truth *t, int i) { return t->users[i].twin == 2 ? text_of("anchor-%d", i) : NULL; }
+static int by_dn(const truth *t) { return t->directory == IDA_DIR_ON_PREMISES; }
+
+static void item_of(const truth *t, int i, sync_user *u)
+{
+    const entry *e = &t->users[i];
+    *u = (sync_user){.id = user_id(t, i), .upn = user_upn(t, i), .display_name = text_of("Person %d", i), .department = text_of("V%d", e->version),
+                     .enabled = e->enabled, .guest = e->guest, .anchor = user_anchor(t, i)};
+    if (by_dn(t)) {
+        u->dn = u->dn_key = user_dn(t, i);
+    }
+    if (e->manager >= 0 && by_dn(t)) {
+        u->manager_dn_key = user_dn(t, e->manager);
+    } else if (e->manager >= 0) {
+        u->manager_id = user_id(t, e->manager);
+    }
+}
+
+static void member_of(const truth *t, int m, sync_member *member)
+{
+    int is_user = m < USERS;
+    *member = by_dn(t) ? (sync_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
+                       : (sync_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS), .kind = is_user ? "user" : "group"};
+}
+
+static int failures;
+static void must(ida_kind kind, const ida_ctx *c, const char *what)
+{
+    if (kind) {
+        failures++;
+        printf("# %s: %s\n", what, c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
+static void send_group(sync_run *run, ida_ctx *c, const truth *t, int i)
+{
+    sync_group g = {.id = group_id(t, i), .name = text_of("Group %d.%d", i, t->groups[i].version), .kind = "security"};
+    sync_member members[USERS + GROUPS];
+    int count = 0;
+    if (by_dn(t)) {
+        g.dn = g.dn_key = group_dn(i);
+    }
+    for (int m = 0; m < USERS + GROUPS; m++) {
+        if (t->groups[i].members[m]) {
+            member_of(t, m, &members[count++]);
+        }
+    }
+    must(sync_run_group(run, c, &g, members, count), c, "group");
+}
+
+/* Referential integrity as servers with refint keep it: who names a user that moved or went has changed too. */
+static void touch_links(truth *t, int user, int gone)
+{
+    for (int i = 0; i < USERS; i++) {
+        if (t->users[i].exists && t->users[i].manager == user) {
+            t->users[i].changed = 1;
+            t->users[i].manager = gone ? -1 : user;
+        }
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        if (t->groups[i].members[user]) {
+            t->groups[i].changed = 1;
+            t->groups[i].members[user] = !gone;
+        }
+    }
+}
+
+static void mutate(truth *t)
+{
+    int i = dice(USERS), g = dice(GROUPS);
+    entry *e = &t->users[i];
+    switch (dice(10)) {
+    case 0:
+    case 1:
+    case 2:
+        if (!e->exists) {
+            e->exists = e->changed = 1;
+            e->enabled = dice(4) > 0;
+            e->guest = dice(6) == 0;
+            e->twin = dice(3);
+            e->manager = -1;
+        } else {
+            e->version++;
+            e->enabled = dice(4) > 0;
+            e->changed = 1;
+        }
+        break;
+    case 3:
+        if (e->exists) {
+            e->manager = dice(USERS);
+            e->manager = e->manager == i ? -1 : e->manager;
+            e->changed = 1;
+        }
+        break;
+    case 4:
+        if (e->exists) {
+            e->ou = dice(1000);
+            e->changed = 1;
+            touch_links(t, i, 0);
+        }
+        break;
+    case 5:
+        if (e->exists) {
+            e->exists = e->changed = 0;
+            e->gone = 1;
+            touch_links(t, i, 1);
+        }
+        break;
+    case 6:
+        t->groups[g].exists = t->groups[g].changed = 1;
+        t->groups[g].version++;
+        break;
+    case 7:
+        if (t->groups[g].exists && dice(3) == 0) {
+            t->groups[g].exists = t->groups[g].changed = 0;
+            t->groups[g].gone = 1;
+            memset(t->groups[g].members, 0, sizeof t->groups[g].members);
+            for (int o = 0; o < GROUPS; o++) {
+                t->groups[o].changed |= t->groups[o].members[USERS + g];
+                t->groups[o].members[USERS + g] = 0;
+            }
+        }
+        break;
+    default:
+        if (t->groups[g].exists) {
+            int m = dice(USERS + GROUPS);
+            t->groups[g].members[m] = !t->groups[g].members[m] && m != USERS + g && (by_dn(t) || m >= USERS || t->users[m].exists);
+            t->groups[g].changed = 1;
+        }
+    }
+}
+
+/* A list may name a group that is not there yet; then nobody says that it is gone. */
+static int listed(const truth *t, int m)
+{
+    for (int i = 0; i < GROUPS; i++) {
+        if (t->groups[i].members[m]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Everything the directory says, in any order: full, present phase or deletions by name. */
+enum { FULL, PRESENT, NAMED };
+static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
+{
+    int order[USERS + GROUPS];
+    for (int i = 0; i < USERS + GROUPS; i++) {
+        int j = dice(i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (int n = 0; n < USERS + GROUPS; n++) {
+        int is_user = order[n] < USERS, i = is_user ? order[n] : order[n] - USERS;
+        const entry *e = is_user ? &t->users[i] : &t->groups[i];
+        const char *kind = is_user ? "user" : "group", *id = is_user ? user_id(t, i) : group_id(t, i);
+        if (e->exists && (how == FULL || e->changed)) {
+            sync_user u;
+            if (dice(8) == 0) {
+                must(sync_run_present(run, c, kind, id), c, "present");
+            }
+            for (int times = 1 + (dice(8) == 0); times; times--) {
+                if (is_user) {
+                    item_of(t, i, &u);
+                    must(sync_run_user(run, c, &u), c, "user");
+                } else {
+                    send_group(run, c, t, i);
+                }
+            }
+        } else if (e->exists && how == PRESENT) {
+            must(sync_run_present(run, c, kind, id), c, "present");
+        } else if (!e->exists && how == NAMED && (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
+            must(sync_run_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
+        }
+    }
+    if (how == PRESENT) {
+        must(sync_run_complete(run, c, "user"), c, "complete");
+        must(sync_run_complete(run, c, "group"), c, "complete");
+    }
+}
+
+static void settled(truth *t)
+{
+    for (int i = 0; i < USERS; i++) {
+        t->users[i].changed = t->users[i].gone = 0;
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        t->groups[i].changed = t->groups[i].gone = 0;
+    }
+    t->committed = 1;
+}
+
+#endif

@@ -1,0 +1,206 @@
+/* A store that is opened, made and upgraded, on both engines: schema and versions, roles and modes of its files, what does not fit. */
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/migrations.h"
+#include "t/unit/setup.h"
+#include "t/unit/db_setup.h"
+
+/* How many there are of a file (NULL: of all), and the number of the last. */
+static int migrations(const char *file, int *newest)
+{
+    int count = 0, last = 0;
+    for (const ida_migration *m = ida_migrations_sqlite; m->number; m++) {
+        if (!file || strcmp(m->file, file) == 0) {
+            count++;
+            last = m->number > last ? m->number : last;
+        }
+    }
+    if (newest) {
+        *newest = last;
+    }
+    return count;
+}
+
+static void test_missing(const char *dsn)
+{
+    ida_ctx *c = fresh();
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    is_int(store_connect(s, c), IDA_SERVICE_UNAVAILABLE, "a store without schema is not there");
+    says(c, "and the message names the command", "idadminctl schema upgrade", NULL);
+    is_int(c->retry_after, 1, "with a time to wait");
+    is_int(store_connect(s, c), IDA_SERVICE_UNAVAILABLE, "a second attempt in the same second");
+    says(c, "is refused at once", "every second", NULL);
+}
+
+static void test_upgrade(const char *dsn)
+{
+    ida_ctx *c = fresh();
+    json_t *steps = json_array();
+    is_int(store_schema_upgrade(dsn, c, steps), IDA_OK, "schema upgrade");
+    if (c->message) {
+        printf("# %s\n", c->message);
+    }
+    is_int((int64_t)json_array_size(steps), migrations(NULL, NULL), "a step for each migration of each file");
+    json_array_clear(steps);
+    is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "a second upgrade");
+    is_int((int64_t)json_array_size(steps), 0, "does nothing");
+    json_decref(steps);
+    int newest;
+    migrations(NULL, &newest);
+    is_int(store_schema_version(), newest, "newest migration");
+}
+
+static void test_setting(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    unsigned char one[32], two[32];
+    is_int(store_cursor_key(s, fresh(), one), IDA_OK, "cursor key is there");
+    store *other = store_make(pool, dsn, DB_REQUEST);
+    is_int(store_cursor_key(other, fresh(), two), IDA_OK, "from another connection");
+    ok(memcmp(one, two, sizeof one) == 0, "the same");
+    const char *value;
+    is_int(store_setting_get(s, fresh(), "nothing", &value), IDA_NOT_FOUND, "unknown setting");
+}
+
+static ida_kind set_version(const char *dsn, db_file file, int version)
+{
+    db *d;
+    ida_ctx *c = fresh();
+    ida_kind kind = db_open_unchecked(&d, dsn, db_file_role(file), c, pool);
+    if (!kind) {
+        kind = db_schema_begin(d, c);
+        kind = kind ? kind : db_schema_set_version(d, c, file, version);
+        kind = kind ? kind : db_commit(d, c);
+        db_close(d);
+    }
+    return kind;
+}
+
+static void test_versions(const char *dsn)
+{
+    db *d;
+    ida_ctx *c = fresh();
+    is_int(set_version(dsn, DB_MAIN, 99), IDA_OK, "a main schema of the future");
+    is_int(db_open(&d, dsn, DB_REQUEST, c, pool), IDA_SERVICE_UNAVAILABLE, "is refused at opening");
+    says(c, "as newer", "newer than this program", "main", "99", NULL);
+    is_int(store_schema_upgrade(dsn, c, NULL), IDA_CONFLICT, "and by the upgrade");
+    int newest;
+    migrations("main", &newest);
+    is_int(set_version(dsn, DB_MAIN, newest), IDA_OK, "back again");
+
+    store *s = store_make(pool, dsn, DB_SYNC);
+    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 1)"), IDA_OK, "a row in the cache");
+    store_disconnect(s);
+    is_int(set_version(dsn, DB_CACHE, 7), IDA_OK, "a cache of another version");
+    is_int(db_open(&d, dsn, DB_REQUEST, c, pool), IDA_SERVICE_UNAVAILABLE, "is refused at opening");
+    says(c, "as another version", "cache", "another version", "idadminctl schema upgrade", NULL);
+    json_t *steps = json_array();
+    is_int(store_schema_upgrade(dsn, c, steps), IDA_OK, "is made anew by the upgrade");
+    is_int((int64_t)json_array_size(steps), 2, "in two steps");
+    json_decref(steps);
+    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 2)"), IDA_OK, "and is empty");
+}
+
+/* A full disk is told once a minute, not with each request that meets it. */
+static void test_full(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    ida_ctx *c = fresh();
+    int refused = 0, before = logged[102];
+    for (int i = 0; i < 20; i++) {
+        c = fresh();
+        if (sql(s, c, "PRAGMA main.max_page_count = 1") == IDA_OK) { /* holds for a connection, which a full disk throws away */
+            refused += store_transaction(s, c, sql_in_transaction,
+                                         (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler VALUES (hex(randomblob(200000)))") ==
+                       IDA_SERVICE_UNAVAILABLE;
+        }
+    }
+    is_int(refused, 20, "writes to a full disk are refused");
+    is_int(logged[102] - before, 1, "and one line says so");
+    store_disconnect(s);
+}
+
+static void test_foreign_file(void)
+{
+    const char *path = apr_psprintf(pool, "%s/foreign.db", unit_store.dir);
+    ida_ctx *c = fresh();
+    is_int(stranger(path, "CREATE TABLE mine (a); PRAGMA user_version = 1"), SQLITE_OK, "a database of another program");
+    ok(store_schema_upgrade(apr_pstrcat(pool, "sqlite3:", path, NULL), c, NULL) != IDA_OK, "is not taken over");
+    says(c, "and the message says why", "belongs to another program", NULL);
+}
+
+/* -- roles ------------------------------------------------------------------------------------------------------------------ */
+
+static void test_roles(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    is_int(sql(s, fresh(), "UPDATE cache.counter SET value = 3"), IDA_INTERNAL_ERROR,
+           "a request connection cannot write the cache");
+    is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR, "nor the audit record");
+    s = store_make(pool, dsn, DB_SYNC);
+    is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR,
+           "a sync connection does not even see the audit record");
+    s = store_make(pool, dsn, DB_INGEST);
+    is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR, "an ingest connection not the main file");
+
+}
+
+static int mode_of(const char *path, const char *suffix)
+{
+    struct stat st;
+    return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
+}
+
+/* A directory is shared by its group when that passes to what is made in it, or may make something. */
+static void test_modes(const char *dsn)
+{
+    static const struct { mode_t directory; int main; } cases[] = {{0700, 0640}, {0755, 0640}, {02750, 0660}, {0770, 0660}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *directory = ida_printf(pool, "%s.modes.%zu", dsn + strlen("sqlite3:"), i), *path = ida_printf(pool, "%s/x.db", directory),
+                   *own = ida_printf(pool, "sqlite3:%s", path);
+        mkdir(directory, 0700);
+        chmod(directory, cases[i].directory);
+        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "a store in a directory of its own");
+        is_int(mode_of(path, ""), cases[i].main, "the main file is the group's where the directory is");
+        is_int(mode_of(path, "-wal"), cases[i].main, "so is its log");
+        is_int(mode_of(path, ".gate"), cases[i].main, "and its gate");
+        is_int(mode_of(cache_path(own), ""), 0640, "the cache is read by the group");
+        is_int(mode_of(cache_path(own), "-shm"), 0640, "as is the index of its log");
+        is_int(mode_of(cache_path(own), ".gate"), 0600, "and its gate held by the owner alone");
+    }
+}
+
+/* A connection that can only read the others must start when no log of them is left. */
+static void test_without_log(const char *dsn)
+{
+    const char *path = cache_path(dsn);
+    is_int(stranger(path, "PRAGMA wal_checkpoint(TRUNCATE)"), SQLITE_OK, "the cache is checkpointed and closed by a stranger");
+    unlink(apr_pstrcat(pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    is_int(sql(s, fresh(), "SELECT value FROM cache.counter"), IDA_OK, "a read-only attached file without a log is read");
+}
+
+int main(void)
+{
+    setup();
+    env.log = count_log;
+    for (int i = 0, engines = store_engines(); i < engines; i++) {
+        const char *dsn = store_engine(i, &engine);
+        is_sqlite = i == 0;
+        printf("# %s\n", engine);
+        test_missing(dsn);
+        test_upgrade(dsn);
+        usleep(1100000); /* the store counts as away for a second */
+        test_setting(dsn);
+        test_versions(dsn);
+        if (is_sqlite) {
+            test_full(dsn);
+            test_foreign_file();
+            test_roles(dsn);
+            test_modes(dsn);
+            test_without_log(dsn);
+        }
+    }
+    return done();
+}

@@ -1,0 +1,223 @@
+/* What keeps tasks of the queue from being claimed, on both engines: holds of directories and their probes, the brake, a tenant that cannot be
+ * read. */
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+#include "t/unit/queue_claims.h"
+
+#include "core/store_directory.h"
+
+static void test_hold(void)
+{
+    drain();
+    int cleared = 0, raised = 0, count = 0;
+    int64_t next = 0;
+    const store_directory *held;
+    store_directory state;
+    add_task(s, "contoso", IDA_USER_UPDATE, "h1@corp.example", due);
+    ida_task *two = add_task(s, "contoso", IDA_USER_UPDATE, "h2@corp.example", due + 1);
+    ida_task *free_one = add_task(s, "fabrikam", IDA_USER_UPDATE, "h3@corp.example", due + 2);
+    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000, 1), IDA_OK, "a hold");
+    is_str(get_task(s, two)->hold, "does not answer", "is seen at the task");
+    is_str(claimed(due + 100), free_one->id, "other tenants go on");
+    is_str(claimed(due + 100), NULL, "the held one waits");
+    test_now_ms = due + 100;
+    store_queue_next_at(s, fresh(), &next);
+    is_int(next, due + 5000, "until the next probe");
+    ida_task *probe = claim_at(s, "w", due + 5000, NULL);
+    ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
+    is_int(probe->probe_until, due + 10000, "and knows that it is one");
+    is_str(claimed(due + 5000), NULL, "one at a time");
+    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
+    ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000, 2);
+    store_directory_held(s, fresh(), &held, &count);
+    ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due &&
+           !strcmp(held[0].hold_reason, "refuses the password") && held[0].directory == IDA_DIR_CLOUD &&
+           !strcmp(held[0].tenant, "contoso"),
+       "held on, since the same time");
+    store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
+    is_int(raised, 1, "the alarm is raised");
+    store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
+    is_int(raised, 0, "by one worker");
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
+    is_int(cleared, 1, "it answers again");
+    store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
+    is_int(cleared, 0, "said once");
+    is_str(claimed(due + 5000), two->id, "and work goes on");
+    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK, "a directory never heard of");
+    ok(!state.hold_reason && !state.sync_requested_at, "is not held");
+    test_now_ms = due;
+}
+
+static void probe_once(crew *m)
+{
+    ida_task *t;
+    int braked;
+    ida_kind kind = store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked);
+    __atomic_add_fetch((int *)m->shared, kind == IDA_OK, __ATOMIC_SEQ_CST);
+    m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
+}
+
+static void test_probe(void)
+{
+    drain();
+    crew members[8];
+    apr_thread_t *threads[8];
+    int probes = 0;
+    for (int i = 0; i < 20; i++) {
+        add_task(s, "contoso", IDA_USER_UPDATE, apr_psprintf(pool, "pr%d@corp.example", i), due);
+    }
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + 1, 1);
+    crew_work(probe_once, members, 8, &probes, threads);
+    is_int(crew_join(members, 8, threads), 0, "eight workers at a directory to be probed: no failure");
+    is_int(probes, 1, "one probe");
+}
+
+/* Ten thousand due tasks of a held directory stand before the one that may go. */
+static void test_behind_a_hold(void)
+{
+    drain();
+    const char *numbers = store_sqlite_path(dsn)
+                              ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
+                              : "WITH n(i) AS (SELECT generate_series(1, 10000))";
+    script(DB_REQUEST, apr_psprintf(pool,
+                                    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, "
+                                    "zone, due_at, next_at, created_at, username)"
+                                    " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, 'x' || i, '', "
+                                    "'', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n",
+                                    numbers, due, due));
+    if (!store_sqlite_path(dsn)) {
+        script(DB_REQUEST, "ANALYZE task");
+    }
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR, 1);
+    ida_task *behind = add_task(s, "contoso", IDA_USER_UPDATE, "on.premises@corp.example", due + 1), *t;
+    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET directory = 'onPremises' WHERE id = '%s'", behind->id));
+    ida_task *other = add_task(s, "fabrikam", IDA_USER_UPDATE, "other@corp.example", due + 2);
+    int64_t start = ida_monotonic(&env);
+    t = claim_at(s, "w", due + 10, NULL);
+    is_str(t ? t->id : NULL, behind->id, "behind 10,000 held tasks: the first that may go");
+    is_str(claimed(due + 10), other->id, "then that of another tenant");
+    for (int i = 0; i < 48; i++) {
+        t = claim_at(s, "w", due + 10, NULL);
+        if (t) {
+            break;
+        }
+    }
+    int64_t took = ida_monotonic(&env) - start;
+    ok(!t, "then none");
+    ok(took < 1500, "50 looks took %lld ms", (long long)took);
+    script(
+        DB_REQUEST,
+        apr_psprintf(
+            pool,
+            "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = 'contoso', state = 'queued', person = 'x1',"
+            " due_at = %" APR_INT64_T_FMT " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state",
+            due));
+    start = ida_monotonic(&env);
+    ok(claimed(due + 10) != NULL, "10,000 tasks of one person: the first goes");
+    ok(claimed(due + 10) == NULL, "and no other");
+    took = ida_monotonic(&env) - start;
+    ok(took < 1500, "two looks took %lld ms", (long long)took);
+}
+
+static void test_brake(void)
+{
+    drain();
+    ida_task *stopped[4];
+    int braked, started = 0, held = 0;
+    int64_t count = 0;
+    for (int i = 0; i < 6; i++) {
+        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "leaver%d@corp.example", i), due + i);
+    }
+    add_task(s, "contoso", IDA_USER_DELETE, "free@corp.example", due);
+    for (ida_task *t; (t = claim_at(s, "w", due + 10, &braked)) != NULL;) {
+        if (braked && held < 4) {
+            stopped[held++] = t;
+        } else {
+            started++;
+        }
+    }
+    ida_ctx *c;
+    ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
+    ida_task *t = get_task(s, stopped[0]);
+    ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
+       "the others wait for attention and say why");
+    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
+    is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
+    is_int(count, 2, "started within the hour");
+    c = fresh();
+    is_int(store_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
+    says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
+    is_int(store_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && !braked && !strcmp(t->id, stopped[3]->id), "it goes");
+    t = get_task(s, stopped[0]);
+    is_int(store_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
+    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
+    is_int(count, 2, "and does not count");
+    is_int(store_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
+    t = claim_at(s, "w", test_now_ms + 10, &braked);
+    ok(t && braked, "it is stopped again");
+    store_task_retry(s, fresh(), "brake", stopped[1]->id);
+    t = claim_at(s, "w", due + HOUR + 10, &braked);
+    ok(t && !braked, "unless the hour is over");
+}
+
+/* What one tenant's row holds must not stop the others. */
+static void test_damaged(void)
+{
+    drain();
+    int braked = 0;
+    add_task(s, "damaged", IDA_USER_DELETE, "who@corp.example", due);
+    ida_task *strange = add_task(s, "contoso", IDA_USER_UPDATE, "strange@corp.example", due);
+    ida_task *good = add_task(s, "contoso", IDA_USER_DELETE, "good@corp.example", due + 1);
+    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET type = 'userTeleport' WHERE id = '%s'", strange->id));
+    ida_task *t = claim_at(s, "w", due + 1, &braked);
+    ok(t && braked && strstr(t->error, "idadminctl tenant apply"),
+       "a damaged tenant document stops its own offboarding and says what to do");
+    t = claim_at(s, "w", due + 1, &braked);
+    is_str(t && !braked ? t->id : NULL, good->id, "work of other tenants goes on, past a task of an unknown type");
+}
+
+static void brake_claims(crew *m)
+{
+    ida_task *t;
+    int braked;
+    while (!store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked)) {
+        __atomic_add_fetch((int *)m->shared, !braked, __ATOMIC_SEQ_CST);
+    }
+    m->failures = m->c->kind != IDA_NOT_FOUND;
+}
+
+static void test_brake_race(void)
+{
+    drain();
+    crew members[6];
+    apr_thread_t *threads[6];
+    int started = 0;
+    for (int i = 0; i < 30; i++) {
+        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "mass%d@corp.example", i), due);
+    }
+    crew_work(brake_claims, members, 6, &started, threads);
+    is_int(crew_join(members, 6, threads), 0, "six workers at thirty offboardings: no failure");
+    is_int(started, 2, "exactly as many as the brake lets go");
+    is_int(ask("SELECT count(*) FROM task WHERE state = 'attention'"), 28, "all others held");
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < store_engines(); i++) {
+        begin_queue(i);
+        test_hold();
+        test_probe();
+        test_behind_a_hold();
+        test_brake();
+        test_damaged();
+        test_brake_race();
+    }
+    return done();
+}
