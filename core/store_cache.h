@@ -208,6 +208,9 @@ struct sync_run {
 
 void sync_buffer_clear(sync_buffer *buffer);
 int sync_buffer_empty(const sync_buffer *buffer);
+/* What an earlier item said of the manager (`op`, and its record where that is "put") goes over to one that says nothing; of one found unchanged the cache
+ * knows it. `pool`: the buffer's. */
+void sync_entry_manager(apr_pool_t *pool, sync_entry *e, const char *op, const char *earlier);
 /* Writes a buffer. In a first load called by the writer alone. */
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer);
 

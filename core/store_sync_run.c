@@ -1,4 +1,4 @@
-/* Owns a run: its number, its buffer, the short transactions that empty the buffer into staging, the pages in which staging is
+/* Owns a run: its number, the short transactions that empty its buffer into staging, the pages in which staging is
  * read again; and the state of syncs. Must not know what entries mean for the cache. */
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -7,18 +7,11 @@
 
 #include "core/store_cache.h"
 
-#define BUFFER_ITEMS 2000
-#define BUFFER_BYTES (2 * 1024 * 1024)
 #define FIRST_LITE_BYTES                                                                                                         \
     (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
 #define FIRST_GROWS 8 /* the writer need not wait for the first buffers to be as full */
-#define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
 #define RELIEF_EVERY 12               /* transactions of a first load */
-#define SLICE_WEIGHT 3                /* rows a byte: members are short */
-#define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
-#define SLICE_MEMBERS 250
-#define NAMED_AT_ONCE 2000
 #define EMPTY_SLICE 5000
 #define COPIES_LOST 3 /* transactions of a first load that found a row there: then no further one takes its rows for new */
 #define FIRST_PATIENCE 12 /* times that the engine's patience may end: another first load may be making a large index */
@@ -250,25 +243,6 @@ static int wanted(const sync_buffer *b, ida_ctx *c, const sync_entry *e)
     return list && list->seq == e->seq && is(list->op, "put");
 }
 
-/* What an earlier item said of the manager goes over to one that says nothing; of one found unchanged the cache knows it. */
-static void take_manager(apr_pool_t *pool, sync_entry *e, const char *op, const char *earlier)
-{
-    const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
-    cache_record_read(pool, e->item, item, CACHE_USER_FIELDS);
-    cache_record_read(pool, earlier, before, CACHE_USER_FIELDS);
-    if (is(op, "same")) {
-        item[CACHE_USER_manager_untold] = ida_printf(pool, "%d", CACHE_MANAGER_KEPT);
-    } else if (!before[CACHE_USER_manager_untold]) {
-        item[CACHE_USER_manager_id] = before[CACHE_USER_manager_id];
-        item[CACHE_USER_manager_untold] = NULL;
-        e->untold = 0;
-    } else {
-        return;
-    }
-    e->item = cache_record(pool, item, CACHE_USER_FIELDS);
-    e->digest = cache_digest(pool, e->item, strlen(e->item));
-}
-
 static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
 {
     const cache_at *at = &run->at;
@@ -291,7 +265,7 @@ static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
         const char *id = db_text(&r, row, 0);
         sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
         if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
-            take_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
+            sync_entry_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
         }
         apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
     }
@@ -398,279 +372,6 @@ ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
         sync_buffer_clear(run->buffer);
     }
     return kind;
-}
-
-/* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's pool already. */
-static sync_entry *entry_of(sync_buffer *b, const char *kind, const char *id, const char *sub)
-{
-    const char *key = apr_pstrcat(b->pool, kind, "\1", id, "\1", sub, NULL);
-    sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
-    if (!e) {
-        e = apr_pcalloc(b->pool, sizeof *e);
-        *e = (sync_entry){.kind = kind, .id = id, .sub = sub};
-        apr_hash_set(b->index, key, APR_HASH_KEY_STRING, e);
-        *(b->last ? &b->last->next : &b->head) = e;
-        b->last = e;
-        b->count++;
-    }
-    b->bytes += ENTRY_BYTES + strlen(key);
-    return e;
-}
-
-/* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool already. The last word holds,
- * as in staging; "present" says less than an entry, and a group told without members says nothing of the list before it. */
-static void say(sync_run *run, sync_entry *e, const char *op, int64_t seq, const char *digest, const char *item, size_t item_len)
-{
-    if (is(op, "present") && e->op && !is(e->op, "delete")) {
-        return;
-    }
-    run->buffer->bytes += item_len * (run->at.first && is(e->kind, "members") ? SLICE_WEIGHT : 1);
-    e->op = op;
-    e->digest = digest;
-    e->item = item;
-    e->untold = 0;
-    e->seq = seq > 0 ? seq : e->seq;
-}
-
-static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
-                  const char *digest, const char *item)
-{
-    say(run, entry_of(run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
-}
-
-static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
-{
-    const sync_buffer *b = run->buffer;
-    int full = run->at.first ? b->bytes >= run->first_bytes : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
-    return full ? sync_run_flush(run, c) : IDA_OK;
-}
-
-static ida_kind id_check(ida_ctx *c, const char *id)
-{
-    return cache_id_valid(id)
-               ? IDA_OK
-               : ida_fail(c, IDA_BAD_REQUEST, "The directory sent an entry without a usable ID (1 to %d bytes of UTF-8).",
-                          CACHE_ID_MAX);
-}
-
-static const char *kind_of(const char *kind)
-{
-    return strcmp(kind, "group") == 0 ? "group" : "user";
-}
-
-ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
-{
-    ida_kind kind = id_check(c, user->id);
-    if (kind) {
-        return kind;
-    }
-    sync_user told = *user;
-    /* In a first load the cache's manager is what the run told. */
-    told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
-    apr_pool_clear(run->item_pool);
-    apr_pool_t *p = run->buffer->pool;
-    const char *item = cache_user_item(run->item_pool, &told);
-    size_t len = strlen(item);
-    sync_entry *e = entry_of(run->buffer, "user", apr_pstrdup(p, user->id), "");
-    const sync_entry before = *e;
-    say(run, e, "put", ++run->seq, cache_digest(p, item, len), apr_pstrmemdup(p, item, len), len);
-    e->untold = told.manager_untold != 0;
-    if (e->untold && before.op && is(before.op, "put")) {
-        take_manager(p, e, before.op, before.item);
-    }
-    return flush_when_full(run, c);
-}
-
-ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times)
-{
-    ida_kind kind = id_check(c, user_id);
-    if (!kind) {
-        apr_pool_t *p = run->buffer->pool;
-        const char *const record[] = {ida_printf(p, "%lld", (long long)times->last),
-                                      ida_printf(p, "%lld", (long long)times->last_noninteractive),
-                                      ida_printf(p, "%lld", (long long)times->last_success)};
-        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
-        kind = flush_when_full(run, c);
-    }
-    return kind;
-}
-
-/* The buffer that begins then tells the writer. */
-ida_kind sync_run_users_told(sync_run *run, ida_ctx *c)
-{
-    ida_kind kind = run->at.first ? sync_run_flush(run, c) : IDA_OK;
-    run->buffer->behind_users = !kind && run->at.first;
-    return kind;
-}
-
-int64_t sync_run_number(const sync_run *run)
-{
-    return run->at.staged;
-}
-
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
-                           const char ***ids, int *count)
-{
-    enum { PAGE = 500 };
-    const cache_at *at = &run->at;
-    db_result r;
-    ida_kind kind = sync_run_flush(run, c);
-    *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
-    *count = 0;
-    do {
-        kind = kind ? kind
-                    : store_read(at->s, c, STMT_staged_returned,
-                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE),
-                                         DB_I(settled)),
-                                 &r);
-        for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
-            const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
-            cache_record_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
-            int64_t created = !told                         ? db_int(&r, row, 2)
-                              : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10)
-                                                            : 0;
-            after = db_text(&r, row, 0);
-            if (created < created_before) {
-                (*ids)[(*count)++] = after;
-            }
-        }
-    } while (!kind && r.rows == PAGE && *count < limit);
-    return kind;
-}
-
-ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes)
-{
-    const cache_at *at = &run->at;
-    db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_group_settled,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
-    *yes = !kind && r.rows > 0;
-    return kind;
-}
-
-ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const char *manager_id)
-{
-    ida_kind kind = id_check(c, user_id);
-    if (!kind) {
-        apr_pool_t *p = run->buffer->pool;
-        stage(run, "report", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", apr_pstrdup(p, manager_id));
-        kind = flush_when_full(run, c);
-    }
-    return kind;
-}
-
-/* Members each once, in slices; the digest over all of them. */
-static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, const sync_member *members, int count)
-{
-    apr_pool_t *list_pool = run->item_pool;
-    apr_pool_clear(list_pool);
-    apr_hash_t *seen = apr_hash_make(list_pool);
-    const char **items = apr_palloc(list_pool, (apr_size_t)(count + 1) * sizeof *items);
-    char chain[33] = "";
-    int kept = 0;
-    for (int i = 0; i < count; i++) {
-        const char *item = cache_member_item(list_pool, &members[i]);
-        if (item && !apr_hash_get(seen, item, APR_HASH_KEY_STRING)) {
-            apr_hash_set(seen, item, APR_HASH_KEY_STRING, item);
-            items[kept++] = item;
-        }
-    }
-    for (int at = 0; at < kept; at += SLICE_MEMBERS) {
-        const char *slice = cache_record(run->buffer->pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
-        const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
-        apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
-        stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
-    }
-    const char *digest = apr_pstrdup(run->buffer->pool, chain);
-    return digest;
-}
-
-/* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all
- * is in. */
-ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count)
-{
-    ida_kind kind = id_check(c, group->id);
-    if (kind) {
-        return kind;
-    }
-    int64_t seq = members ? ++run->seq : 0;
-    const char *id = apr_pstrdup(run->buffer->pool, group->id), *list = members ? stage_list(run, id, seq, members, count) : NULL;
-    apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer->pool, cache_group_item(run->item_pool, group, list));
-    stage(run, "group", id, "", "put", seq, members ? cache_digest(run->buffer->pool, item, strlen(item)) : "", item);
-    return flush_when_full(run, c);
-}
-
-ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed)
-{
-    ida_kind kind = id_check(c, group_id);
-    if (!kind && run->buffer->slices->nelts) { /* those come behind changes when they are written */
-        kind = sync_run_flush(run, c);
-    }
-    const char *item = kind ? NULL : cache_member_item(run->buffer->pool, member);
-    if (!item) {
-        return kind; /* a member that cannot be named is none */
-    }
-    stage(run, "change", apr_pstrdup(run->buffer->pool, group_id), item, removed ? "remove" : "add", ++run->seq, "", NULL);
-    return flush_when_full(run, c);
-}
-
-/* In a first load there is nothing that a slice could contradict: no last word needs to be found for each member. */
-static ida_kind name_members(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
-{
-    ida_kind kind = id_check(c, group_id);
-    sync_buffer *b = run->buffer;
-    const char **items = apr_palloc(b->pool, (apr_size_t)(count + 1) * sizeof *items);
-    sync_slice slice = {.items = items, .seq = ++run->seq};
-    for (int i = 0; !kind && i < count; i++) {
-        items[slice.count] = cache_member_item(b->pool, &members[i]);
-        slice.count += items[slice.count] != NULL;
-    }
-    if (kind || !slice.count) {
-        return kind;
-    }
-    slice.group_id = apr_pstrdup(b->pool, group_id);
-    APR_ARRAY_PUSH(b->slices, sync_slice) = slice;
-    b->bytes += (size_t)slice.count * MEMBER_BYTES;
-    return flush_when_full(run, c);
-}
-
-ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
-{
-    ida_kind kind = IDA_OK;
-    int step = run->at.first ? NAMED_AT_ONCE : 1;
-    for (int i = 0; !kind && i < count; i += step) {
-        kind = run->at.first ? name_members(run, c, group_id, members + i, count - i < step ? count - i : step)
-                             : sync_run_member(run, c, group_id, &members[i], 0);
-    }
-    return kind;
-}
-
-static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)
-{
-    ida_kind kind = id_check(c, id);
-    if (!kind) {
-        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer->pool, id), "", op, ++run->seq, "", NULL);
-        kind = flush_when_full(run, c);
-    }
-    return kind;
-}
-
-ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id)
-{
-    return stage_word(run, c, kind, id, "delete");
-}
-
-ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const char *id)
-{
-    return stage_word(run, c, kind, id, "present");
-}
-
-ida_kind sync_run_complete(sync_run *run, ida_ctx *c, const char *kind)
-{
-    (void)c;
-    run->complete[strcmp(kind_of(kind), "group") == 0] = 1;
-    return IDA_OK;
 }
 
 /* --- begin and end --- */
