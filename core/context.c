@@ -210,6 +210,12 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
     env->log(env->baton, level, id, line);
 }
 
+int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms)
+{
+    int64_t before = atomic_load(said);
+    return (!before || now_ms - before >= every_ms) && atomic_compare_exchange_strong(said, &before, now_ms);
+}
+
 int64_t ida_now(const ida_env *env)
 {
     return env->now(env->baton);

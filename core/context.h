@@ -75,6 +75,10 @@ char *ida_printf(apr_pool_t *pool, const char *format, ...) __attribute__((forma
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* 1 when what repeats may be logged: nobody has said it within `every_ms` (monotonic now_ms), and whoever asks says it. *said: 0 at first; may lie in memory that
+ * processes share. */
+int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms);
+
 int64_t ida_now(const ida_env *env);       /* milliseconds UTC */
 int64_t ida_monotonic(const ida_env *env); /* milliseconds */
 void ida_random(const ida_env *env, void *bytes, size_t len);

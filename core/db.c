@@ -1,7 +1,6 @@
 /* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version,
  * the building of results. Must not know a database library. */
 #include <apr_strings.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,8 +26,7 @@ int64_t db_clock(void)
 
 int db_say_now(_Atomic int64_t *said, int64_t every_ms)
 {
-    int64_t now = db_clock(), before = atomic_load(said);
-    return (before == 0 || now - before >= every_ms) && atomic_compare_exchange_strong(said, &before, now);
+    return ida_say_now(said, db_clock(), every_ms);
 }
 
 void db_sleep(int ms)
@@ -148,17 +146,16 @@ static ida_kind check_schema(db *d, ida_ctx *c)
 
 static ida_kind open_with(db **out, const char *dsn, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
 {
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
     *out = NULL;
-    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
-        size_t len = strlen(drivers[i]->prefix);
-        if (strncmp(dsn, drivers[i]->prefix, len) == 0) {
-            ida_kind kind = drivers[i]->open(out, dsn + len, role, unchecked, c, pool);
-            if (!kind && !unchecked && (kind = check_schema(*out, c)) != IDA_OK) {
-                db_close(*out);
-                *out = NULL;
-            }
-            return kind;
+    if (driver) {
+        ida_kind kind = driver->open(out, rest, role, unchecked, c, pool);
+        if (!kind && !unchecked && (kind = check_schema(*out, c)) != IDA_OK) {
+            db_close(*out);
+            *out = NULL;
         }
+        return kind;
     }
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store's name (DSN) %s", db_dsn_fault(dsn));
@@ -176,13 +173,9 @@ ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, 
 
 int db_cache_absent(const char *dsn)
 {
-    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
-        size_t len = strlen(drivers[i]->prefix);
-        if (strncmp(dsn, drivers[i]->prefix, len) == 0) {
-            return drivers[i]->cache_absent && drivers[i]->cache_absent(dsn + len);
-        }
-    }
-    return 0;
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver && driver->cache_absent && driver->cache_absent(rest);
 }
 
 void db_close(db *d)

@@ -1,18 +1,9 @@
 /* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who reads it. */
 #include "mod_idadmin/module.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 APLOG_USE_MODULE(idadmin);
-
-/* A full disk is told once a minute, by whichever child moves the word, not with each request that it refuses. */
-static int say_now(ida_ctx *c)
-{
-    _Atomic int64_t *said = shm_spool_said();
-    int64_t now = ida_monotonic(c->env), before = atomic_load(said);
-    return (before == 0 || now - before >= 60000) && atomic_compare_exchange_strong(said, &before, now);
-}
 
 ida_kind spool_write(ida_ctx *c, const ida_audit *record)
 {
@@ -21,7 +12,8 @@ ida_kind spool_write(ida_ctx *c, const ida_audit *record)
     if (!failed) {
         return IDA_OK;
     }
-    if (say_now(c)) {
+    /* Over all children: a full disk is told once a minute, not with each request that it refuses. */
+    if (ida_say_now(shm_spool_said(), ida_monotonic(c->env), 60000)) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
                 "an audit record cannot be written to %s: %s; requests get 503 until it can "
                 "(free space, owner and mode of the directory); said once a minute",

@@ -106,8 +106,7 @@ static void *heart_main(void *baton)
 /* A fault that stays is said once a minute, not once a second. */
 static int say_now(worker *w, _Atomic int64_t *last)
 {
-    int64_t now = ida_monotonic(&w->env), before = atomic_load(last);
-    return (!before || now - before > 60000) && atomic_compare_exchange_strong(last, &before, now);
+    return ida_say_now(last, ida_monotonic(&w->env), 60000);
 }
 
 /* Another worker of this node reads now and then; one that reads on and on, or stands still, is told. */
