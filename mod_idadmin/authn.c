@@ -8,9 +8,9 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/credentials.h"
-#include "core/host.h"
-#include "core/network.h"
+#include "core/tenant/credentials.h"
+#include "core/base/host.h"
+#include "core/base/network.h"
 
 APLOG_USE_MODULE(idadmin);
 

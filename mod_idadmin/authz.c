@@ -5,7 +5,7 @@
 #include <mod_auth.h>
 #include <string.h>
 
-#include "core/credentials.h"
+#include "core/tenant/credentials.h"
 
 APLOG_USE_MODULE(idadmin);
 

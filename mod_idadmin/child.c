@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/zone.h"
+#include "core/zone/zone.h"
 
 APLOG_USE_MODULE(idadmin);
 

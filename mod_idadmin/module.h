@@ -10,11 +10,11 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
-#include "core/mcp.h"
-#include "core/ratelimit.h"
-#include "core/rest.h"
-#include "core/snapshot.h"
-#include "core/spool.h"
+#include "core/face/mcp.h"
+#include "core/limit/limit.h"
+#include "core/face/rest.h"
+#include "core/store/callers.h"
+#include "core/audit/spool.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
 

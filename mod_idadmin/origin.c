@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/key.h"
+#include "core/base/key.h"
 
 APLOG_USE_MODULE(idadmin);
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "core/store_group.h"
+#include "core/store/commit_queue.h"
 
 APLOG_USE_MODULE(idadmin);
 

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/credentials.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/tenant/credentials.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 APLOG_USE_MODULE(idadmin);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "core/key.h"
+#include "core/base/key.h"
 
 APLOG_USE_MODULE(idadmin);
 

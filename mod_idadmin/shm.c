@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 APLOG_USE_MODULE(idadmin);
 

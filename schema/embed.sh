@@ -1,12 +1,12 @@
 #!/bin/sh
 # usage: embed.sh SCHEMADIR > migrations.c
-# Turns SCHEMADIR/{sqlite,postgresql}/NNN-name.{main,cache,audit}.sql into the tables of core/migrations.h.
+# Turns SCHEMADIR/{sqlite,postgresql}/NNN-name.{main,cache,audit}.sql into the tables of core/db/migrations.h.
 set -eu
 LC_ALL=C
 export LC_ALL
 
 echo '/* made by schema/embed.sh */'
-echo '#include "core/migrations.h"'
+echo '#include "core/db/migrations.h"'
 for engine in sqlite postgresql; do
     printf '\nconst ida_migration ida_migrations_%s[] = {\n' "$engine"
     for path in "$1/$engine"/*.sql; do

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
-#include "core/web_user.h"
-#include "worker/session.h"
-#include "worker/webhook.h"
+#include "core/base/json.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
+#include "core/base/web_user.h"
+#include "worker/run/session.h"
+#include "worker/send/webhook.h"
 
 static void line(apr_pool_t *pool, int ok, const char *what, const char *detail)
 {

@@ -4,15 +4,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/spool.h"
-#include "core/store_audit.h"
-#include "core/store_directory.h"
-#include "core/store_queue.h"
-#include "core/store_task_walls.h"
-#include "core/store_tenant.h"
-#include "worker/amends.h"
-#include "worker/graph_throttle.h"
-#include "worker/health.h"
+#include "core/audit/spool.h"
+#include "core/store/audit.h"
+#include "core/store/directory.h"
+#include "core/queue/claim.h"
+#include "core/queue/walls.h"
+#include "core/store/tenant.h"
+#include "worker/hold/amends.h"
+#include "worker/graph/throttle.h"
+#include "worker/hold/health.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
 

@@ -3,7 +3,7 @@
 #define WORKER_HOUSEKEEP_H
 
 #include "worker/sync.h"
-#include "worker/takeover.h"
+#include "worker/hold/takeover.h"
 
 typedef struct housekeeping housekeeping;
 

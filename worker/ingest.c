@@ -1,5 +1,5 @@
 /* Owns the way of audit records from the node's spool and the store's outbox into the chained record. Knows the spool's contract
- * (core/spool.h), not what the records tell of. */
+ * (core/audit/spool.h), not what the records tell of. */
 #include "worker/ingest.h"
 
 #include <apr_strings.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/spool.h"
-#include "core/store_audit.h"
+#include "core/audit/spool.h"
+#include "core/store/audit.h"
 
 #define CHUNK (256 * 1024) /* bytes read and committed at once */
 #define BATCH_MAX 2048     /* records of one transaction */
@@ -143,7 +143,7 @@ static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char 
         kind = IDA_OK;
     }
     if (!kind && (fstat(fd, &st) != 0 || *position > st.st_size)) {
-        *position = 0; /* another file of the same name (core/spool.h "Segment"); records taken before are known by their rid */
+        *position = 0; /* another file of the same name (core/audit/spool.h "Segment"); records taken before are known by their rid */
     }
     return kind;
 }

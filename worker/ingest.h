@@ -2,7 +2,7 @@
 #ifndef WORKER_INGEST_H
 #define WORKER_INGEST_H
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */

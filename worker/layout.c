@@ -4,10 +4,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_tenant.h"
-#include "core/tenant_shape.h"
-#include "core/web_user.h"
+#include "core/base/json.h"
+#include "core/store/tenant.h"
+#include "core/tenant/shape.h"
+#include "core/base/web_user.h"
 
 int layout_web_user(const worker_config *config)
 {

@@ -2,7 +2,7 @@
 #ifndef WORKER_LAYOUT_H
 #define WORKER_LAYOUT_H
 
-#include "worker/config.h"
+#include "worker/base/config.h"
 
 /* Before any secret is read: says who httpd's user is. 0 when there is no such user on this machine. */
 int layout_web_user(const worker_config *config);

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/store_group.h"
-#include "worker/health.h"
-#include "worker/warm.h"
+#include "core/store/commit_queue.h"
+#include "worker/hold/health.h"
+#include "worker/run/warm.h"
 
 #define STORE_AWAY_NAP_MS 1000
 #define RESERVE_POLL_MS 100 /* how soon a reserve thread sees that it is needed */

@@ -2,8 +2,8 @@
 #ifndef WORKER_LOOP_H
 #define WORKER_LOOP_H
 
-#include "worker/run.h"
-#include "worker/takeover.h"
+#include "worker/run/run.h"
+#include "worker/hold/takeover.h"
 
 /* A pool of run threads: `threads` that always work and as many in reserve, which serve directories that would else wait behind one
  * that has much to do or does not answer. */

@@ -9,16 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/store.h"
-#include "core/web_user.h"
-#include "core/zone.h"
+#include "core/store/store.h"
+#include "core/base/web_user.h"
+#include "core/zone/zone.h"
 #include "worker/check.h"
 #include "worker/housekeep.h"
 #include "worker/layout.h"
-#include "worker/log.h"
+#include "worker/base/log.h"
 #include "worker/loop.h"
-#include "worker/mail.h"
-#include "worker/secret.h"
+#include "worker/send/mail.h"
+#include "worker/base/secret.h"
 
 #define EXIT_USAGE 2
 

@@ -1,11 +1,11 @@
 /* Owns the round of retention over all tenants, and how much of it is done at once. Must not know how anything is removed. */
 #include "worker/retention.h"
 
-#include "core/store_audit.h"
-#include "core/store_governance_write.h"
-#include "core/store_idempotency.h"
-#include "core/store_queue.h"
-#include "core/store_tenant.h"
+#include "core/store/audit.h"
+#include "core/governance/decision.h"
+#include "core/store/idempotency.h"
+#include "core/queue/claim.h"
+#include "core/store/tenant.h"
 
 #define DAY_MS INT64_C(86400000)
 #define TASKS_AT_ONCE 50 /* each is several statements under the tenant's lock */

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/json.h"
-#include "core/store_directory.h"
-#include "core/store_sync.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
-#include "worker/health.h"
+#include "core/base/json.h"
+#include "core/store/directory.h"
+#include "core/cache/sync.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
+#include "worker/hold/health.h"
 
 #define INTERVAL_DEFAULT_MS 60000
 #define INTERVAL_MIN_MS 1000

@@ -2,7 +2,7 @@
 #ifndef WORKER_SYNC_H
 #define WORKER_SYNC_H
 
-#include "worker/session.h"
+#include "worker/run/session.h"
 
 typedef struct sync_plan sync_plan;
 

@@ -1,12 +1,12 @@
 /* Owns the form of an audit record: its JSON text for outbox and spool. Must not know a store. */
-#include "core/audit.h"
+#include "core/audit/audit.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/key.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/key.h"
+#include "core/base/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
 #define FLOOR 64            /* encoded bytes of a member that cutting leaves before it turns to the next one */

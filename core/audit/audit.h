@@ -1,10 +1,10 @@
 /* One audit record, its JSON form for outbox and spool, and the hashes that chain it (design 8 "Audit"). Knows no store. */
-#ifndef IDA_AUDIT_H
-#define IDA_AUDIT_H
+#ifndef CORE_AUDIT_AUDIT_H
+#define CORE_AUDIT_AUDIT_H
 
 #include <jansson.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define IDA_AUDIT_MAX 4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
 

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/audit.h"
-#include "core/text.h"
+#include "core/audit/audit.h"
+#include "core/base/text.h"
 
 const char ida_audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 

@@ -1,6 +1,6 @@
 /* Owns names and framing of the audit spool and the reader's locks: what reader and writer must agree on. Knows no audit
  * record's inside. */
-#include "core/spool.h"
+#include "core/audit/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/base/file.h"
 
 #define MINUTE_MS 60000
 #define DIGITS 12

@@ -21,12 +21,12 @@
  *           final 1, commit, forget the stored position, unlink, close (gives the lock back). Forgetting before the unlink
  *           means that a crash between the two reads the segment again from 0, which the records' rid makes harmless; the other
  *           order could leave an old position to a new file of the same name, and lose records. */
-#ifndef IDA_SPOOL_H
-#define IDA_SPOOL_H
+#ifndef CORE_AUDIT_SPOOL_H
+#define CORE_AUDIT_SPOOL_H
 
 #include <apr_pools.h>
 
-#include "core/audit.h"
+#include "core/audit/audit.h"
 
 #define IDA_SPOOL_CATEGORY "api" /* what httpd may tell of; whatever else a record claims is not believed */
 #define IDA_SPOOL_SUFFIX ".audit"

@@ -1,6 +1,6 @@
 /* Owns the writing end of the audit spool in one process: which segment is open, and its shared lock. Knows no audit record's
  * inside. */
-#include "core/spool.h"
+#include "core/audit/spool.h"
 
 #include <apr_strings.h>
 #include <errno.h>

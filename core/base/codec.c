@@ -1,13 +1,13 @@
 /* Owns the small encodings of bytes, times and IDs as text. Knows no Unicode and no meaning. */
-#include "core/text.h"
+#include "core/base/text.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
 #include <time.h>
 
-#include "core/context.h"
-#include "core/digest.h"
+#include "core/base/context.h"
+#include "core/base/digest.h"
 
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len)
 {

@@ -1,6 +1,6 @@
 /* Owns the context through which time, randomness, logging and errors reach core. Must not know who calls: httpd module,
  * daemon or command line. */
-#include "core/context.h"
+#include "core/base/context.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/key.h"
+#include "core/base/key.h"
 
 #define LINE_MAX_BYTES 2048
 #define FAULTS_SHOWN 100 /* in one message; the rest is counted */

@@ -1,13 +1,13 @@
 /* What core needs from the program around it: clock, randomness, logging (ida_env, one per process), and the
  * thread of one activity: its pool and its error (ida_ctx, one per request, command or task run). */
-#ifndef IDA_CONTEXT_H
-#define IDA_CONTEXT_H
+#ifndef CORE_BASE_CONTEXT_H
+#define CORE_BASE_CONTEXT_H
 
 #include <apr_pools.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/errors.h"
+#include "core/base/errors.h"
 
 typedef enum ida_level {
     IDA_LOG_ERROR,

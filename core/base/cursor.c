@@ -1,12 +1,12 @@
 /* Owns page cursors as opaque text. Must not know what a position means. */
-#include "core/cursor.h"
+#include "core/base/cursor.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "core/text.h"
+#include "core/base/digest.h"
+#include "core/base/text.h"
 
 #define MAC_LEN 16
 #define CURSOR_MAX 8192 /* characters; the service never makes longer ones */

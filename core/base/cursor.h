@@ -1,8 +1,8 @@
 /* Opaque, authenticated page cursors, bound to tenant, operation and filters (design 4 "Paging"). */
-#ifndef IDA_CURSOR_H
-#define IDA_CURSOR_H
+#ifndef CORE_BASE_CURSOR_H
+#define CORE_BASE_CURSOR_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define IDA_CURSOR_KEY_LEN 32
 

@@ -1,5 +1,5 @@
 /* Owns the hash functions of core. Knows no meaning of what is hashed. */
-#include "core/digest.h"
+#include "core/base/digest.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

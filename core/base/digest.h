@@ -1,6 +1,6 @@
 /* SHA-256 and HMAC-SHA256 over parts: what keys, cursors and seals are made with. */
-#ifndef IDA_DIGEST_H
-#define IDA_DIGEST_H
+#ifndef CORE_BASE_DIGEST_H
+#define CORE_BASE_DIGEST_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Owns the table of error kinds (specification 7). Knows neither HTTP servers nor JSON. */
-#include "core/errors.h"
+#include "core/base/errors.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* The one table of error kinds: kind -> HTTP status, code and default sentence.
  * Nothing else in the project turns a failure into a status. */
-#ifndef IDA_ERRORS_H
-#define IDA_ERRORS_H
+#ifndef CORE_BASE_ERRORS_H
+#define CORE_BASE_ERRORS_H
 
 /* What every fallible function of core returns. IDA_OK is 0, so `if (kind) goto leave;` reads well. */
 typedef enum ida_kind {

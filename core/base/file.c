@@ -1,5 +1,5 @@
 /* Owns how a file that root or somebody else makes comes to those who use it. */
-#include "core/file.h"
+#include "core/base/file.h"
 
 #include <errno.h>
 #include <sys/stat.h>

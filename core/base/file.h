@@ -1,6 +1,6 @@
 /* Files that are made by whoever comes first and used by others. */
-#ifndef IDA_FILE_H
-#define IDA_FILE_H
+#ifndef CORE_BASE_FILE_H
+#define CORE_BASE_FILE_H
 
 #include <sys/types.h>
 

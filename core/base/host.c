@@ -1,5 +1,5 @@
 /* Owns the question whether a host is this machine. Must not resolve names. */
-#include "core/host.h"
+#include "core/base/host.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* What the name of a host says before anybody resolves it. */
-#ifndef IDA_HOST_H
-#define IDA_HOST_H
+#ifndef CORE_BASE_HOST_H
+#define CORE_BASE_HOST_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* Owns the way from bytes to JSON values and back. Must not know what the members mean. */
-#include "core/json.h"
+#include "core/base/json.h"
 
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define DEPTH_MAX 32
 #define VALUES_MAX 100000 /* in one text: 6 MB of "{}," would take half a gigabyte when parsed */

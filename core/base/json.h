@@ -1,11 +1,11 @@
 /* JSON at the edges: parsing of hostile bytes under the service's rules and dumping into pools. Owner rule: every json_t that
  * these functions return belongs to the pool (a cleanup drops it) and is borrowed by whoever reads it. */
-#ifndef IDA_JSON_H
-#define IDA_JSON_H
+#ifndef CORE_BASE_JSON_H
+#define CORE_BASE_JSON_H
 
 #include <jansson.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* Design 4 "JSON in": one object, UTF-8, no duplicate members, at most 32 deep, at most 100,000 values, no trailing bytes.
  * Failure: IDA_BAD_REQUEST whose message says what and where. Numbers outside int64/double: refused. */

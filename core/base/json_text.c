@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
+#include "core/base/json.h"
 
 /* Bytes that a byte takes between the quotes of a string. */
 static size_t escaped_size(unsigned char ch)

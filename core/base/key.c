@@ -1,11 +1,11 @@
 /* Owns the shape of API keys: how one is made, known and made unreadable. Must not know whose they are. */
-#include "core/key.h"
+#include "core/base/key.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define KEY_PREFIX "ida_"
 #define PREFIX_LEN (sizeof KEY_PREFIX - 1)

@@ -1,8 +1,8 @@
 /* The shape of API keys (design 4 "API key"). Knows no store and nobody's name. */
-#ifndef IDA_KEY_H
-#define IDA_KEY_H
+#ifndef CORE_BASE_KEY_H
+#define CORE_BASE_KEY_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define IDA_KEY_LEN 40
 

@@ -1,5 +1,5 @@
 /* Owns networks as texts and bytes. Must not know whose address is asked about. */
-#include "core/network.h"
+#include "core/base/network.h"
 
 #include <apr_strings.h>
 #include <arpa/inet.h>

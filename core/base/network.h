@@ -1,8 +1,8 @@
 /* Lists of networks, IPv4 and IPv6, such as "192.0.2.0/24,2001:db8::/32": where an API key may be used from. */
-#ifndef IDA_NETWORK_H
-#define IDA_NETWORK_H
+#ifndef CORE_BASE_NETWORK_H
+#define CORE_BASE_NETWORK_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define IDA_NETWORKS_MAX 32
 

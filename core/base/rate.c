@@ -1,9 +1,9 @@
 /* Owns the text form of rates. Must not know who limits whom. */
-#include "core/rate.h"
+#include "core/base/rate.h"
 
 #include <string.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define LIMIT_MAX 1000000
 #define PERIOD_MAX 3600

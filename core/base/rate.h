@@ -1,6 +1,6 @@
 /* A rate "120/60s" as text and numbers; used by directives, keys and tenant documents alike. */
-#ifndef IDA_RATE_H
-#define IDA_RATE_H
+#ifndef CORE_BASE_RATE_H
+#define CORE_BASE_RATE_H
 
 #include <apr_pools.h>
 

@@ -1,10 +1,10 @@
 /* Owns the form of search keys. Must not know the store. */
-#include "core/search_key.h"
+#include "core/base/search_key.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define MARK '|'       /* stands before every beginning of a word; not part of one itself */
 #define DIGEST_PART 33 /* '#' and 32 hex digits */

@@ -1,6 +1,6 @@
 /* Keys by which people are found and put in order: made when the cache is written, compared when it is read. Pure functions. */
-#ifndef IDA_SEARCH_KEY_H
-#define IDA_SEARCH_KEY_H
+#ifndef CORE_BASE_SEARCH_KEY_H
+#define CORE_BASE_SEARCH_KEY_H
 
 #include <apr_pools.h>
 

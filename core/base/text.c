@@ -1,6 +1,6 @@
 /* Owns text as Unicode sees it: validity, folding, cleaning, transliteration, language tags and country codes.
- * Must not know what the text means; encodings of bytes are text_codec.c's. */
-#include "core/text.h"
+ * Must not know what the text means; encodings of bytes are core/base/codec.c's. */
+#include "core/base/text.h"
 
 #include <apr_strings.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <unicode/utf8.h>
 #include <unicode/utrans.h>
 
-#include "core/key.h"
+#include "core/base/key.h"
 
 /* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)

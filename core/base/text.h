@@ -1,7 +1,7 @@
 /* Text as Unicode sees it: validity, folding, cleaning, length; and the small encodings (hex, base62, strict base64).
  * Every function is total: outside bytes go in, valid UTF-8 or a refusal comes out. */
-#ifndef IDA_TEXT_H
-#define IDA_TEXT_H
+#ifndef CORE_BASE_TEXT_H
+#define CORE_BASE_TEXT_H
 
 #include <apr_pools.h>
 #include <stddef.h>

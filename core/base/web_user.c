@@ -1,5 +1,5 @@
 /* Owns who httpd's user is and what the file system lets it do. Must not know what the files hold. */
-#include "core/web_user.h"
+#include "core/base/web_user.h"
 
 #include <apr_strings.h>
 #include <endian.h>
@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define GROUPS_MAX 1024
 #define READS 4u

@@ -1,7 +1,7 @@
 /* What httpd's user could do with a file of ours. The worker's secrets are worth no more than what a hole in any web application of that
  * server leaves of them, so every reader of a secret asks here first. */
-#ifndef IDA_WEB_USER_H
-#define IDA_WEB_USER_H
+#ifndef CORE_BASE_WEB_USER_H
+#define CORE_BASE_WEB_USER_H
 
 #include <apr_pools.h>
 

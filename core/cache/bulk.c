@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define ARGUMENTS_MAX 48
 #define ROWS_AT_ONCE 2000     /* of one statement with arrays */

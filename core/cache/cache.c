@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 typedef struct write_through {
     cache_at at;

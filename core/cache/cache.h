@@ -1,13 +1,13 @@
 /* What the files that write the cache share: entries as staged records, and how they become rows. For store_sync_*.c and
- * store_cache*.c alone; others see store_sync.h. Everything named cache_* runs inside a write transaction that began with
+ * store_cache*.c alone; others see core/cache/sync.h. Everything named cache_* runs inside a write transaction that began with
  * cache_enter, unless it says otherwise. */
-#ifndef IDA_STORE_CACHE_H
-#define IDA_STORE_CACHE_H
+#ifndef CORE_CACHE_CACHE_H
+#define CORE_CACHE_CACHE_H
 
 #include <apr_hash.h>
 #include <apr_tables.h>
 
-#include "core/store_sync.h"
+#include "core/cache/sync.h"
 #include "schema/columns.h"
 
 #define CACHE_ID_MAX 200          /* bytes of an immutable ID */
@@ -214,7 +214,7 @@ void sync_entry_manager(apr_pool_t *pool, sync_entry *e, const char *op, const c
 /* Writes a buffer. In a first load called by the writer alone. */
 ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer);
 
-/* The writer (store_sync_writer.c): a thread with a connection of its own, which becomes the run's. */
+/* The writer (core/cache/sync_writer.c): a thread with a connection of its own, which becomes the run's. */
 ida_kind sync_writer_start(sync_run *run, ida_ctx *c);
 /* Hands the buffer over, waiting until the one before is written; the failure of that one is told here. */
 ida_kind sync_writer_give(sync_run *run, ida_ctx *c);
@@ -223,7 +223,7 @@ ida_kind sync_writer_wait(sync_run *run, ida_ctx *c);
 /* Ends the thread, drops what was not written. */
 void sync_writer_stop(sync_run *run);
 
-/* Indexes of a first load (store_sync_aside.c), outside of a transaction: laid aside, which sets run->bare, when nobody else has
+/* Indexes of a first load (core/cache/sync_aside.c), outside of a transaction: laid aside, which sets run->bare, when nobody else has
  * anything in the cache; and those that are aside made again, whoever laid them there. */
 ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c);
 ida_kind sync_indexes_back(sync_run *run, ida_ctx *c);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "core/store_cache.h"
+#include "core/base/digest.h"
+#include "core/cache/cache.h"
 
 #define LOOK_AT_ONCE 5000
 #define SETS_BITS 16

@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born)
 {

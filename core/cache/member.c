@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define SETTLE 500
 #define OWNERS 2000 /* DNs looked up at once */

@@ -1,5 +1,5 @@
 /* Owns reading lists of people and groups: filters and pages in, rows out. Must not write, must not know what a list is for. */
-#include "core/store_people.h"
+#include "core/cache/people.h"
 
 /* Columns of PERSON in schema/statements/people.def; then when they were active, in lists that say it. */
 enum { DIRECTORY, ID, UPN, DISPLAY_NAME, DEPARTMENT, JOB_TITLE, ENABLED, GUEST, LAST_SIGN_IN_AT, NAME_KEY, ACTIVE_AT };

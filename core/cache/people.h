@@ -1,10 +1,10 @@
 /* Lists of people and groups of the cache in pages by key: search and hygiene. A person whom both directories hold is one, with the cloud's row.
  * Role DB_REQUEST. */
-#ifndef IDA_STORE_PEOPLE_H
-#define IDA_STORE_PEOPLE_H
+#ifndef CORE_CACHE_PEOPLE_H
+#define CORE_CACHE_PEOPLE_H
 
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 typedef struct store_person {
     const char *directory, *id, *upn, *display_name, *department, *job_title;

@@ -3,10 +3,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_people.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/cache/people.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 /* Columns of USER_COLUMNS; then the twin by anchor. */
 enum { DIRECTORY, ID, UPN, MAIL, DISPLAY_NAME, GIVEN_NAME, SURNAME, DEPARTMENT, JOB_TITLE, COMPANY, OFFICE, CITY, COUNTRY, EMPLOYEE_ID, ENABLED, GUEST,

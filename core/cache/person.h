@@ -1,9 +1,9 @@
 /* Reading users (and groups) of the cache. Role DB_REQUEST or any that sees cache. */
-#ifndef IDA_STORE_USER_H
-#define IDA_STORE_USER_H
+#ifndef CORE_CACHE_PERSON_H
+#define CORE_CACHE_PERSON_H
 
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 typedef struct ida_user {
     ida_directory_kind directory; /* the row's; for a joined person the cloud one */

@@ -5,11 +5,11 @@
  * committed with the last batch; a run never deletes a row written through after it began; for 15 minutes an item that
  * contradicts a write-through does not win unless it is newer by the directory's own stamp; a partial answer never deletes; the
  * deletion guard stops a run and keeps the cache. */
-#ifndef IDA_STORE_SYNC_H
-#define IDA_STORE_SYNC_H
+#ifndef CORE_CACHE_SYNC_H
+#define CORE_CACHE_SYNC_H
 
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 typedef struct sync_user {
     const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title, *company, *office, *city,

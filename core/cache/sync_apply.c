@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define PAGE 2000
 #define CHUNK 200

@@ -2,7 +2,7 @@
  * aside and made in one go behind the rows, which takes a fraction of the time of growing it row by row. Which ones, the store
  * keeps (cache.index_aside): whoever begins a run that needs them, or ends a load, makes them again, so a load killed at any
  * instant leaves nothing behind but work. Must not know what a run loads. */
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "core/search_key.h"
-#include "core/store_cache.h"
-#include "core/text.h"
+#include "core/base/digest.h"
+#include "core/base/search_key.h"
+#include "core/cache/cache.h"
+#include "core/base/text.h"
 
 /* --- records --- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define PAGE 5000
 #define USERS_PAGE 20000 /* to be numbered: some 50 ms */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define FIRST_LITE_BYTES                                                                                                         \
     (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */

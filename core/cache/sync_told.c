@@ -4,7 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)

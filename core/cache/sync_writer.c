@@ -3,7 +3,7 @@
 #include <apr_allocator.h>
 #include <pthread.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 /* Page cache of SQLite's connection: indexes grow at random places, with the few pages that a connection keeps most would be read
  * and written again for each row. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 
 ida_kind cache_enter(cache_at *at, ida_ctx *c)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/db_driver.h"
+#include "core/db/driver.h"
 
 static const db_driver *const drivers[] = {&db_sqlite, &db_postgresql};
 

@@ -1,9 +1,9 @@
 /* The driver interface: one connection to one engine, statements from the table in schema/statements.h. Two files implement
- * it, db_sqlite.c (libsqlite3) and db_postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
-#ifndef IDA_DB_H
-#define IDA_DB_H
+ * it, core/db/sqlite.c (libsqlite3) and core/db/postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
+#ifndef CORE_DB_DB_H
+#define CORE_DB_DB_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 #include "schema/statements.h"
 
 typedef struct db db; /* one thread at a time; never carried over a fork */
@@ -108,7 +108,7 @@ ida_kind db_compact(db *d, ida_ctx *c);
 /* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no
  * LISTEN, settings by SET LOCAL. */
 
-/* -- schema upgrade (store_schema.c) ---------------------------------------------------------------------------------------- */
+/* -- schema upgrade (core/store/schema.c) ---------------------------------------------------------------------------------------- */
 
 /* SQLite files; on PostgreSQL the first schema of the search path, `cache`, `audit`. */
 typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;

@@ -1,10 +1,10 @@
 /* What db.c and the two drivers share: the head of every connection, the table of a driver's functions, the builder of
  * results. Nobody else includes this. */
-#ifndef IDA_DB_DRIVER_H
-#define IDA_DB_DRIVER_H
+#ifndef CORE_DB_DRIVER_H
+#define CORE_DB_DRIVER_H
 
-#include "core/db.h"
-#include "core/migrations.h"
+#include "core/db/db.h"
+#include "core/db/migrations.h"
 
 /* How long a write waits for its turn, and a busy engine is tried again. */
 #define DB_PATIENCE_MS 5000

@@ -2,7 +2,7 @@
  * flock cannot wait with a bound, so waiters sleep in futex(2) on a counter in the mapped gate file which every departing
  * holder moves. The counter is a hint and nothing more: whoever scribbles over it can at worst make a waiter look again after
  * LOOK_AGAIN_MS. Must not know SQLite. */
-#include "core/db_gate.h"
+#include "core/db/gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/base/file.h"
 
 /* A holder that was killed wakes nobody: the longest time its waiters sleep on. */
 #define LOOK_AGAIN_MS 20

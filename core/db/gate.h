@@ -1,6 +1,6 @@
 /* The write gate of one SQLite file: at most one holder on the machine, waiters queue in the kernel, a killed holder frees it. */
-#ifndef IDA_DB_GATE_H
-#define IDA_DB_GATE_H
+#ifndef CORE_DB_GATE_H
+#define CORE_DB_GATE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

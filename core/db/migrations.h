@@ -1,6 +1,6 @@
 /* The numbered SQL files of schema/, embedded at build time (schema/embed.sh), sorted by file name. */
-#ifndef IDA_MIGRATIONS_H
-#define IDA_MIGRATIONS_H
+#ifndef CORE_DB_MIGRATIONS_H
+#define CORE_DB_MIGRATIONS_H
 
 typedef struct ida_migration {
     int number;       /* leading number of the file name; 0 ends the table */

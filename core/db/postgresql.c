@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/db_postgresql.h"
+#include "core/db/postgresql.h"
 
 #define OID_TEXT 25
 #define OID_INT8 20

@@ -1,10 +1,10 @@
 /* What the files of the PostgreSQL driver share. Nobody else includes this. */
-#ifndef IDA_DB_POSTGRESQL_H
-#define IDA_DB_POSTGRESQL_H
+#ifndef CORE_DB_POSTGRESQL_H
+#define CORE_DB_POSTGRESQL_H
 
 #include <libpq-fe.h>
 
-#include "core/db_driver.h"
+#include "core/db/driver.h"
 
 typedef struct pg_db {
     db head;

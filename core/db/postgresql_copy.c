@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/db_postgresql.h"
+#include "core/db/postgresql.h"
 
 #define BLOCK (64 * 1024)
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/db_driver.h"
-#include "core/db_gate.h"
-#include "core/db_sqlite_files.h"
+#include "core/db/driver.h"
+#include "core/db/gate.h"
+#include "core/db/sqlite_files.h"
 
 #define BUSY_MS 10                   /* net for strangers who write without the gate */
 #define APPLICATION_ID 0x49444131    /* "IDA1" in the header of every file */

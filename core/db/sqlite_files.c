@@ -1,5 +1,5 @@
 /* Owns where the files of a SQLite store lie, whose they are and who may use them. Must not know libsqlite3. */
-#include "core/db_sqlite_files.h"
+#include "core/db/sqlite_files.h"
 
 #include <apr_strings.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/base/file.h"
 
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */
 

@@ -1,10 +1,10 @@
-/* The files of a SQLite store: their names, their owners, who may use them. For db_sqlite.c. */
-#ifndef IDA_DB_SQLITE_FILES_H
-#define IDA_DB_SQLITE_FILES_H
+/* The files of a SQLite store: their names, their owners, who may use them. For core/db/sqlite.c. */
+#ifndef CORE_DB_SQLITE_FILES_H
+#define CORE_DB_SQLITE_FILES_H
 
 #include <sys/types.h>
 
-#include "core/db.h"
+#include "core/db/db.h"
 
 /* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's user shares a directory by its group,
  * which new files inherit (mode 2750): it writes the main file, reads cache and audit, and makes nothing there itself, not even a journal that

@@ -1,14 +1,14 @@
 /* Owns the methods: which there are in which era, what their parameters must be, and the way of a tool call into the operation
  * pipeline. Must not know headers nor how results are cut. */
-#include "core/mcp.h"
+#include "core/face/mcp.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/mcp_cut.h"
-#include "core/mcp_inner.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/face/mcp_cut.h"
+#include "core/face/mcp_inner.h"
+#include "core/base/text.h"
 
 #define LATEST_LEGACY "2025-11-25"
 #define ERROR_MAX 500 /* bytes of a tool error: hosts cut long ones, models lose the point of them */

@@ -2,11 +2,11 @@
  * its own terms and 2025-11-25, 2025-06-18, 2025-03-26 by `initialize`, at one address, without sessions. The glue of a web
  * server calls the stages in this order: Origin (403) - method (405) - address limit - credentials (401) - key and company limit -
  * admit (406, 415) - body (413) - read - and, when that asks for it, call with a store connection. */
-#ifndef IDA_MCP_H
-#define IDA_MCP_H
+#ifndef CORE_FACE_MCP_H
+#define CORE_FACE_MCP_H
 
-#include "core/operation.h"
-#include "core/rest.h"
+#include "core/operation/operation.h"
+#include "core/face/rest.h"
 
 #define IDA_MCP_BODY_MAX 1048576 /* bytes */
 #define IDA_MCP_TEXT_MAX 51200   /* bytes of the text block of a tool's result, specification 8 */

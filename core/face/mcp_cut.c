@@ -1,13 +1,13 @@
 /* Owns how a result is made to fit: at whole items by asking the operation for fewer, so that the operation itself makes the
  * cursor that goes on at the first item left out; then by shortening long values inside one item. Must not know protocols nor
  * subjects. */
-#include "core/mcp_cut.h"
+#include "core/face/mcp_cut.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define ROUNDS 6         /* a list that changes under our hands may need more than two */
 #define NOTE_ROOM 384    /* bytes for truncated and note */

@@ -1,9 +1,9 @@
 /* Running a read operation so that its result fits a model: whole items, a cursor for the rest, shortened values as the last
  * resort. */
-#ifndef IDA_MCP_CUT_H
-#define IDA_MCP_CUT_H
+#ifndef CORE_FACE_MCP_CUT_H
+#define CORE_FACE_MCP_CUT_H
 
-#include "core/operation.h"
+#include "core/operation/operation.h"
 
 /* ida_operation_run, again with a smaller limit while the result's JSON text is longer than `max` bytes (at least 4,096). Then
  * call->result has `truncated` and `note`. *text is call->result as compact JSON, never longer than `max`. Fails as the

@@ -1,8 +1,8 @@
 /* What the files of the MCP face share. */
-#ifndef IDA_MCP_INNER_H
-#define IDA_MCP_INNER_H
+#ifndef CORE_FACE_MCP_INNER_H
+#define CORE_FACE_MCP_INNER_H
 
-#include "core/mcp.h"
+#include "core/face/mcp.h"
 
 #define IDA_MCP_MODERN "2026-07-28" /* the one revision served without initialize */
 
@@ -23,19 +23,19 @@ typedef enum ida_rpc_fault {
     IDA_RPC_PARAMS
 } ida_rpc_fault;
 
-/* mcp_message.c: answers 0 with `answer` and the audit record complete, so that callers can return it. */
+/* core/face/mcp_message.c: answers 0 with `answer` and the audit record complete, so that callers can return it. */
 int ida_mcp_fault(ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer, ida_rpc_fault fault, const char *format,
                   ...) __attribute__((format(printf, 5, 6)));
 /* 1 when the message is a request of a known era, to be carried out; 0 when it is answered (faults, notifications). */
 int ida_mcp_parse(ida_call *call, const ida_mcp_request *request, ida_mcp_message *message, ida_rest_answer *answer);
 
-/* mcp_result.c: the frame of a result. `members` are the method's own members as JSON text, `"tools":[...]`; for the modern
+/* core/face/mcp_result.c: the frame of a result. `members` are the method's own members as JSON text, `"tools":[...]`; for the modern
  * revision resultType and the server's name are added, and with `cached` how long the result holds. */
 void ida_mcp_result(const ida_call *call, const ida_mcp_message *message, const char *members, int cached, ida_rest_answer *answer);
 /* The same for messages whose answer has nothing of an era in it (initialize, ping). */
 void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *message, const char *result, ida_rest_answer *answer);
 
-/* mcp_tools.c */
+/* core/face/mcp_tools.c */
 const ida_operation *ida_mcp_tool(const char *name);
 
 #endif

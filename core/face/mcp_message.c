@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/mcp_inner.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/face/mcp_inner.h"
+#include "core/base/text.h"
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"

@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/mcp_inner.h"
+#include "core/base/json.h"
+#include "core/face/mcp_inner.h"
 
 #define CACHED ",\"ttlMs\":3600000,\"cacheScope\":\"private\"" /* the list changes with the program alone */
 

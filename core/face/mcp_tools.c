@@ -3,9 +3,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/mcp_inner.h"
-#include "core/param.h"
+#include "core/base/json.h"
+#include "core/face/mcp_inner.h"
+#include "core/operation/param.h"
 
 /* Hosts show it to the model before any tool is chosen, some of them nothing else: so it says which tool answers what. At most
  * 2,048 characters, where some cut it. */

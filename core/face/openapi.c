@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/openapi_schemas.h"
-#include "core/param.h"
-#include "core/rest.h"
+#include "core/base/json.h"
+#include "core/face/openapi_schemas.h"
+#include "core/operation/param.h"
+#include "core/face/rest.h"
 
 static json_t *query_parameters(const ida_operation *op)
 {

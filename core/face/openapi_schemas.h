@@ -1,6 +1,6 @@
 /* Schemas of results, referred to by name from the operation table. Compact JSON text; parsed when the document is made. */
-#ifndef IDA_OPENAPI_SCHEMAS_H
-#define IDA_OPENAPI_SCHEMAS_H
+#ifndef CORE_FACE_OPENAPI_SCHEMAS_H
+#define CORE_FACE_OPENAPI_SCHEMAS_H
 
 #define S "{\"type\":\"string\"}"
 #define S_NULL "{\"type\":[\"string\",\"null\"]}"

@@ -1,13 +1,13 @@
 /* Owns REST as a pure function: which operation a method and path mean, what the query says, how results and errors look. Must
  * not know an HTTP server; the order in which its stages are called is the server glue's, by design 5. */
-#include "core/rest.h"
+#include "core/face/rest.h"
 
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define PATH_ROOT "/v1/api"
 

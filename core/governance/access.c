@@ -1,5 +1,5 @@
 /* Owns how a membership is attributed, and a person's memberships with the way to each. Must not know how results look. */
-#include "core/access.h"
+#include "core/governance/access.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 const char *const access_source_words[] = {"dynamic_group", "iga_request", "role_template", "direct", NULL};
 

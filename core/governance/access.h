@@ -1,11 +1,11 @@
 /* Attribution (design 6 "Membership"): by which source somebody is in a group, and over which groups. The same from the person's side and from the
  * group's: the way with the fewest groups between; among those the one whose first membership has the strongest source, then by names.
  * Reads the store; writes nothing. */
-#ifndef IDA_ACCESS_H
-#define IDA_ACCESS_H
+#ifndef CORE_GOVERNANCE_ACCESS_H
+#define CORE_GOVERNANCE_ACCESS_H
 
-#include "core/store_access.h"
-#include "core/store_user.h"
+#include "core/governance/membership.h"
+#include "core/cache/person.h"
 
 /* From strongest to weakest. */
 typedef enum access_source { ACCESS_DYNAMIC, ACCESS_REQUEST, ACCESS_TEMPLATE, ACCESS_DIRECT, ACCESS_SOURCE_COUNT } access_source;
@@ -48,7 +48,7 @@ ida_kind access_attribute(access_facts *facts, ida_ctx *c, const access_person *
 /* Every group somebody is in, directly or over others to any depth; direct ones first, then by name. */
 ida_kind access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count);
 
-/* --- from the group's side (access_resource.c) --- */
+/* --- from the group's side (core/governance/access_resource.c) --- */
 
 typedef struct access_member {
     int64_t number;                          /* order of the list */

@@ -1,11 +1,11 @@
-/* Owns who has access to a resource, and over which groups: the group's side of core/access.c. Must not know how results look. */
+/* Owns who has access to a resource, and over which groups: the group's side of core/governance/access.c. Must not know how results look. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/access.h"
-#include "core/text.h"
+#include "core/governance/access.h"
+#include "core/base/text.h"
 
 #define ROUND 500 /* people looked at together when not all of them are answered */
 

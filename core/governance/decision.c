@@ -1,9 +1,9 @@
 /* Owns what people decide about access, as rows. Must not know who may decide, nor how a decision reaches the directory. */
-#include "core/store_governance_write.h"
+#include "core/governance/decision.h"
 
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 /* The UPN under which the template is assigned to this person already; NULL: it is not. */
 static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,

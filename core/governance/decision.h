@@ -1,10 +1,10 @@
 /* Assigning role templates, making and deciding access requests: what is recorded, with its time. Inside a transaction of the caller's. */
-#ifndef IDA_STORE_GOVERNANCE_WRITE_H
-#define IDA_STORE_GOVERNANCE_WRITE_H
+#ifndef CORE_GOVERNANCE_DECISION_H
+#define CORE_GOVERNANCE_DECISION_H
 
-#include "core/store_governance.h"
-#include "core/store_user.h"
-#include "core/task.h"
+#include "core/governance/governance.h"
+#include "core/cache/person.h"
+#include "core/model/task.h"
 
 typedef struct store_assignee {
     const char *upn, *user_id;

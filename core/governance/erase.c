@@ -1,19 +1,19 @@
 /* Owns whom an erasure means: the traces of a person, what must be over before, and how a text is told to speak of them. Overwrites
  * nothing itself but the audit record and leftovers of the cache. */
-#include "core/store_erase.h"
+#include "core/governance/erase.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <ctype.h>
 #include <string.h>
 
-#include "core/access.h"
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_sync.h"
-#include "core/store_tenant.h"
-#include "core/task.h"
-#include "core/text.h"
+#include "core/governance/access.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/cache/sync.h"
+#include "core/store/tenant.h"
+#include "core/model/task.h"
+#include "core/base/text.h"
 
 #define MARK_MIN 6   /* bytes: a shorter UPN or ID would be found in everything */
 #define NAME_MIN 5   /* and a name has two words */

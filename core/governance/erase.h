@@ -1,10 +1,10 @@
 /* Erasing one person's personal data from the store: who is meant, what must be over before, what is overwritten. The directories are
  * not touched: of a person whom a directory still has, the next synchronisation would bring everything back. */
-#ifndef IDA_STORE_ERASE_H
-#define IDA_STORE_ERASE_H
+#ifndef CORE_GOVERNANCE_ERASE_H
+#define CORE_GOVERNANCE_ERASE_H
 
-#include "core/audit.h"
-#include "core/store.h"
+#include "core/audit/audit.h"
+#include "core/store/store.h"
 
 /* What the store knows the person by. */
 typedef struct store_traces {

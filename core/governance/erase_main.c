@@ -5,11 +5,11 @@
 
 #include <apr_strings.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_erase.h"
-#include "core/store_task_inner.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/governance/erase.h"
+#include "core/queue/inner.h"
+#include "core/store/tenant.h"
 
 #define PLACE "erased" /* stands where something was */
 

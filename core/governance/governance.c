@@ -1,11 +1,11 @@
 /* Owns reading what governance holds: rows of the main file as structs. Must not write. */
-#include "core/store_governance.h"
+#include "core/governance/governance.h"
 
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, int64_t *total)
 {

@@ -1,9 +1,9 @@
 /* Role templates, assignments, access requests, workflows and their runs as they are read; deciding and assigning are in
- * core/store_governance_write.h. Main file, role DB_REQUEST. */
-#ifndef IDA_STORE_GOVERNANCE_H
-#define IDA_STORE_GOVERNANCE_H
+ * core/governance/decision.h. Main file, role DB_REQUEST. */
+#ifndef CORE_GOVERNANCE_GOVERNANCE_H
+#define CORE_GOVERNANCE_GOVERNANCE_H
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 typedef struct ida_role_template {
     const char *id, *name, *description;

@@ -1,11 +1,11 @@
 /* Owns the record of given access: who put what into whose hands, and what its removal may take away. Must not call a directory, nor
  * know how a step is run. */
-#include "core/store_governance_grant.h"
+#include "core/governance/grant.h"
 
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define ITEMS_MAX 10000 /* rows of one account */
 

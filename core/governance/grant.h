@@ -1,14 +1,14 @@
 /* Access that is really given: what a template or a request stands for, who has been given what by whom, and what may be taken away
- * again. Main file with the cache attached, role DB_REQUEST. Directory calls are the worker's (worker/access.h).
+ * again. Main file with the cache attached, role DB_REQUEST. Directory calls are the worker's (worker/run/grant.h).
  *
  * The rule of removal: taken away is what this service put there, or may have; what stood before stays, and so does what another
  * assigned template or approved request grants, or did when it was carried out. */
-#ifndef IDA_STORE_GOVERNANCE_GRANT_H
-#define IDA_STORE_GOVERNANCE_GRANT_H
+#ifndef CORE_GOVERNANCE_GRANT_H
+#define CORE_GOVERNANCE_GRANT_H
 
-#include "core/access.h"
-#include "core/store_governance.h"
-#include "core/task.h"
+#include "core/governance/access.h"
+#include "core/governance/governance.h"
+#include "core/model/task.h"
 
 /* One thing that can be given. */
 typedef struct access_item {

@@ -1,5 +1,5 @@
 /* Owns reading memberships and grants. Must not write, must not know how a source is told from them. */
-#include "core/store_access.h"
+#include "core/governance/membership.h"
 
 #include <string.h>
 

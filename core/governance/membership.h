@@ -1,8 +1,8 @@
 /* Memberships in both directions, and what governance knows of how people came into groups. Role DB_REQUEST. Lists of IDs are JSON arrays. */
-#ifndef IDA_STORE_ACCESS_H
-#define IDA_STORE_ACCESS_H
+#ifndef CORE_GOVERNANCE_MEMBERSHIP_H
+#define CORE_GOVERNANCE_MEMBERSHIP_H
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 /* A direct membership with the group that it leads to: upwards the holder, downwards the member. */
 typedef struct store_edge {

@@ -1,15 +1,15 @@
 /* Owns the tasks that carry access into a directory, from the order to what their steps mean, and the end of all grants of a person who
  * has left. Must not call a directory. */
-#include "core/store_governance_grant.h"
+#include "core/governance/grant.h"
 
 #include <string.h>
 
-#include "core/json.h"
-#include "core/schedule.h"
-#include "core/store_audit.h"
-#include "core/store_governance_write.h"
-#include "core/store_task.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/zone/schedule.h"
+#include "core/store/audit.h"
+#include "core/governance/decision.h"
+#include "core/queue/change.h"
+#include "core/base/text.h"
 
 #define ENDED_MAX 10000 /* assignments or requests of one person */
 

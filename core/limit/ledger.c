@@ -6,7 +6,7 @@
  * or one wasted charge behind. Marks are ordered by (total, tick): the same order as (tick, total) while ticks are those of one
  * owner, and still an order when the next owner's ticks are of another length, because a reset raises the total above
  * everything that a sleeping thread of the former owner can still propose. */
-#include "core/ratelimit_table.h"
+#include "core/limit/table.h"
 
 #include <time.h>
 

@@ -1,13 +1,13 @@
 /* Owns the layout of the shared block and the way of one charge: own record, else the record that a full neighbourhood shares.
  * Must not know where the memory comes from nor who is limited. */
-#include "core/ratelimit.h"
+#include "core/limit/limit.h"
 
 #include <apr_siphash.h>
 #include <limits.h>
 #include <string.h>
 #include <time.h>
 
-#include "core/ratelimit_table.h"
+#include "core/limit/table.h"
 
 #define MAGIC UINT64_C(0x314b434954414449) /* "IDATICK1" */
 #define SLOTS_MIN 64

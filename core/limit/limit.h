@@ -1,12 +1,12 @@
 /* The tick ledger: never more than the limit in any span of the period, over all processes and threads that share the memory
  * block; survives the death of any process at any instruction. Works on memory the caller owns; knows neither shm nor httpd. */
-#ifndef IDA_RATELIMIT_H
-#define IDA_RATELIMIT_H
+#ifndef CORE_LIMIT_LIMIT_H
+#define CORE_LIMIT_LIMIT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/rate.h"
+#include "core/base/rate.h"
 
 typedef struct ida_limiter ida_limiter; /* handle in private memory; the tables themselves lie in the block */
 

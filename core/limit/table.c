@@ -4,7 +4,7 @@
  * An id may live in its home line or in one second line of the same stripe, so one mutex covers all places of an id. Only the
  * holder of a stripe's mutex writes its id words. Who dies holding it leaves at most one id word with the claim bit; the next
  * holder (EOWNERDEAD) finishes that. */
-#include "core/ratelimit_table.h"
+#include "core/limit/table.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
-/* Inside of the rate limiter, shared by ratelimit.c (whom to charge), ratelimit_ledger.c (one record) and ratelimit_table.c
+/* Inside of the rate limiter, shared by ratelimit.c (whom to charge), core/limit/ledger.c (one record) and core/limit/table.c
  * (finding, inserting and recycling records). Everything here lies in shared memory unless it says otherwise: indexes, never
  * pointers. */
-#ifndef IDA_RATELIMIT_TABLE_H
-#define IDA_RATELIMIT_TABLE_H
+#ifndef CORE_LIMIT_TABLE_H
+#define CORE_LIMIT_TABLE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,11 +1,11 @@
 /* Owns the table of what each kind of directory cannot keep. Must not know who asks. */
-#include "core/keeps.h"
+#include "core/model/keeps.h"
 
 #include <string.h>
 
-#include "core/context.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/context.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define VALUE_SHOWN_MAX 64 /* bytes */
 

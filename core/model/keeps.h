@@ -1,10 +1,10 @@
 /* What a directory cannot keep of a person: taken by the interface with a warning, skipped when carried out (design 4). */
-#ifndef IDA_KEEPS_H
-#define IDA_KEEPS_H
+#ifndef CORE_MODEL_KEEPS_H
+#define CORE_MODEL_KEEPS_H
 
 #include <jansson.h>
 
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 
 /* Why this directory does not keep `value` (of profilePhoto: its type) as it is, for people; NULL: it does, or nobody knows before it is
  * asked. `told_only`: it is kept all the same, in part or in words. */

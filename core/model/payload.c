@@ -1,14 +1,14 @@
 /* Owns the bodies of create, update and delete requests: what their members mean. Must not know HTTP, tasks or the store; plain
- * texts are payload_texts.c's, dates schedule.c's, photos photo.c's. */
-#include "core/payload.h"
+ * texts are core/model/payload_texts.c's, dates schedule.c's, photos photo.c's. */
+#include "core/model/payload.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/payload_texts.h"
-#include "core/photo.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/model/payload_texts.h"
+#include "core/model/photo.h"
+#include "core/base/text.h"
 
 #define WARNINGS_MAX 20
 #define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */

@@ -1,11 +1,11 @@
 /* The bodies of create, update and delete requests as checked values (specification 2.2, 2.3; design 4). */
-#ifndef IDA_PAYLOAD_H
-#define IDA_PAYLOAD_H
+#ifndef CORE_MODEL_PAYLOAD_H
+#define CORE_MODEL_PAYLOAD_H
 
 #include <jansson.h>
 
-#include "core/context.h"
-#include "core/tenant.h"
+#include "core/base/context.h"
+#include "core/tenant/tenant.h"
 
 typedef struct ida_create {
     const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office, *city;

@@ -1,11 +1,11 @@
 /* Owns the storage form of bodies (task.payload). Must not know where it is stored. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/payload.h"
-#include "core/payload_texts.h"
-#include "core/photo.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/model/payload.h"
+#include "core/model/payload_texts.h"
+#include "core/model/photo.h"
+#include "core/base/text.h"
 
 static ida_kind damaged(ida_ctx *c)
 {

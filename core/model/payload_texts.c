@@ -1,12 +1,12 @@
 /* Owns the members of request bodies that are plain text: one table row each, how they are checked, stored and loaded. Must not
  * know what they mean together. */
-#include "core/payload_texts.h"
+#include "core/model/payload_texts.h"
 
 #include <string.h>
 
-#include "core/json.h"
-#include "core/payload.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/model/payload.h"
+#include "core/base/text.h"
 
 enum { REQUIRED = 1, LINES = 2, ADDRESS = 4, EXACT = 8 }; /* EXACT: blanks around it are not taken off, so its format refuses them */
 

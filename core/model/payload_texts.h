@@ -1,18 +1,18 @@
-/* The members of request bodies that are plain text, by tables: for payload.c and payload_stored.c. `out` and `in` are the struct
+/* The members of request bodies that are plain text, by tables: for payload.c and core/model/payload_stored.c. `out` and `in` are the struct
  * of the body that the table belongs to. */
-#ifndef IDA_PAYLOAD_TEXTS_H
-#define IDA_PAYLOAD_TEXTS_H
+#ifndef CORE_MODEL_PAYLOAD_TEXTS_H
+#define CORE_MODEL_PAYLOAD_TEXTS_H
 
 #include <jansson.h>
 #include <stddef.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct ida_text_member {
     const char *name;
     size_t at;       /* of the const char * in the struct */
     size_t limit;    /* UTF-16 units (contracts of the directories) */
-    int flags;       /* payload_texts.c's own */
+    int flags;       /* core/model/payload_texts.c's own */
 } ida_text_member;
 
 typedef struct ida_texts {

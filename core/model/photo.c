@@ -1,10 +1,10 @@
 /* Owns the judging of photo bytes. They are hostile: every length is checked. Must not know payloads. */
-#include "core/photo.h"
+#include "core/model/photo.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first FF D9 is the picture's end.
  * What stands behind it (padding, previews and motion pictures that phones append) does not make it less of a JPEG. */

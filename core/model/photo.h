@@ -1,11 +1,11 @@
 /* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes (design 4 "Photo"). */
-#ifndef IDA_PHOTO_H
-#define IDA_PHOTO_H
+#ifndef CORE_MODEL_PHOTO_H
+#define CORE_MODEL_PHOTO_H
 
 #include <apr_pools.h>
 #include <stddef.h>
 
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 
 #define IDA_PHOTO_CLOUD_MAX 4194304
 #define IDA_PHOTO_ON_PREMISES_MAX 102400

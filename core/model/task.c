@@ -1,14 +1,14 @@
 /* Owns the words of tasks and their public form. Must not know where tasks are kept. */
-#include "core/task.h"
+#include "core/model/task.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/schedule.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/zone/schedule.h"
+#include "core/base/text.h"
 
 static const char *const type_texts[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke"};
 static const char *const state_texts[] = {"queued", "running", "done", "failed", "attention", "cancelled"};

@@ -1,11 +1,11 @@
 /* A task and its steps as values (design 5 "Task", 7). The words of states, types and outcomes are contracts. Knows no store. */
-#ifndef IDA_TASK_H
-#define IDA_TASK_H
+#ifndef CORE_MODEL_TASK_H
+#define CORE_MODEL_TASK_H
 
 #include <jansson.h>
 
-#include "core/context.h"
-#include "core/tenant.h"
+#include "core/base/context.h"
+#include "core/tenant/tenant.h"
 
 typedef enum ida_task_type {
     IDA_USER_CREATE,

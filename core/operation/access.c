@@ -2,12 +2,12 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/access.h"
-#include "core/json.h"
-#include "core/op.h"
-#include "core/op_find.h"
-#include "core/text.h"
-#include "core/user_json.h"
+#include "core/governance/access.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/find.h"
+#include "core/base/text.h"
+#include "core/operation/person_json.h"
 
 static json_t *group_ref(const access_group *g)
 {

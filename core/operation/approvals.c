@@ -1,11 +1,11 @@
 /* Owns the list of open access requests: who asks for what, since when, and who may decide. */
 #include <apr_hash.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/store_governance.h"
-#include "core/text.h"
-#include "core/user_json.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/governance/governance.h"
+#include "core/base/text.h"
+#include "core/operation/person_json.h"
 
 #define DAY_MS INT64_C(86400000)
 

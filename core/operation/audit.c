@@ -1,8 +1,8 @@
 /* Owns the audit log as callers read it. Must not know how records are chained. */
-#include "core/json.h"
-#include "core/op.h"
-#include "core/op_schema.h"
-#include "core/store_audit.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/schema.h"
+#include "core/store/audit.h"
 
 static const char *const categories[] = {"api", "workflow", "portal", NULL};
 

@@ -1,9 +1,9 @@
 /* How arguments find what they name, with refusals that name the argument. */
-#ifndef IDA_OP_FIND_H
-#define IDA_OP_FIND_H
+#ifndef CORE_OPERATION_FIND_H
+#define CORE_OPERATION_FIND_H
 
-#include "core/operation.h"
-#include "core/store_user.h"
+#include "core/operation/operation.h"
+#include "core/cache/person.h"
 
 /* The argument `user`: object ID or UPN. IDA_NOT_FOUND names up to five people whose names fit. `licenses` may be NULL. */
 ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses);

@@ -2,9 +2,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/user_json.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/person_json.h"
 
 #define DAY_MS INT64_C(86400000)
 

@@ -1,10 +1,10 @@
 /* The entries of the operation table, one file a subject, and what they share. */
-#ifndef IDA_OP_H
-#define IDA_OP_H
+#ifndef CORE_OPERATION_OP_H
+#define CORE_OPERATION_OP_H
 
-#include "core/operation.h"
-#include "core/schedule.h"
-#include "core/task.h"
+#include "core/operation/operation.h"
+#include "core/zone/schedule.h"
+#include "core/model/task.h"
 
 struct ida_user;
 struct ida_create;
@@ -59,7 +59,7 @@ ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next,
 /* Sets call->result to {items, totalCount, nextCursor, asOf}. Takes over `items`. next_position NULL: last page. */
 ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of);
 
-/* --- writes (op_write.c) --- */
+/* --- writes (core/operation/write.c) --- */
 
 /* The run function of a write: `work` with the call as baton in one transaction, which also keeps the answer under the request's
  * idempotency key, so that a parallel twin waits and then replays. Of a dry run everything is taken back and call->result is the
@@ -94,12 +94,12 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
 /* IDA_BAD_REQUEST unless the manager exists in the tenant or is queued for creation; looked up again when the step runs. */
 ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn);
 
-/* Queues an update of a person (op_update.c), inside a write's transaction under the tenant's lock: its seat, manager and what
+/* Queues an update of a person (core/operation/update.c), inside a write's transaction under the tenant's lock: its seat, manager and what
  * else is queued for the person are looked at. For PATCH and for a rehire that restores. */
 ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const struct ida_user *user, struct ida_update *update,
                              const ida_due *due, ida_task **task);
 
-/* A creation's employeeId against those who were here before (op_rehire.c). *restored: the payload asked to restore and call->result
+/* A creation's employeeId against those who were here before (core/operation/rehire.c). *restored: the payload asked to restore and call->result
  * is complete; else the creation goes on. IDA_CONFLICT names whom it belongs to. `warnings` are the answer's. */
 ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person, const ida_due *due, json_t *warnings,
                        int *restored);

@@ -1,17 +1,17 @@
 /* Owns the operation table's pipeline: who may call what, which arguments are good, what the audit learns. Must not know how a
  * request arrived (HTTP, MCP) nor how the store works. */
-#include "core/operation.h"
+#include "core/operation/operation.h"
 
 #include <apr_strings.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/param.h"
-#include "core/store_audit.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/param.h"
+#include "core/store/audit.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 #define AUDIT_TEXT_MAX 256 /* bytes of one argument in an audit record */
 #define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */

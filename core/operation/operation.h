@@ -1,14 +1,14 @@
 /* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and MCP are two faces of it; argument
  * checks, tools/list, the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
-#ifndef IDA_OPERATION_H
-#define IDA_OPERATION_H
+#ifndef CORE_OPERATION_OPERATION_H
+#define CORE_OPERATION_OPERATION_H
 
 #include <jansson.h>
 
-#include "core/audit.h"
-#include "core/principal.h"
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/audit/audit.h"
+#include "core/tenant/principal.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
 typedef enum ida_module { IDA_MODULE_PUBLIC_API, IDA_MODULE_ACCESS_GOVERNANCE } ida_module;
@@ -94,7 +94,7 @@ struct ida_operation {
     const char *description;
     /* JSON Schema (2020-12, no $ref) of the result as compact text: root {"type":"object"}, every member that can come, only
      * those required that always come, no additionalProperties. Published in tools/list as outputSchema and in OpenAPI under
-     * the name `schema`. Members that the faces add (truncated, note) are put in by tools/list. Macros: core/op_schema.h */
+     * the name `schema`. Members that the faces add (truncated, note) are put in by tools/list. Macros: core/operation/schema.h */
     const char *output;
     /* Path of the arrays in the result that `limit` counts: "items", "sections.*.items", "roleTemplate.groups". A result too
      * large for a model is cut there, by running the operation again with a smaller limit: so that its nextCursor goes on at

@@ -3,10 +3,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/cursor.h"
-#include "core/json.h"
-#include "core/op.h"
-#include "core/text.h"
+#include "core/base/cursor.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/base/text.h"
 
 /* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the paging ones. */
 static const char *binding_of(ida_call *call, const json_t *filters)

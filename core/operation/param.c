@@ -1,6 +1,6 @@
 /* Owns what one argument may be and how that is said: checks and JSON Schema out of the same entry. Must not know operations,
  * nor how an argument arrived but for the one question whether it was a text of a query. */
-#include "core/param.h"
+#include "core/operation/param.h"
 
 #include <apr_strings.h>
 #include <apr_time.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define SENT_MAX 64 /* bytes of what was sent that a message repeats */
 #define LIST_MAX 32 /* words of a list */

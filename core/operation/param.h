@@ -1,8 +1,8 @@
 /* One argument of an operation: checking a value that was given, and describing it as JSON Schema. */
-#ifndef IDA_PARAM_H
-#define IDA_PARAM_H
+#ifndef CORE_OPERATION_PARAM_H
+#define CORE_OPERATION_PARAM_H
 
-#include "core/operation.h"
+#include "core/operation/operation.h"
 
 /* The checked, typed value (a new reference), or NULL with a fault noted that says what is allowed and what was sent. `texts`:
  * the values come as texts (a query) and stand for numbers, truth values and comma lists too; else types are not bent. */

@@ -1,11 +1,11 @@
 /* Owns how people look in results. Must not know the store's statements. */
-#include "core/user_json.h"
+#include "core/operation/person_json.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 static const char *status_of(int enabled, int guest)
 {

@@ -1,10 +1,10 @@
 /* People as members of results: one place for every operation that shows one. */
-#ifndef IDA_USER_JSON_H
-#define IDA_USER_JSON_H
+#ifndef CORE_OPERATION_PERSON_JSON_H
+#define CORE_OPERATION_PERSON_JSON_H
 
-#include "core/op_schema.h"
-#include "core/store_people.h"
-#include "core/store_user.h"
+#include "core/operation/schema.h"
+#include "core/cache/people.h"
+#include "core/cache/person.h"
 
 /* The fields of specification 2.1, those populated in the directory. New references throughout. */
 json_t *ida_user_json(const ida_user *u);

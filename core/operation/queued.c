@@ -1,11 +1,11 @@
 /* Owns what all queued writes share: the due time in the task, the members of the answer that tell of it, who is asked for. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/store_task.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/queue/change.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due)
 {

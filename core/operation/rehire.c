@@ -3,14 +3,14 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/audit.h"
-#include "core/json.h"
-#include "core/op.h"
-#include "core/payload.h"
-#include "core/schedule.h"
-#include "core/store_audit.h"
-#include "core/store_task_rehire.h"
-#include "core/text.h"
+#include "core/audit/audit.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/model/payload.h"
+#include "core/zone/schedule.h"
+#include "core/store/audit.h"
+#include "core/queue/rehire.h"
+#include "core/base/text.h"
 
 static int has_left(const store_former *f)
 {

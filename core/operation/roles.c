@@ -2,13 +2,13 @@
 #include <apr_hash.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/op_schema.h"
-#include "core/store_governance.h"
-#include "core/store_people.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/schema.h"
+#include "core/governance/governance.h"
+#include "core/cache/people.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 /* Groups as documents name them -> ida_group, without ID where the directory has none or several of that name. */
 static void name_groups(apr_hash_t *known, const json_t *named, size_t from, size_t to)

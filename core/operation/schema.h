@@ -1,8 +1,8 @@
 /* Words for the `output` schemas of the operation table: compact JSON text, put together by the compiler. Example:
  *     .output = OUT_OBJECT("\"user\"", OUT_IS("user", OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("mail", OUT_TEXT))))
  * tools/list must stay below 24 KB for all eleven: say types and what is always there, no descriptions of the obvious. */
-#ifndef IDA_OP_SCHEMA_H
-#define IDA_OP_SCHEMA_H
+#ifndef CORE_OPERATION_SCHEMA_H
+#define CORE_OPERATION_SCHEMA_H
 
 #define OUT_TEXT "{\"type\":\"string\"}"
 /* Two branches rather than a list of types: that is what clients with one type for each value can read. */

@@ -1,10 +1,10 @@
 /* Owns what each change of a task does and says. The rules of states are the store's. */
-#include "core/task_change.h"
+#include "core/operation/task_change.h"
 
 #include <string.h>
 
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 
 #define WAITING_NAMED_MAX 20
 

@@ -1,10 +1,10 @@
 /* The changes that people make to a task: cancelled, moved, tried again, released. One place for REST and idadminctl, so that both say
  * and record the same. */
-#ifndef IDA_TASK_CHANGE_H
-#define IDA_TASK_CHANGE_H
+#ifndef CORE_OPERATION_TASK_CHANGE_H
+#define CORE_OPERATION_TASK_CHANGE_H
 
-#include "core/schedule.h"
-#include "core/store_task.h"
+#include "core/zone/schedule.h"
+#include "core/queue/change.h"
 
 typedef enum ida_task_verb { IDA_TASK_CANCEL, IDA_TASK_RESCHEDULE, IDA_TASK_RETRY, IDA_TASK_RELEASE } ida_task_verb;
 

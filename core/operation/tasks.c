@@ -2,11 +2,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/payload.h"
-#include "core/task_change.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/model/payload.h"
+#include "core/operation/task_change.h"
+#include "core/base/text.h"
 
 static const char *const states[] = {"queued", "running", "done", "failed", "attention", "cancelled", NULL};
 static const char *const types[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke", NULL};

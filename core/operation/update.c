@@ -3,16 +3,16 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/keeps.h"
-#include "core/naming.h"
-#include "core/op.h"
-#include "core/payload.h"
-#include "core/schedule.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/model/keeps.h"
+#include "core/tenant/naming.h"
+#include "core/operation/op.h"
+#include "core/model/payload.h"
+#include "core/zone/schedule.h"
+#include "core/queue/change.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 
 typedef struct update_input {
     ida_update wanted;

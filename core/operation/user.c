@@ -2,11 +2,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/store_user.h"
-#include "core/text.h"
-#include "core/user_json.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
+#include "core/operation/person_json.h"
 
 /* Members that `fields=` may add, beside those always given; the names are those of the detailed user. */
 static const char *const extra_fields[] = {

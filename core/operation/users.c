@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/op_find.h"
-#include "core/search_key.h"
-#include "core/text.h"
-#include "core/user_json.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/find.h"
+#include "core/base/search_key.h"
+#include "core/base/text.h"
+#include "core/operation/person_json.h"
 
 #define CANDIDATES 5         /* named when somebody is asked for by something else than ID or UPN */
 #define CANDIDATES_BYTES 300 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */

@@ -1,11 +1,11 @@
 /* Owns the operations on workflows and their runs, as history. Must not know how an action is carried out. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/op_schema.h"
-#include "core/store_governance.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/operation/schema.h"
+#include "core/governance/governance.h"
+#include "core/base/text.h"
 
 /* --- list_workflows --- */
 

@@ -3,9 +3,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/store_idempotency.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/store/idempotency.h"
 
 typedef struct writing {
     ida_call *call;

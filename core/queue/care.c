@@ -1,7 +1,7 @@
 /* Owns the care of the queue over months: due times under new zone rules, removal of what is long over. */
-#include "core/store_queue.h"
-#include "core/store_task_inner.h"
-#include "core/store_tenant.h"
+#include "core/queue/claim.h"
+#include "core/queue/inner.h"
+#include "core/store/tenant.h"
 
 ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
 {

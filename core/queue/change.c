@@ -1,10 +1,10 @@
 /* Owns the transitions that callers ask for: moved, cancelled, retried, released. Must not know who asks. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_task_inner.h"
-#include "core/store_tenant.h"
-#include "core/store_workflow.h"
+#include "core/base/json.h"
+#include "core/queue/inner.h"
+#include "core/store/tenant.h"
+#include "core/queue/workflow.h"
 
 int store_task_account_possible(ida_ctx *c, const ida_task *task)
 {

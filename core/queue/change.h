@@ -1,10 +1,10 @@
 /* The queue as callers see it: queueing (seats, names, tasks in one transaction), reading, cancelling, moving. What the worker
- * does with tasks is in store_queue.h. */
-#ifndef IDA_STORE_TASK_H
-#define IDA_STORE_TASK_H
+ * does with tasks is in core/queue/claim.h. */
+#ifndef CORE_QUEUE_CHANGE_H
+#define CORE_QUEUE_CHANGE_H
 
-#include "core/store.h"
-#include "core/task.h"
+#include "core/store/store.h"
+#include "core/model/task.h"
 
 /* Workers that wait for work listen here (db_wait). */
 #define STORE_QUEUE_CHANNEL "idadmin_queue"
@@ -50,7 +50,7 @@ ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *i
                          const char *zone, int64_t due_at, const char *payload);
 
 /* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made or may have been (a
- * createAccount step with outcome done, already or unknown, or progress.createSent: store_queue.h). IDA_CONFLICT with the state
+ * createAccount step with outcome done, already or unknown, or progress.createSent: core/queue/claim.h). IDA_CONFLICT with the state
  * in the message for running, done, cancelled; IDA_NOT_FOUND. */
 /* Queued tasks that are to make this person (folded UPN) somebody's manager: id and upn alone are filled in. Looks into payloads, which may
  * be large: not inside a transaction. */

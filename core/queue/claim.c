@@ -1,14 +1,14 @@
 /* Owns the claim: which task may run next, taken by one worker and no other, and the brake before the first run of what disables an account.
  * Must not know what a run does. Order of locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
-#include "core/store_queue.h"
+#include "core/queue/claim.h"
 
 #include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "core/store_audit.h"
-#include "core/store_task_inner.h"
-#include "core/store_tenant.h"
+#include "core/store/audit.h"
+#include "core/queue/inner.h"
+#include "core/store/tenant.h"
 
 #define HEAD 32           /* due tasks looked at before asking directory by directory */
 #define CANDIDATES_MAX 16 /* tried before looking again */

@@ -1,10 +1,10 @@
 /* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a run carries the fencing
  * number; a write that finds another number answers IDA_CONFLICT and the run must stop at once, without touching the directory
  * again. */
-#ifndef IDA_STORE_QUEUE_H
-#define IDA_STORE_QUEUE_H
+#ifndef CORE_QUEUE_CLAIM_H
+#define CORE_QUEUE_CLAIM_H
 
-#include "core/store_task.h"
+#include "core/queue/change.h"
 
 struct store_membership;
 
@@ -85,7 +85,7 @@ ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const st
 ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
                                int *full);
 
-/* Memberships as an offboarding finds them, on disk before the first is taken away (store_task_rehire.h); those known already stay. */
+/* Memberships as an offboarding finds them, on disk before the first is taken away (core/queue/rehire.h); those known already stay. */
 ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const struct store_membership *rows, int count);
 /* A rehire has given back what the offboardings of its account took away in task->directory, that which the run acts on now. */
 ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
@@ -105,7 +105,7 @@ ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task
 ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
                            const struct ida_audit *audit);
 
-/* For store_task_walls.h. The next zone after `after` ("" at first) that queued tasks with wall_fixed = 1 are in; NULL: no more. Those
+/* For core/queue/walls.h. The next zone after `after` ("" at first) that queued tasks with wall_fixed = 1 are in; NULL: no more. Those
  * tasks: pages by id. */
 ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone);
 ida_kind store_queue_walls(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count);

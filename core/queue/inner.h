@@ -1,9 +1,9 @@
 /* What the files of the queue share: rows as tasks, seats and names given back. For core/store_task*.c and core/store_queue*.c
  * only. */
-#ifndef IDA_STORE_TASK_INNER_H
-#define IDA_STORE_TASK_INNER_H
+#ifndef CORE_QUEUE_INNER_H
+#define CORE_QUEUE_INNER_H
 
-#include "core/store_task.h"
+#include "core/queue/change.h"
 
 /* A row of TASK_COLUMNS as a task without steps and payload. IDA_INTERNAL_ERROR when a word in it is none of ours. */
 ida_kind store_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task);
@@ -15,7 +15,7 @@ ida_kind store_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 ida_kind store_task_missing(ida_ctx *c, const char *id);
 
 /* 1 when a creation has made its account or may have: a createAccount step with outcome done, already or unknown, or
- * progress.createSent (store_queue.h); or when an update may have enabled one: updateAccount unknown, or progress.enableSent. Seat
+ * progress.createSent (core/queue/claim.h); or when an update may have enabled one: updateAccount unknown, or progress.enableSent. Seat
  * and names of such a task are given back by nobody but the one who knows better. */
 int store_task_account_possible(ida_ctx *c, const ida_task *task);
 /* A creation that takes a seat as long as its account is not in the cache. Needs the payload. */

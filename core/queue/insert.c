@@ -2,10 +2,10 @@
  * tenant's lock. Must not know what a payload means, but for the one member that decides whether a creation takes a seat. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/naming.h"
-#include "core/store_task_inner.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/tenant/naming.h"
+#include "core/queue/inner.h"
+#include "core/base/text.h"
 
 /* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above any company. */
 #define CANDIDATES_MAX 1000000

@@ -1,7 +1,7 @@
 /* Owns leases: heartbeats, what takers watch, the takeover. Must not know clocks: who waited long enough is the taker's business.
  */
-#include "core/store_queue.h"
-#include "core/store_task_inner.h"
+#include "core/queue/claim.h"
+#include "core/queue/inner.h"
 
 ida_kind store_queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms)
 {

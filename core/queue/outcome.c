@@ -3,15 +3,15 @@
  *
  * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back, so the tenant's row is
  * locked as late as can be: after the task's own, and just before the end. Whoever locks the tenant first leaves the rows of
- * running tasks alone (store_task.c); should two meet all the same, the server undoes one of them, which is repeated. */
+ * running tasks alone (core/queue/change.c); should two meet all the same, the server undoes one of them, which is repeated. */
 #include <string.h>
 
-#include "core/store_audit.h"
-#include "core/store_governance_grant.h"
-#include "core/store_queue.h"
-#include "core/store_task_inner.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/store/audit.h"
+#include "core/governance/grant.h"
+#include "core/queue/claim.h"
+#include "core/queue/inner.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 
 typedef struct outcome {
     const ida_task *task;

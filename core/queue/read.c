@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_task_inner.h"
+#include "core/base/json.h"
+#include "core/queue/inner.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 #define STEP_BATCH 256 /* tasks whose steps are asked for at once */

@@ -1,10 +1,10 @@
 /* Owns what the store knows of people who come back. Must not know what a rehire does with it. */
-#include "core/store_task_rehire.h"
+#include "core/queue/rehire.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_queue.h"
+#include "core/queue/claim.h"
 
 static ida_kind former(store *s, ida_ctx *c, const char *tenant, const char *person, store_former *row)
 {

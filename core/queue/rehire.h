@@ -1,9 +1,9 @@
 /* People who come back: whom an employeeId belongs to, what an offboarding took away. Main file and, reading, the cache. */
-#ifndef IDA_STORE_TASK_REHIRE_H
-#define IDA_STORE_TASK_REHIRE_H
+#ifndef CORE_QUEUE_REHIRE_H
+#define CORE_QUEUE_REHIRE_H
 
-#include "core/store_task.h"
-#include "core/store_user.h"
+#include "core/queue/change.h"
+#include "core/cache/person.h"
 
 typedef struct store_former {
     ida_user *user;

@@ -1,12 +1,12 @@
 /* Owns the due times of queued tasks under changing zone rules. Must not know where rules come from. */
-#include "core/store_task_walls.h"
+#include "core/queue/walls.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "core/schedule.h"
-#include "core/store_audit.h"
-#include "core/zone.h"
+#include "core/zone/schedule.h"
+#include "core/store/audit.h"
+#include "core/zone/zone.h"
 
 #define PAGE 500
 #define LOOKS 3 /* after a change: other processes may queue by the old rules for a moment longer */

@@ -1,8 +1,8 @@
 /* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks move. */
-#ifndef IDA_STORE_TASK_WALLS_H
-#define IDA_STORE_TASK_WALLS_H
+#ifndef CORE_QUEUE_WALLS_H
+#define CORE_QUEUE_WALLS_H
 
-#include "core/store_queue.h"
+#include "core/queue/claim.h"
 
 /* What one thread remembers of the zones it has looked at. */
 typedef struct store_walls store_walls;

@@ -1,9 +1,9 @@
 /* Owns the history of workflow runs. Must not know how an action is carried out. */
-#include "core/store_workflow.h"
+#include "core/queue/workflow.h"
 
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const ida_task *task, const char *workflow)
 {

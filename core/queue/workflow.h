@@ -1,9 +1,9 @@
 /* Workflow runs as history (design 6 "Runs"): one row a workflow and task, by the workflow's name, with its actions. Main file. */
-#ifndef IDA_STORE_WORKFLOW_H
-#define IDA_STORE_WORKFLOW_H
+#ifndef CORE_QUEUE_WORKFLOW_H
+#define CORE_QUEUE_WORKFLOW_H
 
-#include "core/store.h"
-#include "core/task.h"
+#include "core/store/store.h"
+#include "core/model/task.h"
 
 /* How an action stands, and its run with it. */
 typedef struct store_workflow_news {
@@ -16,7 +16,7 @@ typedef struct store_workflow_news {
 } store_workflow_news;
 
 /* Begins the run at the first news of it: its actions are those of the task's steps, `pending`. Not fenced: belongs into the
- * transaction of a fenced write of core/store_queue.h. */
+ * transaction of a fenced write of core/queue/claim.h. */
 ida_kind store_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const store_workflow_news *news);
 
 /* The task was cancelled between two tries: what has not ended never will. */

@@ -1,12 +1,12 @@
 /* Owns the way of audit records into the chained record: outbox, spool positions, appending. Must not know where a spool lies. */
-#include "core/store_audit.h"
+#include "core/store/audit.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define SALT_BYTES 16
 

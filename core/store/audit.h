@@ -1,9 +1,9 @@
 /* Audit: the outbox written with what it tells of, ingestion into the chained record, reading and verifying. */
-#ifndef IDA_STORE_AUDIT_H
-#define IDA_STORE_AUDIT_H
+#ifndef CORE_STORE_AUDIT_H
+#define CORE_STORE_AUDIT_H
 
-#include "core/audit.h"
-#include "core/store.h"
+#include "core/audit/audit.h"
+#include "core/store/store.h"
 
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record);

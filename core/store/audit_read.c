@@ -2,8 +2,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store_audit.h"
-#include "core/text.h"
+#include "core/store/audit.h"
+#include "core/base/text.h"
 
 #define WALK_PAGE 1000
 

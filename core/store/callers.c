@@ -6,7 +6,7 @@
  * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are
  * counted by reference: the table holds one, each caller one. What is about to expire is loaded again by one thread while the
  * others go on with what is still young enough. */
-#include "core/snapshot.h"
+#include "core/store/callers.h"
 
 #include <apr_allocator.h>
 #include <pthread.h>
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/credentials.h"
-#include "core/store_key.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
+#include "core/tenant/credentials.h"
+#include "core/store/key.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
 
 #define SHARDS 16
 #define BUCKETS 64
 #define RENEW_MS 1500         /* from this age on one thread loads again */
-#define SYNCED_AGE_MS 5000    /* how long "synced" is believed (core/operation.c says for what); until it is true it is asked */
+#define SYNCED_AGE_MS 5000    /* how long "synced" is believed (core/operation/operation.c says for what); until it is true it is asked */
 
 /* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
 typedef struct held_tenant {

@@ -1,12 +1,12 @@
 /* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within
  * the last two seconds. Kept per process, bounded, shared by all threads. Knows no server. */
-#ifndef IDA_SNAPSHOT_H
-#define IDA_SNAPSHOT_H
+#ifndef CORE_STORE_CALLERS_H
+#define CORE_STORE_CALLERS_H
 
-#include "core/context.h"
-#include "core/principal.h"
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/base/context.h"
+#include "core/tenant/principal.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 #define IDA_SNAPSHOT_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
 

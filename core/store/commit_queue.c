@@ -2,7 +2,7 @@
  *
  * Whoever finds nobody leading leads: takes the gate, runs the work of all who wait, each in a savepoint, commits, wakes them. A
  * member's work runs in the leader's thread while the member sleeps, so its context and pool still have one user at a time. */
-#include "core/store_group.h"
+#include "core/store/commit_queue.h"
 
 #include <apr_strings.h>
 #include <pthread.h>

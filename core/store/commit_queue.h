@@ -1,10 +1,10 @@
 /* Group commit: threads of one process that write through one connection. What arrives while the gate is awaited or a commit is on
  * its way to the disk goes into the next transaction together: one gate, one log write, one fsync for many callers, each of them
  * as durable as alone. For engines that have one writer at a time (SQLite). */
-#ifndef IDA_STORE_GROUP_H
-#define IDA_STORE_GROUP_H
+#ifndef CORE_STORE_COMMIT_QUEUE_H
+#define CORE_STORE_COMMIT_QUEUE_H
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 typedef struct store_group store_group;
 

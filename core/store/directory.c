@@ -1,6 +1,6 @@
 /* Owns the rows of directory_state and worker: holds, what administrators ask of syncs, sync leases, workers that were seen. Must
  * not know why a directory does not answer. */
-#include "core/store_directory.h"
+#include "core/store/directory.h"
 
 #define LIST_MAX 10000
 #define WORKER_FORGOTTEN_AFTER_MS INT64_C(604800000) /* a week: of a worker that was killed and never came back under its ID */

@@ -1,9 +1,9 @@
 /* Health of directories (holds), what administrators ask of syncs, sync leases, and the workers that were seen. Main file. */
-#ifndef IDA_STORE_DIRECTORY_H
-#define IDA_STORE_DIRECTORY_H
+#ifndef CORE_STORE_DIRECTORY_H
+#define CORE_STORE_DIRECTORY_H
 
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 typedef struct store_directory {
     const char *tenant;

@@ -1,5 +1,5 @@
 /* Owns the answers that are kept under idempotency keys. Must not know what the answers say. */
-#include "core/store_idempotency.h"
+#include "core/store/idempotency.h"
 
 #define KEY_OF(row) DB_T((row)->tenant), DB_T((row)->username), DB_T((row)->method), DB_T((row)->path), DB_T((row)->key)
 

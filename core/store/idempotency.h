@@ -1,8 +1,8 @@
 /* First answers of writes under an Idempotency-Key, kept in the write's own transaction. Main file. */
-#ifndef IDA_STORE_IDEMPOTENCY_H
-#define IDA_STORE_IDEMPOTENCY_H
+#ifndef CORE_STORE_IDEMPOTENCY_H
+#define CORE_STORE_IDEMPOTENCY_H
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 #define STORE_IDEMPOTENCY_KEPT_MS INT64_C(86400000) /* a key is known for at least this long */
 

@@ -1,10 +1,10 @@
 /* Owns API users in the store. Must not know how a key is made or compared. */
-#include "core/store_key.h"
+#include "core/store/key.h"
 
 #include <apr_strings.h>
 
-#include "core/json.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/store/tenant.h"
 
 static ida_kind unknown(ida_ctx *c, const char *company, const char *username)
 {

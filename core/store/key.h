@@ -1,11 +1,11 @@
 /* API users. The hot path of every request is store_key_find. */
-#ifndef IDA_STORE_KEY_H
-#define IDA_STORE_KEY_H
+#ifndef CORE_STORE_KEY_H
+#define CORE_STORE_KEY_H
 
 #include <jansson.h>
 
-#include "core/principal.h"
-#include "core/store.h"
+#include "core/tenant/principal.h"
+#include "core/store/store.h"
 
 /* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still compares, in the same time). */
 typedef struct store_key {

@@ -4,9 +4,9 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/migrations.h"
-#include "core/store.h"
-#include "core/text.h"
+#include "core/db/migrations.h"
+#include "core/store/store.h"
+#include "core/base/text.h"
 
 int store_schema_version(void)
 {

@@ -1,8 +1,8 @@
 /* Owns the settings of the store itself. */
 #include <string.h>
 
-#include "core/store.h"
-#include "core/text.h"
+#include "core/store/store.h"
+#include "core/base/text.h"
 
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value)
 {

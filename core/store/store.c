@@ -1,6 +1,6 @@
 /* Owns the handle through which everybody reaches the store: connecting and reconnecting, transactions repeated as a whole.
  * Must not know an engine nor the statements. */
-#include "core/store.h"
+#include "core/store/store.h"
 
 #include <apr_allocator.h>
 #include <apr_strings.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/store_group.h"
+#include "core/store/commit_queue.h"
 
 #ifndef IDA_LOCALSTATEDIR
 #define IDA_LOCALSTATEDIR "/var"

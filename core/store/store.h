@@ -2,13 +2,13 @@
  * child; worker: one a thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an
  * ida_kind and allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
  * otherwise. */
-#ifndef IDA_STORE_H
-#define IDA_STORE_H
+#ifndef CORE_STORE_STORE_H
+#define CORE_STORE_STORE_H
 
 #include <jansson.h>
 
-#include "core/context.h"
-#include "core/db.h"
+#include "core/base/context.h"
+#include "core/db/db.h"
 
 typedef struct store {
     db *db;
@@ -17,7 +17,7 @@ typedef struct store {
     apr_pool_t *pool;         /* own root of this connection; cleared on reconnect */
     struct store_place *place; /* what the process knows of this DSN and role: away since when, next attempt */
     int in_snapshot;          /* store_snapshot's work is running */
-    struct store_group *group; /* its transactions are run by the group (store_group.h) */
+    struct store_group *group; /* its transactions are run by the group (core/store/commit_queue.h) */
     int reads_alone;          /* with a group: reads outside of a transaction go by a connection of its own; else (a door) it has none */
     unsigned char cursor_key[32];
     int has_cursor_key;

@@ -1,13 +1,13 @@
 /* Owns tenants in the store and the rows that follow from their documents: workflows, role templates, access catalog. Must not
- * know the rules of the document, which core/tenant.h has checked. */
-#include "core/store_tenant.h"
+ * know the rules of the document, which core/tenant/tenant.h has checked. */
+#include "core/store/tenant.h"
 
 #include <apr_hash.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_governance.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/governance/governance.h"
+#include "core/base/text.h"
 
 static ida_kind unknown(ida_ctx *c, const char *id)
 {

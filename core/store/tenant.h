@@ -1,9 +1,9 @@
 /* Tenants and their documents in the store, with the tables that follow from them (workflows, role templates, access catalog). */
-#ifndef IDA_STORE_TENANT_H
-#define IDA_STORE_TENANT_H
+#ifndef CORE_STORE_TENANT_H
+#define CORE_STORE_TENANT_H
 
-#include "core/store.h"
-#include "core/tenant.h"
+#include "core/store/store.h"
+#include "core/tenant/tenant.h"
 
 /* Parsed tenant; *seal and *revision may be NULL. */
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision);

@@ -1,13 +1,13 @@
 /* Owns the rules between members of the tenant document, and the defaults that depend on other members. Must not know how
  * documents are merged or stored. */
-#include "core/tenant_check.h"
+#include "core/tenant/check.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/task.h"
-#include "core/tenant_shape.h"
-#include "core/tenant_value.h"
+#include "core/model/task.h"
+#include "core/tenant/shape.h"
+#include "core/tenant/value.h"
 
 #define CLOUD_DOMAIN_MAX 48
 

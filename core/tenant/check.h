@@ -1,10 +1,10 @@
 /* Inside of the tenant document's validation, for tenant.c. */
-#ifndef IDA_TENANT_CHECK_H
-#define IDA_TENANT_CHECK_H
+#ifndef CORE_TENANT_CHECK_H
+#define CORE_TENANT_CHECK_H
 
 #include <jansson.h>
 
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 
 /* Adds a fault to c for each member of the document that is unknown, missing, of the wrong type or against a rule. `applying`:
  * also against what can change under a stored document (time zone files), and against rules that came after documents which broke them had been stored: the

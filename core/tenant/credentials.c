@@ -1,12 +1,12 @@
 /* Owns the shapes of names and secrets, and how keys are compared. Must not know where they are stored or in which header they come. */
-#include "core/credentials.h"
+#include "core/tenant/credentials.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "core/text.h"
+#include "core/base/digest.h"
+#include "core/base/text.h"
 
 static int is_alnum(char ch)
 {

@@ -1,8 +1,8 @@
-/* Hashes of API keys (their shape: core/key.h) and the shapes of company IDs, usernames and secrets (design 4). Knows no store and no header. */
-#ifndef IDA_CREDENTIALS_H
-#define IDA_CREDENTIALS_H
+/* Hashes of API keys (their shape: core/base/key.h) and the shapes of company IDs, usernames and secrets (design 4). Knows no store and no header. */
+#ifndef CORE_TENANT_CREDENTIALS_H
+#define CORE_TENANT_CREDENTIALS_H
 
-#include "core/key.h"
+#include "core/base/key.h"
 
 #define IDA_NAME_MAX 64
 #define IDA_LABEL_MAX 100 /* characters, specification 8 */

@@ -1,5 +1,5 @@
 /* Owns the making of names from formats. Must not know who holds which name: candidates are counted here, looked up elsewhere. */
-#include "core/naming.h"
+#include "core/tenant/naming.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define LOCAL_MAX 64
 #define ADDRESS_MAX 113

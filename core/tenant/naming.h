@@ -1,9 +1,9 @@
 /* Generated names: user names, mail and display names from the tenant's formats (design 3.5 placeholders, design 4 "Generated
  * names"). */
-#ifndef IDA_NAMING_H
-#define IDA_NAMING_H
+#ifndef CORE_TENANT_NAMING_H
+#define CORE_TENANT_NAMING_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct ida_name_parts {
     const char *firstname, *middle_name, *surname; /* as given; middle_name may be NULL */

@@ -1,5 +1,5 @@
 /* Owns the names of access levels. */
-#include "core/principal.h"
+#include "core/tenant/principal.h"
 
 #include <stddef.h>
 #include <string.h>

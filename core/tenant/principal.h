@@ -1,10 +1,10 @@
 /* Who is calling: the result of authentication, borrowed by everything behind it. */
-#ifndef IDA_PRINCIPAL_H
-#define IDA_PRINCIPAL_H
+#ifndef CORE_TENANT_PRINCIPAL_H
+#define CORE_TENANT_PRINCIPAL_H
 
 #include <stdint.h>
 
-#include "core/rate.h"
+#include "core/base/rate.h"
 
 typedef enum ida_access {
     IDA_ACCESS_READ_ONLY, /* every read: REST GET, MCP */
@@ -19,7 +19,7 @@ typedef struct ida_principal {
     ida_access access;
     ida_rate rate;        /* key's own limit; limit 0 = none of its own */
     int64_t expires_at;   /* ms UTC, 0 = never */
-    const char *from;     /* networks it may be used from (core/network.h); NULL = from anywhere */
+    const char *from;     /* networks it may be used from (core/base/network.h); NULL = from anywhere */
 } ida_principal;
 
 /* "read-only", "full", "legacy" and back (-1 when unknown). */

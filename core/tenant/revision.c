@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/json.h"
-#include "core/tenant.h"
+#include "core/base/json.h"
+#include "core/tenant/tenant.h"
 
 #define RECORD_MAX (16 * 1024 * 1024) /* 100,000 tenants with IDs of 64 characters are half of it */
 

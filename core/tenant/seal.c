@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/digest.h"
-#include "core/json.h"
-#include "core/tenant.h"
-#include "core/tenant_shape.h"
-#include "core/file.h"
-#include "core/text.h"
-#include "core/web_user.h"
+#include "core/base/digest.h"
+#include "core/base/json.h"
+#include "core/tenant/tenant.h"
+#include "core/tenant/shape.h"
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/base/web_user.h"
 
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
 

@@ -1,13 +1,13 @@
 /* Owns the shape of the tenant document: one table row per member (design 3.5), and the walks over them: faults, defaults, files.
  * Must not know what members mean to one another. */
-#include "core/tenant_shape.h"
+#include "core/tenant/shape.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/task.h"
-#include "core/tenant_value.h"
-#include "core/text.h"
+#include "core/model/task.h"
+#include "core/tenant/value.h"
+#include "core/base/text.h"
 
 #define FAULTS_MAX 50      /* one answer names no more */
 #define TEXT_MAX 256       /* UTF-16 units of a string without a limit of its own */

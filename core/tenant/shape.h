@@ -1,10 +1,10 @@
-/* What each member of the tenant document looks like by itself: for tenant_check.c and tenant_seal.c. */
-#ifndef IDA_TENANT_SHAPE_H
-#define IDA_TENANT_SHAPE_H
+/* What each member of the tenant document looks like by itself: for core/tenant/check.c and core/tenant/seal.c. */
+#ifndef CORE_TENANT_SHAPE_H
+#define CORE_TENANT_SHAPE_H
 
 #include <jansson.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct ida_tenant_checking {
     ida_ctx *c;

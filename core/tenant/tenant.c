@@ -1,12 +1,12 @@
-/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules are those of tenant_shape.c and
- * tenant_check.c. */
-#include "core/tenant.h"
+/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules are those of core/tenant/shape.c and
+ * core/tenant/check.c. */
+#include "core/tenant/tenant.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/tenant_check.h"
+#include "core/base/json.h"
+#include "core/tenant/check.h"
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 

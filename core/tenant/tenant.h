@@ -1,13 +1,13 @@
 /* The tenant document (design 3.5): parsing with every rule, merging with the document before it, sealing of what the worker must be
  * able to trust. Knows no store. */
-#ifndef IDA_TENANT_H
-#define IDA_TENANT_H
+#ifndef CORE_TENANT_TENANT_H
+#define CORE_TENANT_TENANT_H
 
 #include <jansson.h>
 #include <sys/types.h>
 
-#include "core/context.h"
-#include "core/rate.h"
+#include "core/base/context.h"
+#include "core/base/rate.h"
 
 #define IDA_SEAL_KEY_LEN 32
 
@@ -56,7 +56,7 @@ ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_S
  * root makes it. */
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
 
-/* --- tenant_revision.c: what a store says of a tenant, judged by what this node keeps beside the seal key ---
+/* --- core/tenant/revision.c: what a store says of a tenant, judged by what this node keeps beside the seal key ---
  *
  * Whoever can write the store can put an old document with its good seal back. So each node keeps the highest sealed revision of each
  * tenant that it has seen, in <seal key>.revisions, which httpd's user cannot write. */

@@ -1,18 +1,18 @@
 /* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders. Must not know where in the
  * document a value stands. */
-#include "core/tenant_value.h"
+#include "core/tenant/value.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/credentials.h"
-#include "core/host.h"
-#include "core/naming.h"
-#include "core/rate.h"
-#include "core/tenant.h"
-#include "core/text.h"
-#include "core/zone.h"
+#include "core/tenant/credentials.h"
+#include "core/base/host.h"
+#include "core/tenant/naming.h"
+#include "core/base/rate.h"
+#include "core/tenant/tenant.h"
+#include "core/base/text.h"
+#include "core/zone/zone.h"
 
 #define DOMAIN_MAX 100 /* leaves 12 characters for the local part of an address of 113 */
 #define PATH_LEN_MAX 4095

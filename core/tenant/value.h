@@ -1,10 +1,10 @@
 /* Values inside a tenant document that more than one place must read the same way. */
-#ifndef IDA_TENANT_VALUE_H
-#define IDA_TENANT_VALUE_H
+#ifndef CORE_TENANT_VALUE_H
+#define CORE_TENANT_VALUE_H
 
 #include <jansson.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* "60s", "5m", "24h", from 1 s to 24 h: milliseconds; 0 when it is none. */
 int64_t ida_duration_parse(const char *text);

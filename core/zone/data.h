@@ -1,8 +1,8 @@
-/* Inside of a zone, shared by zone.c (questions), zone_read.c (TZif files) and zone_rule.c (POSIX TZ rules) and their tests. */
-#ifndef IDA_ZONE_DATA_H
-#define IDA_ZONE_DATA_H
+/* Inside of a zone, shared by zone.c (questions), core/zone/read.c (TZif files) and core/zone/rule.c (POSIX TZ rules) and their tests. */
+#ifndef CORE_ZONE_DATA_H
+#define CORE_ZONE_DATA_H
 
-#include "core/zone.h"
+#include "core/zone/zone.h"
 
 /* When in a year the clock changes: POSIX TZ "Mm.w.d", "Jn" or "n", with the local time in force before the change. */
 typedef enum ida_zone_day_form { IDA_DAY_MONTH_WEEK, IDA_DAY_JULIAN, IDA_DAY_OF_YEAR } ida_zone_day_form;

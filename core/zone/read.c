@@ -2,7 +2,7 @@
  * paths. */
 #include <string.h>
 
-#include "core/zone_data.h"
+#include "core/zone/data.h"
 
 #define HEADER_LEN 44
 #define OFFSET_MAX (26 * 3600) /* RFC 9636: between -24:59:59 and 25:59:59 */

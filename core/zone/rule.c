@@ -1,7 +1,7 @@
 /* Owns POSIX TZ rules ("CET-1CEST,M3.5.0,M10.5.0/3"), the footer of TZif files. Must not know files. */
 #include <string.h>
 
-#include "core/zone_data.h"
+#include "core/zone/data.h"
 
 #define DAY_S 86400
 #define HOURS_MAX 167 /* RFC 9636, 3.3.1: -167 to 167 in a rule's time, 24 in an offset */

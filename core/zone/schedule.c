@@ -1,11 +1,11 @@
 /* Owns the way from the texts `date` and `time` to an instant and from instants to words. Must not know tasks or tenants. */
-#include "core/schedule.h"
+#include "core/zone/schedule.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "core/zone.h"
+#include "core/base/text.h"
+#include "core/zone/zone.h"
 
 #define PAST_DAYS_MAX 366
 #define YEARS_AHEAD_MAX 10

@@ -1,8 +1,8 @@
 /* From `date` and `time` of a payload to an instant, by design 4 ("Dates", "Create time", "Delete time", "Zone"). */
-#ifndef IDA_SCHEDULE_H
-#define IDA_SCHEDULE_H
+#ifndef CORE_ZONE_SCHEDULE_H
+#define CORE_ZONE_SCHEDULE_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* Wall time and zone are stored beside the instant, so that it can be resolved again when zone rules change. */
 typedef struct ida_due {

@@ -1,6 +1,6 @@
 /* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must not know requests or tenants.
  */
-#include "core/zone.h"
+#include "core/zone/zone.h"
 
 #include <apr_allocator.h>
 #include <apr_hash.h>
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/text.h"
-#include "core/zone_data.h"
+#include "core/base/text.h"
+#include "core/zone/data.h"
 
 #define DAY_S 86400
 #define FILE_MAX (1024 * 1024)   /* the largest of the tz database has 4 KB */

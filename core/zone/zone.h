@@ -1,8 +1,8 @@
 /* Time zones from the system's TZif files (RFC 9636, footer rule included). Knows nothing of requests. */
-#ifndef IDA_ZONE_H
-#define IDA_ZONE_H
+#ifndef CORE_ZONE_ZONE_H
+#define CORE_ZONE_ZONE_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct ida_zone ida_zone;
 

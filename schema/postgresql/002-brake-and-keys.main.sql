@@ -11,5 +11,5 @@ UPDATE task SET employee_id = (SELECT CAST(payload AS json) ->> 'employeeId' FRO
     WHERE type = 'userCreate' AND state IN ('queued', 'running', 'attention');
 CREATE INDEX task_employee ON task (tenant_id, employee_id) WHERE employee_id IS NOT NULL AND state IN ('queued', 'running', 'attention');
 
--- Networks that a key may be used from, as core/network.c writes them; NULL: from anywhere.
+-- Networks that a key may be used from, as core/base/network.c writes them; NULL: from anywhere.
 ALTER TABLE api_key ADD COLUMN allowed_from TEXT COLLATE "C";

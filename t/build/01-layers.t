@@ -9,7 +9,7 @@ use Test::More;
 my $src = src_dir();
 my %text;    # file -> text, relative names
 for my $pattern (qw(core/*.[ch] schema/*.[ch] schema/statements/*.def mod_idadmin/*.[ch] worker/*.[ch] worker/ctl/*.[ch] t/unit/*.[ch] t/fuzz/*.[ch] t/tool/*.[ch]
-    t/bench/* t/cloud/* t/README.md t/*.t t/*.pl t/*.sh t/lib/*.pm t/lib/*/*.pm t/lib/*/*/*.pm schema/*/*.sql schema/*.sh conf/* configure Makefile.in README.md CHANGELOG.md .ci/run t/demo t/demo/*)) {
+    t/bench/* t/double/cloud/* t/README.md t/*.t t/*.pl t/*.sh t/lib/*.pm t/lib/*/*.pm t/lib/*/*/*.pm schema/*/*.sql schema/*.sh conf/* configure Makefile.in README.md CHANGELOG.md .ci/run t/demo t/demo/*)) {
     for my $file (glob "$src/$pattern") {
         $text{ substr $file, length($src) + 1 } = slurp($file) if -f $file;
     }
@@ -64,7 +64,7 @@ subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
 
 subtest 'values of LDAP answers are read through one place' => sub {
     my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;    # end the process, or the call, over a value that is not there
-    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap_ber.c'], 'ldap_ber.c');
+    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap/ber.c'], 'ldap_ber.c');
 };
 
 subtest 'log ids' => sub {
@@ -101,16 +101,16 @@ subtest 'directives' => sub {
 };
 
 subtest 'settings of idadmin.conf' => sub {
-    my %known = map { $_ => 1 } code('worker/config.c') =~ /\{"(\w+)", set_\w+,/g;
+    my %known = map { $_ => 1 } code('worker/base/config.c') =~ /\{"(\w+)", set_\w+,/g;
     cmp_ok(scalar keys %known, '>=', 7, 'the table has entries');
     my %sample = map { $_ => 1 } $text{'conf/idadmin-worker.conf'} =~ /^#?(\w+) = /mg;
     is_deeply([sort keys %sample], [sort keys %known], 'conf/idadmin-worker.conf shows exactly these');
     is_deeply([grep { ($text{'README.md'} // '') !~ /\b$_\b/ } sort keys %known], [], 'README.md names each');
 };
 
-# Each row of core/tenant_shape.c stands in README's tables, with its default; and README's first column names nothing else.
+# Each row of core/tenant/shape.c stands in README's tables, with its default; and README's first column names nothing else.
 subtest 'members of the tenant document' => sub {
-    my $shape = code('core/tenant_shape.c');
+    my $shape = code('core/tenant/shape.c');
     my ($section) = $text{'README.md'} =~ /^## The tenant document\n(.*?)^### /ms;
     my ($actions) = $text{'README.md'} =~ /^### Workflows\n(.*?)^Placeholders of texts/ms;
     my ($required) = $section =~ /^(.*?) are required;/s;

@@ -16,7 +16,7 @@ sub start_proxy {
     my (@status) = @_;
     Idadmin::Test::stop_daemon($proxy) if $proxy;
     Idadmin::Test::spew($log, '');
-    $proxy = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/cloud/proxy.pl', $port, $log, @status], log => tempdir() . '/proxy.log');
+    $proxy = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/cloud/proxy.pl', $port, $log, @status], log => tempdir() . '/proxy.log');
     ok(wait_until(20, sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp', Timeout => 1) }), 'the proxy ' . (@status ? "refuses with $status[0]" : 'passes through'));
 }
 sub heads { return map { json_data($_)->{head} } split /\n/, slurp($log) }

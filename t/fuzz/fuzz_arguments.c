@@ -1,9 +1,9 @@
 /* The first byte chooses an operation that is a tool, the rest is its arguments as a JSON object: checks, cursor, audit record.
  * The store is away; what passes is refused there. */
-#include "core/json.h"
-#include "core/mcp_cut.h"
-#include "core/param.h"
-#include "core/spool.h"
+#include "core/base/json.h"
+#include "core/face/mcp_cut.h"
+#include "core/operation/param.h"
+#include "core/audit/spool.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static const ida_operation *choose(unsigned number)

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/config.h"
+#include "worker/base/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* Text as a cursor, and as a position: nothing that this service did not make opens, all that it made does. */
-#include "core/cursor.h"
+#include "core/base/cursor.h"
 #include "t/fuzz/fuzz_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,10 +2,10 @@
  * empty line, the body. Nothing in a message but clean text, nothing of the credential in it, no token that could add a header. */
 #include <stdio.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph_session.h"
-#include "worker/graph_token.h"
+#include "worker/graph/session.h"
+#include "worker/graph/token.h"
 
 #define SECRET "the-client-secret"
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/store_sync.h"
+#include "core/cache/sync.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph_delta.h"
-#include "worker/graph_fetch.h"
+#include "worker/graph/delta.h"
+#include "worker/graph/fetch.h"
 
 static char directory_name[64];
 

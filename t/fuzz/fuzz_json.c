@@ -1,6 +1,6 @@
 /* Request bodies: whatever the bytes are, they are an object that survives a round trip, or a refusal with a message. */
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,12 +6,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_dirsync.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync_message.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/dirsync.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync_message.h"
 
 #define INPUT_MAX 65536 /* what a socket takes without a reader */
 

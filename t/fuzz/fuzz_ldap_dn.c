@@ -1,10 +1,10 @@
 /* Text as a DN, an extended DN, an ID, a time, and as a value on its way into a DN or a filter. */
 #include <apr_strings.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/escape.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 #include <apr_tables.h>
 
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/ldap_schema.h"
+#include "worker/ldap/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

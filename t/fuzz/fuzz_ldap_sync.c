@@ -1,9 +1,9 @@
 /* Values of the controls and messages of content synchronisation, DirSync and post-read, and stored cookies. The first byte says
  * which. */
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_dirsync.h"
-#include "worker/ldap_sync_message.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/dirsync.h"
+#include "worker/ldap/sync_message.h"
 
 static const char *const oids[] = {LDAP_CONTROL_SYNC_STATE, LDAP_CONTROL_SYNC_DONE, "1.2.840.113556.1.4.841", LDAP_CONTROL_POST_READ};
 

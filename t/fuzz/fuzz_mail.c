@@ -1,8 +1,8 @@
 /* Lines of a mail server and how libcurl ended, judged; the same text as an address, a sender and a mail. */
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/mail_answer.h"
-#include "worker/secret.h"
+#include "worker/send/mail_answer.h"
+#include "worker/base/secret.h"
 
 static void judged(ida_ctx *c, unsigned end, const uint8_t *data, size_t size)
 {

@@ -1,9 +1,9 @@
 /* Bytes as Accept, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name (each up to a NUL, empty: absent) and the body of an
  * MCP message, through every stage. The store is away: a call that is good so far gets a tool error. */
-#include "core/json.h"
-#include "core/mcp.h"
-#include "core/spool.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/face/mcp.h"
+#include "core/audit/spool.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static char *part(const uint8_t **data, size_t *size)

@@ -2,10 +2,10 @@
  * without a fault; no byte behind its end is looked at. */
 #include <jansson.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
-#include "worker/graph_fetch.h"
+#include "worker/graph/fetch.h"
 
 /* In a block of exactly this size, with the NUL that the reader wants. */
 static char *ended(const uint8_t *data, size_t size)

@@ -1,8 +1,8 @@
 /* Bytes as the body of a create and of a delete request, through names, photo and storage form. */
-#include "core/json.h"
-#include "core/naming.h"
-#include "core/payload.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/tenant/naming.h"
+#include "core/model/payload.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static void stored_create(ida_ctx *c, const ida_create *create)

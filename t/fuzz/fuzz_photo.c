@@ -1,5 +1,5 @@
 /* Bytes as a photo, for directories of each kind. */
-#include "core/photo.h"
+#include "core/model/photo.h"
 #include "t/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

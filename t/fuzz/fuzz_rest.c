@@ -1,10 +1,10 @@
 /* Bytes as method, path, query, media type and body of a REST request, each up to a NUL, through routing, admission, argument
  * checks, answer and audit record. The store is away: what is good so far gets 503. */
-#include "core/json.h"
-#include "core/rest.h"
-#include "core/spool.h"
-#include "core/text.h"
-#include "core/zone.h"
+#include "core/base/json.h"
+#include "core/face/rest.h"
+#include "core/audit/spool.h"
+#include "core/base/text.h"
+#include "core/zone/zone.h"
 #include "t/fuzz/fuzz_copy.h"
 
 /* The next part, in memory of its own; NULL when it is empty. */

@@ -1,7 +1,7 @@
 /* Text as an MCP secret, an API key, a name, a rate and hostile directory text. */
-#include "core/credentials.h"
-#include "core/rate.h"
-#include "core/text.h"
+#include "core/tenant/credentials.h"
+#include "core/base/rate.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /* A segment of the audit spool: whole records are found wherever they stand, however the bytes come; what is a record is one after
  * encoding too. */
-#include "core/spool.h"
-#include "core/text.h"
+#include "core/audit/spool.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static int read_all(ida_ctx *c, const uint8_t *data, size_t size, int final)

@@ -1,6 +1,6 @@
 /* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again and keeps its seal. */
-#include "core/json.h"
-#include "core/tenant.h"
+#include "core/base/json.h"
+#include "core/tenant/tenant.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)

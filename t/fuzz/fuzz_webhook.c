@@ -3,10 +3,10 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph_http.h"
-#include "worker/webhook.h"
+#include "worker/graph/http.h"
+#include "worker/send/webhook.h"
 
 static void answered(ida_ctx *c, const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* Bytes as a TZif file and as a POSIX TZ rule: whatever is accepted answers every question and keeps the calendar. */
-#include "core/zone_data.h"
+#include "core/zone/data.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static void ask(const ida_zone *zone)

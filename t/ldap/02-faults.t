@@ -1,5 +1,5 @@
 # Tenants beside each other while the directory of one misbehaves (a scripted peer): its trouble is told in its own class, nothing of its cache is lost, and
-# the others are served in time. The faults one by one: t/unit/test_ldap_faults.c.
+# the others are served in time. The faults one by one: t/unit/ldap/faults.c.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
 # Clients and checks that others wrote: the official conformance suite, the official TypeScript clients in each way they
-# negotiate, the Inspector's strict look at the schemas. They come from npm (t/clients/install.sh DIR) and need Node 22; without
+# negotiate, the Inspector's strict look at the schemas. They come from npm (t/mcp/clients/install.sh DIR) and need Node 22; without
 # them the test is skipped. The conformance suite takes a minute or two.
 use strict;
 use warnings;
@@ -11,14 +11,14 @@ use Test::More;
 
 my $npm = $ENV{IDADMIN_NPM} // build_dir() . '/npm';
 my ($node) = grep { -x } "$npm/node_modules/node/bin/node", map {"$_/node"} split /:/, $ENV{PATH} // '';
-plan(skip_all => "the official clients are not at $npm: run t/clients/install.sh DIR (needs npm) and set IDADMIN_NPM=DIR") if !-d "$npm/node_modules/\@modelcontextprotocol";
+plan(skip_all => "the official clients are not at $npm: run t/mcp/clients/install.sh DIR (needs npm) and set IDADMIN_NPM=DIR") if !-d "$npm/node_modules/\@modelcontextprotocol";
 my ($major) = $node ? run_command([$node, '--version'])->{out} =~ /^v(\d+)/ : ();
 plan(skip_all => 'Node 22 or newer is needed, here is ' . ($major // 'none')) if !$major || $major < 22;
 
 my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => { rate_limits => { failures => 'off' } });
 my $url    = $stack->httpd->url . '/mcp';
 my $secret = $stack->key('read')->{mcpSecret};
-my $clients = src_dir() . '/t/clients';
+my $clients = src_dir() . '/t/mcp/clients';
 my @tools = qw(search_users get_user get_user_access get_resource_access get_hygiene_report get_audit_log list_role_templates
     get_role_template list_pending_approvals list_workflows get_workflow_runs);
 my %arguments = (get_user => { user => 'eva.berg@nordic.example' }, get_user_access => { user => 'eva.berg@nordic.example' });

@@ -1,6 +1,6 @@
 # No write function of the store can be reached from a read operation. Seen in the machine code: from what an operation's table
 # entry points to, along every call, every address taken and every table of addresses, to everything that could run. On x86-64
-# with binutils; elsewhere the part that asks the databases (unit/test_read_only) stands alone.
+# with binutils; elsewhere the part that asks the databases (unit/store/read_only) stands alone.
 use strict;
 use warnings;
 use Idadmin::Test;

@@ -10,7 +10,7 @@ use Idadmin::Test::Times qw(outcomes step);
 use Idadmin::Test::Workflows qw(act workflow);
 
 my $domain = $Idadmin::Test::Cloud::domain;
-# The rules are the same on both engines (t/22-lifecycle.t): here the connector counts.
+# The rules are the same on both engines (t/rest/03-lifecycle.t): here the connector counts.
 my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', cloud => {}, tenant => { workflows => [workflow('Leaver', 'userDelete', act('removeLicenses'))] });
 my $cloud = $stack->cloud;
 my $upn   = "karin.hedlund\@$domain";

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/graph.h"
 
 #define MEMBERS_MAX 200
 #define ATTRIBUTES_MAX 32

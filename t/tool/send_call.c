@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "worker/directory.h"
-#include "worker/mail.h"
-#include "worker/webhook.h"
+#include "core/base/json.h"
+#include "worker/directory/directory.h"
+#include "worker/send/mail.h"
+#include "worker/send/webhook.h"
 
 static const char *text(const json_t *in, const char *name)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/store_sync.h"
+#include "core/cache/sync.h"
 
 #define SLICE 100
 

@@ -3,13 +3,13 @@
 #ifndef T_UNIT_ACCESS_SETUP_H
 #define T_UNIT_ACCESS_SETUP_H
 
-#include "core/json.h"
-#include "core/op.h"
-#include "core/store_sync.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
-#include "core/tenant.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/operation/op.h"
+#include "core/cache/sync.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
+#include "core/tenant/tenant.h"
+#include "core/base/text.h"
 
 #define COMPANY "contoso"
 

@@ -5,8 +5,8 @@
 
 #include <sqlite3.h>
 
-#include "core/store_sync.h"
-#include "core/store_user.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
 #include "t/unit/slapd.h"
 
 static store *cache, *reader;

@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 #define ACCOUNTS_MAX 400
 #define GROUPS 5

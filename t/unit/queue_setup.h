@@ -6,10 +6,10 @@
 #include <apr_thread_proc.h>
 #include <sqlite3.h>
 
-#include "core/json.h"
-#include "core/store_queue.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/queue/claim.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 
 #define HOUR INT64_C(3600000)
 #define LEASE 60000

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 #include "t/unit/tap.h"
 
 static apr_pool_t *pool;

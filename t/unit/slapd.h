@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/json.h"
-#include "core/store.h"
+#include "core/base/json.h"
+#include "core/store/store.h"
 #include "t/unit/setup.h"
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 static FILE *slapd_in, *slapd_out;
 static pid_t slapd_script;

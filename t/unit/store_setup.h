@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/store.h"
+#include "core/store/store.h"
 
 static struct {
     char dir[64], server[256], script[256]; /* dir: SQLite files; server: directory of a PostgreSQL we started, or "" */

@@ -2,7 +2,7 @@
 #ifndef T_UNIT_SYNC_TRUTH_H
 #define T_UNIT_SYNC_TRUTH_H
 
-#include "core/store_cache.h"
+#include "core/cache/cache.h"
 #include "t/unit/setup.h"
 
 #define USERS 50

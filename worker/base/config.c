@@ -1,5 +1,5 @@
 /* Owns the names of idadmin.conf, their rules and defaults. Must not know what the values are used for. */
-#include "worker/config.h"
+#include "worker/base/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,9 +9,9 @@
 
 #include <apr_strings.h>
 
-#include "core/store.h"
-#include "core/text.h"
-#include "worker/mail.h"
+#include "core/store/store.h"
+#include "core/base/text.h"
+#include "worker/send/mail.h"
 
 #define LINE_MAX_BYTES 4096
 

@@ -1,8 +1,8 @@
 /* idadmin.conf and the options that override it: one table serves the daemon and the administration command. */
-#ifndef WORKER_CONFIG_H
-#define WORKER_CONFIG_H
+#ifndef WORKER_BASE_CONFIG_H
+#define WORKER_BASE_CONFIG_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct worker_config {
     const char *store;    /* DSN */

@@ -1,5 +1,5 @@
 /* Owns the form of the daemon's log lines. Knows nothing of what is logged. */
-#include "worker/log.h"
+#include "worker/base/log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Log lines on standard error for the daemon and the administration command. */
-#ifndef WORKER_LOG_H
-#define WORKER_LOG_H
+#ifndef WORKER_BASE_LOG_H
+#define WORKER_BASE_LOG_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* Installs the daemon's log in `env`: "2026-11-21T09:30:00.123Z warn IDA0301 message", one write(2) a line; `limit` may change
  * while threads run. */

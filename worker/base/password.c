@@ -1,5 +1,5 @@
 /* Owns how initial passwords are made: nobody is told them, nothing keeps them. Knows no directory. */
-#include "worker/password.h"
+#include "worker/base/password.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The initial password of a new account. */
-#ifndef WORKER_PASSWORD_H
-#define WORKER_PASSWORD_H
+#ifndef WORKER_BASE_PASSWORD_H
+#define WORKER_BASE_PASSWORD_H
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 #define PASSWORD_LEN 32
 #define PASSWORD_SIZE (PASSWORD_LEN + 1)

@@ -1,7 +1,7 @@
 /* Owns the form of the doctor's report. Must not know what is checked. */
-#include "worker/report.h"
+#include "worker/base/report.h"
 
-#include "core/json.h"
+#include "core/base/json.h"
 
 void report_line(report *r, const char *check, int good, const char *detail)
 {

@@ -1,8 +1,8 @@
 /* The doctor's report as every connector writes it: a line a check, and the first failure as the outcome of all. */
-#ifndef WORKER_REPORT_H
-#define WORKER_REPORT_H
+#ifndef WORKER_BASE_REPORT_H
+#define WORKER_BASE_REPORT_H
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 typedef struct report {
     json_t *lines;               /* borrowed: the caller's array */

@@ -1,5 +1,5 @@
 /* Owns where secrets may lie in memory and that freed memory holds none. Must not know what they are for. */
-#include "worker/secret.h"
+#include "worker/base/secret.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/context.h"
-#include "core/web_user.h"
+#include "core/base/context.h"
+#include "core/base/web_user.h"
 
 #ifndef __has_feature /* clang's word for what gcc defines macros for */
 #define __has_feature(name) 0

@@ -1,6 +1,6 @@
 /* Memory for tokens and credentials, and the reading of files that hold them. */
-#ifndef WORKER_SECRET_H
-#define WORKER_SECRET_H
+#ifndef WORKER_BASE_SECRET_H
+#define WORKER_BASE_SECRET_H
 
 #include <apr_pools.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Owns how libcurl is kept safe in this program: TLS verified always, no scheme but those meant. Knows no protocol above. */
-#include "worker/transfer.h"
+#include "worker/base/transfer.h"
 
 int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits, const char *ca_file, char *error)
 {

@@ -1,6 +1,6 @@
 /* What every exchange over libcurl has in common, whoever makes it: cloud directory, webhooks, mail. */
-#ifndef WORKER_TRANSFER_H
-#define WORKER_TRANSFER_H
+#ifndef WORKER_BASE_TRANSFER_H
+#define WORKER_BASE_TRANSFER_H
 
 #include <curl/curl.h>
 

@@ -1,5 +1,5 @@
 /* Owns the state the worker's threads share. Knows neither tasks nor directories. */
-#include "worker/worker.h"
+#include "worker/base/worker.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define NAP_STEP_MS 50
 

@@ -1,14 +1,14 @@
 /* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a directory call. */
-#ifndef WORKER_WORKER_H
-#define WORKER_WORKER_H
+#ifndef WORKER_BASE_WORKER_H
+#define WORKER_BASE_WORKER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/store.h"
-#include "worker/config.h"
-#include "worker/directory.h"
-#include "worker/outage.h"
+#include "core/store/store.h"
+#include "worker/base/config.h"
+#include "worker/directory/directory.h"
+#include "worker/hold/outage.h"
 
 #define LEASE_MS 60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
 #define LEASE_RENEW_MS 10000

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
-#include "core/zone.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
+#include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 

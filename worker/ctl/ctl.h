@@ -1,12 +1,12 @@
 /* idadminctl: the command table, what a command is given, and how it answers. One file a noun; nothing here calls a directory. */
-#ifndef WORKER_CTL_H
-#define WORKER_CTL_H
+#ifndef WORKER_CTL_CTL_H
+#define WORKER_CTL_CTL_H
 
 #include <jansson.h>
 
-#include "core/audit.h"
-#include "core/store.h"
-#include "worker/config.h"
+#include "core/audit/audit.h"
+#include "core/store/store.h"
+#include "worker/base/config.h"
 
 /* Exit statuses (design 3.3). */
 #define CTL_DONE 0

@@ -1,9 +1,9 @@
 /* idadminctl erase: one person's personal data out of the store. What is done and what stays is said. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_erase.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/governance/erase.h"
+#include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 

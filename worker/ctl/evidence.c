@@ -5,12 +5,12 @@
 
 #include <apr_strings.h>
 
-#include "core/access.h"
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/governance/access.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/queue/change.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 #include "worker/ctl/ctl.h"
 
 #define TASKS_MAX 200

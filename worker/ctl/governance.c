@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/store/tenant.h"
 
 ida_kind ctl_person(ctl_call *ctl, store *s, const char *tenant, const char *upn, ida_user **user)
 {

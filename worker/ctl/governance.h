@@ -2,8 +2,8 @@
 #ifndef WORKER_CTL_GOVERNANCE_H
 #define WORKER_CTL_GOVERNANCE_H
 
-#include "core/store_governance_grant.h"
-#include "core/store_user.h"
+#include "core/governance/grant.h"
+#include "core/cache/person.h"
 #include "worker/ctl/ctl.h"
 
 /* By UPN (any case); IDA_NOT_FOUND with a sentence. */

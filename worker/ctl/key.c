@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/credentials.h"
-#include "core/json.h"
-#include "core/network.h"
-#include "core/store_audit.h"
-#include "core/store_key.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
-#include "core/zone.h"
+#include "core/tenant/credentials.h"
+#include "core/base/json.h"
+#include "core/base/network.h"
+#include "core/store/audit.h"
+#include "core/store/key.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
+#include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 
 typedef struct key_work {

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/store_tenant.h"
-#include "core/zone.h"
+#include "core/store/tenant.h"
+#include "core/zone/zone.h"
 #include "worker/layout.h"
 
 static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,

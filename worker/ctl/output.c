@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
 
 #define CELL_MAX 200 /* bytes of one table cell; the whole value is in --json */
 

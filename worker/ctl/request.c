@@ -3,12 +3,12 @@
 
 #include <apr_strings.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_governance_write.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/governance/decision.h"
+#include "core/queue/change.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 #include "worker/ctl/governance.h"
 
 #define JUSTIFICATION_MAX 1000 /* characters */

@@ -2,7 +2,7 @@
 #ifndef WORKER_CTL_REQUEST_H
 #define WORKER_CTL_REQUEST_H
 
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 #include "worker/ctl/ctl.h"
 
 typedef struct sync_request {

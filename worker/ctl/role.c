@@ -1,12 +1,12 @@
 /* idadminctl role: who has which role template. A decision is recorded at once; tasks carry it into the directories. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_governance_write.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/governance/decision.h"
+#include "core/queue/change.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 #include "worker/ctl/governance.h"
 
 #define PAGE 500

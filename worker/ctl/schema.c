@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/store_audit.h"
-#include "core/store_tenant.h"
-#include "core/web_user.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
+#include "core/base/web_user.h"
 #include "worker/ctl/ctl.h"
 
 /* Whose the seal key is to be. */

@@ -1,11 +1,11 @@
 /* idadminctl status: what an administrator looks at first. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_directory.h"
-#include "core/store_task.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
+#include "core/base/json.h"
+#include "core/store/directory.h"
+#include "core/queue/change.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 

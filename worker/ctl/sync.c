@@ -1,12 +1,12 @@
 /* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the answer. */
 #include <apr_time.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_directory.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/store/directory.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
 #include "worker/ctl/request.h"
 
 #define POLL_US 100000

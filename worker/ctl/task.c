@@ -1,10 +1,10 @@
 /* idadminctl task: the queue for administrators. The rules of each change are the store's; here they get their audit record. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/task_change.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/operation/task_change.h"
+#include "core/base/text.h"
 #include "worker/ctl/ctl.h"
 
 #define PAGE 200

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/credentials.h"
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_directory.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/tenant/credentials.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/store/directory.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 #include "worker/ctl/ctl.h"
-#include "worker/webhook.h"
+#include "worker/send/webhook.h"
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 #define REVISION_MAX (INT64_C(1) << 53) /* beyond, numbers of JSON are not exact everywhere */

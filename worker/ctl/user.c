@@ -1,7 +1,7 @@
 /* idadminctl user: one person as the cache knows them. */
-#include "core/json.h"
-#include "core/store_tenant.h"
-#include "core/store_user.h"
+#include "core/base/json.h"
+#include "core/store/tenant.h"
+#include "core/cache/person.h"
 #include "worker/ctl/ctl.h"
 
 static json_t *groups_json(const ida_group *groups, int count)

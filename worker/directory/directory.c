@@ -1,10 +1,10 @@
 /* The table of failure classes and the table of connectors. Knows no protocol. */
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 #include <stddef.h>
 
-#include "worker/graph.h"
-#include "worker/ldap_ops.h"
+#include "worker/graph/graph.h"
+#include "worker/ldap/ops.h"
 
 static const struct {
     const char *text;

@@ -1,13 +1,13 @@
 /* The function table of a directory connector. Everything above speaks through it, so that on-premises LDAP and the cloud
  * directory are two entries. A connector looks before it acts, is safe to repeat, bounds every call to DIRECTORY_CALL_MS in all,
  * and never says "done" of what the directory did not answer or show. */
-#ifndef WORKER_DIRECTORY_H
-#define WORKER_DIRECTORY_H
+#ifndef WORKER_DIRECTORY_DIRECTORY_H
+#define WORKER_DIRECTORY_DIRECTORY_H
 
-#include "core/payload.h"
-#include "core/store.h"
-#include "core/store_sync.h"
-#include "core/tenant.h"
+#include "core/model/payload.h"
+#include "core/store/store.h"
+#include "core/cache/sync.h"
+#include "core/tenant/tenant.h"
 
 /* Longest a single call of the table may take, retries inside it included (sync and probe excepted). */
 #define DIRECTORY_CALL_MS 20000
@@ -156,7 +156,7 @@ typedef struct directory_ops {
     directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
                                     const char *const *remove, directory_error *e);
 
-    /* Brings the cache up to date through store_sync.h (full when no usable token). `alive` is called between pages: non-zero
+    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). `alive` is called between pages: non-zero
      * stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces
      * a full run. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
      * wrong with the directory's answers. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "worker/graph_client.h"
+#include "core/base/digest.h"
+#include "worker/graph/client.h"
 
 #define LIFE_S 540 /* of 5 to 10 minutes */
 #define SIGNATURE_MAX 1024 /* RSA of 8192 bits */

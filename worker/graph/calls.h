@@ -1,9 +1,9 @@
-/* What the files about users, groups and licences share beyond worker/graph.h: requests worth repeating, users as read, refusals in
+/* What the files about users, groups and licences share beyond worker/graph/graph.h: requests worth repeating, users as read, refusals in
  * words that name the permission. */
 #ifndef WORKER_GRAPH_CALLS_H
 #define WORKER_GRAPH_CALLS_H
 
-#include "worker/graph.h"
+#include "worker/graph/graph.h"
 
 /* A read, repeated once when it was lost or the server failed. */
 directory_class graph_read(graph_call *k, const graph_request *request, graph_answer *answer);
@@ -47,14 +47,14 @@ json_t *graph_reference(graph_call *k, const char *url);
 typedef void (*graph_item)(graph_call *k, json_t *item, void *baton);
 directory_class graph_each(graph_call *k, const graph_request *first, graph_item each, void *baton);
 
-/* --- values (graph_update.c) --- */
+/* --- values (worker/graph/update.c) --- */
 
 /* Puts a password into the body's passwordProfile; the one that was there is wiped. NULL: the profile is taken out. */
 void graph_put_password(json_t *body, const char *password);
 /* Of a refused value sets the error's field to the payload's name for it; returns `class`. */
 directory_class graph_refused_property(graph_call *k, directory_class class, const graph_answer *answer);
 
-/* --- licences (graph_license.c) --- */
+/* --- licences (worker/graph/license.c) --- */
 
 /* Reads the directory's licences unless that was done lately; `force`: anyway. Their names then hold for the whole process. */
 directory_class graph_license_load(graph_call *k, int force);

@@ -1,5 +1,5 @@
 /* Owns the register of what sessions share. Must not know what they do with it. */
-#include "worker/graph_client.h"
+#include "worker/graph/client.h"
 
 #include <stdlib.h>
 #include <string.h>

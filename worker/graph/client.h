@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
-#include "worker/graph_throttle.h"
-#include "worker/graph_token.h"
+#include "worker/graph/throttle.h"
+#include "worker/graph/token.h"
 
 struct graph_client {
     struct graph_client *next;

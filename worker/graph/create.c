@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
-#include "worker/graph_field.h"
-#include "worker/password.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
+#include "worker/graph/field.h"
+#include "worker/base/password.h"
 
 #define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
 #define PASSWORDS_MAX 4  /* refused ones */

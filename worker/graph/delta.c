@@ -2,7 +2,7 @@
  *
  * Members that are neither user nor group (devices, service principals, contacts) are kept as members whom the cache does not know.
  * Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they appear. */
-#include "worker/graph_delta.h"
+#include "worker/graph/delta.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/param.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "core/operation/param.h"
+#include "worker/graph/calls.h"
 
 #define SLICE 1000 /* members given to the cache at once */
 

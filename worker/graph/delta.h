@@ -4,8 +4,8 @@
 
 #include <apr_hash.h>
 
-#include "worker/graph.h"
-#include "worker/graph_reader.h"
+#include "worker/graph/graph.h"
+#include "worker/graph/reader.h"
 
 /* What the rounds ask for. A change of either makes tokens worthless: both are part of the binding. */
 #define GRAPH_USERS_TRACKED GRAPH_USER_SELECT ",manager"

@@ -1,5 +1,5 @@
 /* Owns the tables from status and code to failure class and advice. Message texts change, so nothing is decided by them. */
-#include "worker/graph_error.h"
+#include "worker/graph/error.h"
 
 #include <stddef.h>
 #include <string.h>

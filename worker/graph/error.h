@@ -2,7 +2,7 @@
 #ifndef WORKER_GRAPH_ERROR_H
 #define WORKER_GRAPH_ERROR_H
 
-#include "worker/graph.h"
+#include "worker/graph/graph.h"
 
 /* Class of an answer. `field` (or NULL) for a conflict: "upn", "mail". Empty texts where the body told nothing. */
 directory_class graph_classify(graph_effect effect, int status, const char *code, const char *detail_code,

@@ -1,6 +1,6 @@
 /* Owns how pages come in: ahead of their reader by a few, each request bounded, what is cut off asked for once more, lost tokens
  * told from failures. Must not know what is in an item. */
-#include "worker/graph_fetch.h"
+#include "worker/graph/fetch.h"
 
 #include <apr_strings.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 #ifndef WORKER_GRAPH_FETCH_H
 #define WORKER_GRAPH_FETCH_H
 
-#include "worker/graph.h"
-#include "worker/graph_reader.h"
+#include "worker/graph/graph.h"
+#include "worker/graph/reader.h"
 
 typedef struct graph_page {
     apr_pool_t *pool;  /* everything of the page; destroyed by the taker */

@@ -1,5 +1,5 @@
 /* Owns what the members of a payload are called in the API. Must not know requests. */
-#include "worker/graph_field.h"
+#include "worker/graph/field.h"
 
 #include <string.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "core/payload.h"
+#include "core/model/payload.h"
 
 typedef struct graph_field {
     const char *property;

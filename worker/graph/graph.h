@@ -1,18 +1,18 @@
 /* What the files of the cloud connector (Microsoft Graph v1.0) share: the session, one authenticated call, addresses, groups as the
- * API shows them. Everything of a session belongs to one thread at a time; tokens and pacing are the process's (graph_token.c,
- * graph_throttle.c) and lock for themselves. */
-#ifndef WORKER_GRAPH_H
-#define WORKER_GRAPH_H
+ * API shows them. Everything of a session belongs to one thread at a time; tokens and pacing are the process's (worker/graph/token.c,
+ * worker/graph/throttle.c) and lock for themselves. */
+#ifndef WORKER_GRAPH_GRAPH_H
+#define WORKER_GRAPH_GRAPH_H
 
 #include <jansson.h>
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 #define GRAPH_ID_MAX 64          /* bytes of an object ID: a GUID, with room */
 #define GRAPH_LAG_MS (15 * 60 * 1000) /* how long an object of ours may not be visible yet (contract: consistency window) */
 #define GRAPH_BIND_MAX 20        /* members in one members@odata.bind */
 
-struct graph_http;   /* libcurl handle, connections and settings (graph_http.c) */
+struct graph_http;   /* libcurl handle, connections and settings (worker/graph/http.c) */
 struct graph_client; /* token and pacing of one application and tenant, shared by the process's sessions */
 
 typedef struct graph {
@@ -25,7 +25,7 @@ typedef struct graph {
     const char *marker;          /* "extensionAttribute1" .. "extensionAttribute15" */
     const json_t *protected_accounts; /* borrowed from the tenant */
     sync_guard guard;
-    char cleared[GRAPH_ID_MAX + 1]; /* who may be changed, as was seen a moment ago (graph_guard.c) */
+    char cleared[GRAPH_ID_MAX + 1]; /* who may be changed, as was seen a moment ago (worker/graph/guard.c) */
     int64_t cleared_until;          /* monotonic ms */
     struct graph_http *http;
     struct graph_client *client;
@@ -48,7 +48,7 @@ int64_t graph_left(const graph_call *k); /* ms, 0 when over */
 directory_class graph_fail(graph_call *k, directory_class class, const char *field, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* --- one request (graph_request.c) --- */
+/* --- one request (worker/graph/request.c) --- */
 
 typedef enum graph_effect { GRAPH_READ, GRAPH_WRITE } graph_effect;
 
@@ -87,7 +87,7 @@ typedef struct graph_answer {
  * retry_after_s. Nothing is repeated here but the 401. `answer` may not be NULL. */
 directory_class graph_send(graph_call *k, graph_effect effect, const graph_request *request, graph_answer *answer);
 
-/* --- addresses (graph_url.c): the one place where they are built --- */
+/* --- addresses (worker/graph/url.c): the one place where they are built --- */
 
 /* graph_url(k, "/users/%s/manager/$ref", id): every %s is percent-encoded as a path segment (a UPN beginning with '$' is put in the
  * function form by graph_user_url). */
@@ -101,7 +101,7 @@ int graph_url_ours(const graph *g, const char *url);
 /* A value inside '' of $filter: quotes doubled, then percent-encoded. */
 const char *graph_filter_value(apr_pool_t *pool, const char *text);
 
-/* --- groups (graph_groups.c) --- */
+/* --- groups (worker/graph/groups.c) --- */
 
 #define GRAPH_GROUP_SELECT                                                                                                       \
     "id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule,membershipRuleProcessingState,"            \
@@ -112,14 +112,14 @@ const char *graph_group_kind(const json_t *group);
 /* NULL when members can be changed here, else why not, for people (contract 9.1, in its order). */
 const char *graph_group_retained(const json_t *group);
 
-/* --- users (graph_users.c) --- */
+/* --- users (worker/graph/users.c) --- */
 
 #define GRAPH_USER_SELECT                                                                                                        \
     "id,userPrincipalName,displayName,givenName,surname,department,jobTitle,mail,accountEnabled,userType,createdDateTime,"       \
     "companyName,officeLocation,city,country,employeeId,onPremisesSyncEnabled,onPremisesImmutableId,assignedLicenses,"           \
     "proxyAddresses"
 
-/* The API's user as the cache takes it; licenses by their skuPartNumber where the session knows it (graph_license.c), else the
+/* The API's user as the cache takes it; licenses by their skuPartNumber where the session knows it (worker/graph/license.c), else the
  * skuId. 0 when it has no id. */
 int graph_user_item(graph_call *k, const json_t *user, sync_user *item);
 /* RFC 3339 to ms; 0 for absent, null and the year 1. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "worker/graph/calls.h"
 
 #define CHECK_MAX 20 /* groups in one checkMemberGroups */
 

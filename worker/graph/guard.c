@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
 
 #define ROLE_TYPE "#microsoft.graph.directoryRole"
 #define CLEARED_MS 60000 /* so long one look holds: a task makes many changes of one account */

@@ -1,6 +1,6 @@
 /* Owns libcurl: its options, what its result codes mean, and that a write is never sent twice on its own account. Must not know
  * tokens, users or what a status means. */
-#include "worker/graph_http.h"
+#include "worker/graph/http.h"
 
 #include <apr_strings.h>
 #include <curl/curl.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
-#include "worker/transfer.h"
+#include "core/base/text.h"
+#include "worker/base/transfer.h"
 
 #define CONNECT_MS 8000
 #define IDLE_S 50L /* an unused connection is not trusted for longer: balancers drop them in silence */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* How far it came when no answer did. */
 typedef enum http_outcome {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
 
 #define FRESH_MS (10 * INT64_C(60000)) /* licences are bought now and then */
 #define SKU_MAX 64                     /* bytes of an ID */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "worker/graph/calls.h"
 
 #define USER_TYPE "#microsoft.graph.user"
 

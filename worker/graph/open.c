@@ -5,12 +5,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/tenant_value.h"
-#include "worker/graph_client.h"
-#include "worker/graph_session.h"
-#include "worker/graph_url.h"
-#include "worker/secret.h"
+#include "core/base/json.h"
+#include "core/tenant/value.h"
+#include "worker/graph/client.h"
+#include "worker/graph/session.h"
+#include "worker/graph/url.h"
+#include "worker/base/secret.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_client.h"
-#include "worker/graph_session.h"
-#include "worker/report.h"
-#include "worker/secret.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/client.h"
+#include "worker/graph/session.h"
+#include "worker/base/report.h"
+#include "worker/base/secret.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */
 #define EXPIRY_DAYS 30           /* a certificate that ends sooner is worth a line that fails */

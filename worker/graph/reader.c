@@ -1,5 +1,5 @@
 /* Owns reading JSON in place. Must not know what is in it. */
-#include "worker/graph_reader.h"
+#include "worker/graph/reader.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_client.h"
-#include "worker/graph_error.h"
-#include "worker/graph_session.h"
-#include "worker/graph_url.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/client.h"
+#include "worker/graph/error.h"
+#include "worker/graph/session.h"
+#include "worker/graph/url.h"
 
 #define ANSWER_MAX (8 * 1024 * 1024)
 #define MESSAGE_MAX 1000

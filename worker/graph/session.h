@@ -2,8 +2,8 @@
 #ifndef WORKER_GRAPH_SESSION_H
 #define WORKER_GRAPH_SESSION_H
 
-#include "worker/graph.h"
-#include "worker/graph_http.h"
+#include "worker/graph/graph.h"
+#include "worker/graph/http.h"
 
 /* What the last answer told beside its body. In the pool of its call. */
 typedef struct graph_seen {
@@ -17,7 +17,7 @@ typedef struct graph_session {
     graph_seen last;
 } graph_session;
 
-/* --- inside (graph_request.c) --- */
+/* --- inside (worker/graph/request.c) --- */
 
 /* What an answer of the API says, as graph_send tells it. The body may be taken out of `raw`. */
 directory_class graph_answer_read(graph_call *k, graph_effect effect, const graph_request *r, http_answer *raw, graph_answer *answer);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_fetch.h"
-#include "worker/graph_sync.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/fetch.h"
+#include "worker/graph/sync.h"
 
 #define EVERY_MS (6 * 60 * INT64_C(60000))
 #define REFUSED_EVERY_MS (60 * INT64_C(60000)) /* a permission may be granted meanwhile */

@@ -7,12 +7,12 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
-#include "worker/graph_fetch.h"
-#include "worker/graph_sync.h"
-#include "worker/graph_throttle.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
+#include "worker/graph/fetch.h"
+#include "worker/graph/sync.h"
+#include "worker/graph/throttle.h"
 
 #define SIGN_IN_PATIENCE_MS 15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
 #define RETURNED_SLICE 100

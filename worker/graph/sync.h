@@ -2,9 +2,9 @@
 #ifndef WORKER_GRAPH_SYNC_H
 #define WORKER_GRAPH_SYNC_H
 
-#include "worker/graph_delta.h"
+#include "worker/graph/delta.h"
 
-/* --- sign-in activity (graph_signin.c): a list of its own, read in pieces over many rounds --- */
+/* --- sign-in activity (worker/graph/signin.c): a list of its own, read in pieces over many rounds --- */
 
 /* Kept between runs as the member `signIns` of the tokens. */
 typedef struct graph_sign_ins {

@@ -1,5 +1,5 @@
 /* Owns when a request may go out. Must not know what it asks, only what it costs. */
-#include "worker/graph_throttle.h"
+#include "worker/graph/throttle.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "worker/graph_client.h"
+#include "worker/graph/client.h"
 
 #define STRAIN_MS 10000  /* how long a percentage told counts */
 #define BACKOFF_MS 1000  /* of a 429 without Retry-After: doubled each time */

@@ -1,6 +1,6 @@
 /* Owns getting, sharing and renewing access tokens, and that a refused credential is not tried again and again. Must not know what
  * tokens are used for. */
-#include "worker/graph_token.h"
+#include "worker/graph/token.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
@@ -9,13 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_client.h"
-#include "worker/graph_error.h"
-#include "worker/graph_http.h"
-#include "worker/graph_url.h"
-#include "worker/secret.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/client.h"
+#include "worker/graph/error.h"
+#include "worker/graph/http.h"
+#include "worker/graph/url.h"
+#include "worker/base/secret.h"
 
 #define PREFIX "Authorization: Bearer "
 #define CREDENTIAL_SIZE 32768

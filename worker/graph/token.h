@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "worker/graph.h"
+#include "worker/graph/graph.h"
 
 #define GRAPH_TOKEN_SIZE 32768 /* bytes for "Authorization: Bearer " and the token */
 
@@ -44,7 +44,7 @@ struct http_answer;
 directory_class graph_token_answer(graph_call *k, const char *url, const struct http_answer *a, const char *credential, char *header,
                                    int64_t *life, int *answered);
 
-/* graph_assertion.c: */
+/* worker/graph/assertion.c: */
 
 /* Signed client assertion (contract 2) appended to the NUL-terminated `out` of `size` bytes. NULL, or for people what is wrong. `pem`:
  * key and certificate. */

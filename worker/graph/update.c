@@ -3,10 +3,10 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
-#include "worker/graph_field.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
+#include "worker/graph/field.h"
 
 /* What an update may change, beyond what every read shows. */
 #define CHANGES_SELECT GRAPH_USER_SELECT ",onPremisesExtensionAttributes,streetAddress,postalCode,preferredLanguage,usageLocation"

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/context.h"
-#include "core/host.h"
-#include "worker/graph.h"
-#include "worker/graph_url.h"
+#include "core/base/context.h"
+#include "core/base/host.h"
+#include "worker/graph/graph.h"
+#include "worker/graph/url.h"
 
 static int unreserved(char c)
 {

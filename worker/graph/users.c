@@ -6,9 +6,9 @@
 #include <strings.h>
 #include <time.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_calls.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/calls.h"
 
 #define READ_SELECT GRAPH_USER_SELECT ",onPremisesExtensionAttributes"
 #define PHOTO_MAX 4194304

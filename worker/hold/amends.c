@@ -1,14 +1,14 @@
 /* Owns what this worker waits for people to put right: whose hold, since when, until when. Must not know what is in the files. */
-#include "worker/amends.h"
+#include "worker/hold/amends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/json.h"
-#include "core/store_directory.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/store/directory.h"
+#include "core/store/tenant.h"
 
 /* One a directory, kept until the process ends: directories are few. */
 typedef struct wanted {

@@ -1,9 +1,9 @@
 /* Directories that are held because of a credential or a setting: when one of the files that their settings name is put right, they are
  * tried at once. */
-#ifndef WORKER_AMENDS_H
-#define WORKER_AMENDS_H
+#ifndef WORKER_HOLD_AMENDS_H
+#define WORKER_HOLD_AMENDS_H
 
-#include "worker/worker.h"
+#include "worker/base/worker.h"
 
 /* This worker was refused just now and holds the directory until `until` (ms UTC). */
 void amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until);

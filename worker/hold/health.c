@@ -1,13 +1,13 @@
 /* Owns holds and their log lines and alarms. Knows failure classes, not what was tried. */
-#include "worker/health.h"
+#include "worker/hold/health.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store_task.h"
-#include "core/text.h"
-#include "worker/amends.h"
-#include "worker/holds.h"
+#include "core/queue/change.h"
+#include "core/base/text.h"
+#include "worker/hold/amends.h"
+#include "worker/hold/rules.h"
 
 #define SLOW_CALL_MS 3000 /* the directory is held */
 #define STUCK_CALL_MS 300 /* a thread counts as waiting: another one may serve other directories */

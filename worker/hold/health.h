@@ -1,9 +1,9 @@
 /* What the workers tell each other of a directory: held with a reason, or answering again. */
-#ifndef WORKER_HEALTH_H
-#define WORKER_HEALTH_H
+#ifndef WORKER_HOLD_HEALTH_H
+#define WORKER_HOLD_HEALTH_H
 
-#include "core/store_directory.h"
-#include "worker/worker.h"
+#include "core/store/directory.h"
+#include "worker/base/worker.h"
 
 /* What was true when the call that failed began. Calls that are on their way together when a directory falls silent are one
  * failure, not as many as there are threads: who finds that a failure was counted after it began has nothing to add. */

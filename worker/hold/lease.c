@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store_directory.h"
-#include "core/store_queue.h"
-#include "worker/worker.h"
+#include "core/store/directory.h"
+#include "core/queue/claim.h"
+#include "worker/base/worker.h"
 
 lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
                    int64_t claimed_at)

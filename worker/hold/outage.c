@@ -1,10 +1,10 @@
 /* Owns what this process knows of servers that fell silent. Pure but for its lock: times come in as numbers. */
-#include "worker/outage.h"
+#include "worker/hold/outage.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "worker/holds.h"
+#include "worker/hold/rules.h"
 
 static outage *row_of(outages *all, const char *server)
 {

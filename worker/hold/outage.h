@@ -1,6 +1,6 @@
 /* Servers other than directories that do not answer (mail): one try at a time, so that not every thread waits for its own time-out. */
-#ifndef WORKER_OUTAGE_H
-#define WORKER_OUTAGE_H
+#ifndef WORKER_HOLD_OUTAGE_H
+#define WORKER_HOLD_OUTAGE_H
 
 #include <pthread.h>
 #include <stdint.h>

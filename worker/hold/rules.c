@@ -1,5 +1,5 @@
 /* Owns the waiting times of design 7. Knows neither clock nor store. */
-#include "worker/holds.h"
+#include "worker/hold/rules.h"
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)

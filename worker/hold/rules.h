@@ -1,8 +1,8 @@
 /* How long to wait, and what a failure means for task and directory (design 7). Pure: numbers in, numbers out. */
-#ifndef WORKER_HOLDS_H
-#define WORKER_HOLDS_H
+#ifndef WORKER_HOLD_RULES_H
+#define WORKER_HOLD_RULES_H
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 #define TRIES_MAX 12
 

@@ -1,10 +1,10 @@
 /* Running tasks whose holder may be dead: watched by this process's own monotonic clock, taken when their heartbeat has stood
  * still for a whole lease. */
-#ifndef WORKER_TAKEOVER_H
-#define WORKER_TAKEOVER_H
+#ifndef WORKER_HOLD_TAKEOVER_H
+#define WORKER_HOLD_TAKEOVER_H
 
-#include "core/store_queue.h"
-#include "worker/worker.h"
+#include "core/queue/claim.h"
+#include "worker/base/worker.h"
 
 typedef struct takeover takeover;
 

@@ -1,5 +1,5 @@
 /* Owns GUIDs, SIDs, file times and passwords as Active Directory writes them. Must not know connections or entries. */
-#include "worker/ldap_ad.h"
+#include "worker/ldap/ad.h"
 
 #include <apr_strings.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <strings.h>
 #include <unicode/utf8.h>
 
-#include "core/text.h"
-#include "worker/ldap_escape.h"
+#include "core/base/text.h"
+#include "worker/ldap/escape.h"
 
 #define GUID_LEN 16
 #define SID_HEAD 8                                  /* revision, count, authority */

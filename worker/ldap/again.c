@@ -5,11 +5,11 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
+#include "core/base/digest.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync.h"
 
 #define AGAIN_MAX 500 /* more than that are no leftovers of renames but the shape of the directory */
 #define AT_ONCE 50

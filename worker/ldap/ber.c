@@ -1,6 +1,6 @@
 /* Owns the way of an answer's values out of libldap: readers and copies that bear what a server leaves out. Must not know what
  * the values mean. */
-#include "worker/ldap_ber.h"
+#include "worker/ldap/ber.h"
 
 #include <apr_strings.h>
 

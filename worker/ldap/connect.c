@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/text.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_session.h"
-#include "worker/ldap_socket.h"
-#include "worker/secret.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/session.h"
+#include "worker/ldap/socket.h"
+#include "worker/base/secret.h"
 
 #define CONNECT_MS 5000      /* one server: TCP, TLS and bind each */
 #define IO_MS 2000           /* one read or write inside libldap */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync.h"
 
 static int by_text(const void *a, const void *b)
 {

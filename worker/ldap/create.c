@@ -5,14 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_mods.h"
-#include "worker/ldap_names.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_password.h"
-#include "worker/ldap_session.h"
+#include "core/base/text.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/mods.h"
+#include "worker/ldap/names.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/password.h"
+#include "worker/ldap/session.h"
 
 #define ATTEMPTS 4 /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
 #define LOOK_LIMIT 10

@@ -1,6 +1,6 @@
 /* Owns the table of dialects: attribute names, how enabled is written and read, groups, the way of syncing. Must not know
  * connections. */
-#include "worker/ldap_dialect.h"
+#include "worker/ldap/dialect.h"
 
 #include <apr_strings.h>
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include <unicode/ustring.h>
 #include <unicode/utf8.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 /* First letters of the middle names: all that `initials` is for. */
 static const char *initials(apr_pool_t *pool, const char *value, const char **loss)

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "core/payload.h"
-#include "core/store_sync.h"
+#include "core/model/payload.h"
+#include "core/cache/sync.h"
 
 #define LD_NO_FIELD ((size_t)-1)
 
@@ -49,7 +49,7 @@ typedef struct ld_dialect {
     long lock_bit;
     const char *lock_missing;    /* sentence for people when the server does not know `lock` */
     int password_unlocks;        /* a new password lifts the lock of a disabled account */
-    const char *password_age;    /* set to "0" beside a new password: it must be changed; NULL: see ldap_update.c */
+    const char *password_age;    /* set to "0" beside a new password: it must be changed; NULL: see worker/ldap/update.c */
     const char *primary_group;   /* RID of the group that stands in no `member`; NULL: there is none */
     const char *sid;             /* what that number belongs to; NULL as well */
     const char *const *guards;   /* attributes that tell accounts which are never touched; NULL-terminated or NULL */

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_dirsync.h"
-#include "worker/ldap_escape.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/dirsync.h"
+#include "worker/ldap/escape.h"
 
 #define AT_ONCE 50 /* changed entries looked at with one search */
 

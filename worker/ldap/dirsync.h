@@ -2,7 +2,7 @@
 #ifndef WORKER_LDAP_DIRSYNC_H
 #define WORKER_LDAP_DIRSYNC_H
 
-#include "worker/ldap_sync.h"
+#include "worker/ldap/sync.h"
 
 /* Filter of users and groups, and of what they lie in: a container that moves takes them along without a word. Only classes: a
  * deleted entry has little else left. */

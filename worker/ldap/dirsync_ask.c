@@ -1,13 +1,13 @@
 /* Owns the DirSync control: what is asked by it, what an answer says beside its entries, who may use it. Must not know what becomes
  * of the entries. */
-#include "worker/ldap_dirsync.h"
+#include "worker/ldap/dirsync.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_ber.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
 
 #define DIRSYNC "1.2.840.113556.1.4.841"
 #define SHOW_DELETED "1.2.840.113556.1.4.417"

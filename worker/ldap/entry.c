@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_session.h"
+#include "core/base/text.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/session.h"
 
 #define FIND_LIMIT 20 /* entries looked at when a login name is asked for: further mail addresses may match too */
 

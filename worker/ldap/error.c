@@ -1,12 +1,12 @@
 /* Owns the table that turns result codes into failure classes (contracts, "Failure classes"). Must not know connections. */
-#include "worker/ldap_error.h"
+#include "worker/ldap/error.h"
 
 #include <apr_strings.h>
 #include <ctype.h>
 #include <ldap.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 #define ANY (LD_TLS | LD_BIND | LD_READ | LD_BASE | LD_WRITE | LD_MEMBER | LD_SWAP)
 #define WRITES (LD_WRITE | LD_MEMBER | LD_SWAP)

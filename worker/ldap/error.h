@@ -2,7 +2,7 @@
 #ifndef WORKER_LDAP_ERROR_H
 #define WORKER_LDAP_ERROR_H
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 /* What was being done: the same code means different things. Bits, for the table. */
 typedef enum ld_phase {

@@ -1,5 +1,5 @@
 /* Owns escaping for filters and DNs, DN keys, UUID and time texts. Must not know connections or entries. */
-#include "worker/ldap_escape.h"
+#include "worker/ldap/escape.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -10,8 +10,8 @@
 #include <strings.h>
 #include <time.h>
 
-#include "core/text.h"
-#include "worker/ldap_ber.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 

@@ -4,9 +4,9 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "worker/ldap_escape.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_session.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/session.h"
 
 typedef struct gathering {
     directory *d;

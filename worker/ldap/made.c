@@ -6,7 +6,7 @@
 #include <apr_strings.h>
 #include <strings.h>
 
-#include "worker/ldap_session.h"
+#include "worker/ldap/session.h"
 
 #define MADE_MS 1000
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync.h"
 
 /* What is asked of a group, and its members under this name. */
 static const char *const *attributes_with(const directory *d, apr_pool_t *pool, const char *member)

@@ -1,5 +1,5 @@
 /* Owns the memory of changes on their way to libldap. Must not know what is changed. */
-#include "worker/ldap_mods.h"
+#include "worker/ldap/mods.h"
 
 #include <apr_strings.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Owns the choice of a new entry's names: in Active Directory the common name is unique in its container, the login name in its
  * domain, and neither is what people are called by. Must not know how entries are made. */
-#include "worker/ldap_names.h"
+#include "worker/ldap/names.h"
 
 #include <apr_strings.h>
 #include <string.h>
 #include <unicode/utf8.h>
 
-#include "worker/ldap_escape.h"
+#include "worker/ldap/escape.h"
 
 #define CN_MAX 64      /* UTF-16 units, as the schema counts */
 #define NUMBERS 1000   /* names looked at before giving up */

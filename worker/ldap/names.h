@@ -2,7 +2,7 @@
 #ifndef WORKER_LDAP_NAMES_H
 #define WORKER_LDAP_NAMES_H
 
-#include "worker/ldap_session.h"
+#include "worker/ldap/session.h"
 
 typedef struct ld_names {
     const char *cn, *login, *dn;

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/tenant_value.h"
-#include "core/text.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_session.h"
+#include "core/base/json.h"
+#include "core/tenant/value.h"
+#include "core/base/text.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/session.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 

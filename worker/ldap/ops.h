@@ -2,7 +2,7 @@
 #ifndef WORKER_LDAP_OPS_H
 #define WORKER_LDAP_OPS_H
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 extern const directory_ops ld_directory_ops;
 

@@ -1,6 +1,6 @@
 /* Owns how a new account comes by its password: the server hashes it, and a lost answer or a refusal leaves an account that
  * nobody can bind to. Must not know how entries are made. */
-#include "worker/ldap_password.h"
+#include "worker/ldap/password.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>

@@ -2,8 +2,8 @@
 #ifndef WORKER_LDAP_PASSWORD_H
 #define WORKER_LDAP_PASSWORD_H
 
-#include "worker/ldap_session.h"
-#include "worker/password.h"
+#include "worker/ldap/session.h"
+#include "worker/base/password.h"
 
 /* Another random password for the same person; the caller wipes it. */
 void ld_password_make(const directory *d, const directory_create *create, char out[PASSWORD_SIZE]);

@@ -5,9 +5,9 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync.h"
 
 #define SLICE 500   /* people of one group told at once */
 #define AT_ONCE 50  /* removed members asked for with one search */

@@ -4,13 +4,13 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_probe.h"
-#include "worker/ldap_sync.h"
-#include "worker/report.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/probe.h"
+#include "worker/ldap/sync.h"
+#include "worker/base/report.h"
 
 #define CLOCK_TOLERANCE_MS 60000
 #define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */
@@ -217,7 +217,7 @@ static void check_clock(probe *p, int64_t bound_at)
     report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
-/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in ldap_syncrepl.c), and of two states of an
+/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in worker/ldap/syncrepl.c), and of two states of an
  * entry the newer one counts: our account must be able to search by the stamp and to read it. */
 static directory_class stamp_shown(ld_call *k, const char *base, const char *filter, const char *what)
 {

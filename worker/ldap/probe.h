@@ -2,8 +2,8 @@
 #ifndef WORKER_LDAP_PROBE_H
 #define WORKER_LDAP_PROBE_H
 
-#include "worker/ldap_session.h"
-#include "worker/report.h"
+#include "worker/ldap/session.h"
+#include "worker/base/report.h"
 
 /* Rights in the container of new accounts, on people and on groups; DirSync and deletions; password policy; clock. */
 void ld_probe_active_directory(ld_call *k, report *report);

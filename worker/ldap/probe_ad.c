@@ -3,11 +3,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_probe.h"
-#include "worker/ldap_sync.h"
-#include "worker/password.h"
+#include "core/base/text.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/probe.h"
+#include "worker/ldap/sync.h"
+#include "worker/base/password.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* Kerberos takes five minutes; due times want less */
 

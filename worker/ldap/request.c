@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_session.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/session.h"
 
 #define SLICE_MS 1000      /* between two looks at `alive` */
 #define LOOK_EVERY 200     /* the same, in messages that come without a pause */

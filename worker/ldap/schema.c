@@ -1,5 +1,5 @@
 /* Owns the reading of a subschema. Must not know connections. */
-#include "worker/ldap_schema.h"
+#include "worker/ldap/schema.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>

@@ -4,12 +4,12 @@
 
 #include <ldap.h>
 
-#include "worker/directory.h"
-#include "worker/ldap_dialect.h"
-#include "worker/ldap_error.h"
-#include "worker/ldap_mods.h"
-#include "worker/ldap_schema.h"
-#include "worker/ldap_wire.h"
+#include "worker/directory/directory.h"
+#include "worker/ldap/dialect.h"
+#include "worker/ldap/error.h"
+#include "worker/ldap/mods.h"
+#include "worker/ldap/schema.h"
+#include "worker/ldap/wire.h"
 
 typedef enum ld_bind { LD_BIND_SIMPLE, LD_BIND_EXTERNAL, LD_BIND_GSSAPI } ld_bind;
 typedef enum ld_scheme { LD_LDAPS, LD_LDAP, LD_LDAPI } ld_scheme;
@@ -21,7 +21,7 @@ typedef struct ld_server {
     int64_t failed_until;   /* monotonic ms; not tried before, unless every server is in that state */
 } ld_server;
 
-/* The account that this session itself made last (ldap_made.c). */
+/* The account that this session itself made last (worker/ldap/made.c). */
 typedef struct ld_made {
     apr_pool_t *pool;
     const char *id, *dn;
@@ -93,7 +93,7 @@ void ld_drop_failed(directory *d);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
 
-/* --- entries as values (ldap_value.c) --- */
+/* --- entries as values (worker/ldap/value.c) --- */
 
 typedef struct ld_attribute {
     const char *name;      /* without options */
@@ -128,7 +128,7 @@ int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASC
 /* 1 when the attribute has exactly this value and no other; `value` NULL: has none. */
 int ld_is(const ld_entry *entry, const char *name, const char *value);
 
-/* --- requests (ldap_request.c) --- */
+/* --- requests (worker/ldap/request.c) --- */
 
 typedef struct ld_answer {
     int code;
@@ -193,7 +193,7 @@ directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const cha
 /* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. */
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes, const char *doing, const ld_entry **entry);
 
-/* --- users and groups as this service sees them (ldap_entry.c) --- */
+/* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 
 #define LD_MAX_ATTRIBUTES 48
 #define LD_ATTEMPTS 2 /* look, act, look again; once more from the start when the answer to the act was lost */
@@ -225,7 +225,7 @@ struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_ent
 /* OK unless the entry is our own account or one of protectedAccounts. */
 directory_class ld_guard(ld_call *k, const directory_user *user);
 
-/* --- an account that this session has just made (ldap_made.c) --- */
+/* --- an account that this session has just made (worker/ldap/made.c) --- */
 
 /* `user` as the directory showed it after the add: without a manager, without a photo, in no group. */
 void ld_made_keep(ld_call *k, const directory_user *user);

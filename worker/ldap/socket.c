@@ -1,5 +1,5 @@
 /* Owns bounded connecting. Must not know LDAP. */
-#include "worker/ldap_socket.h"
+#include "worker/ldap/socket.h"
 
 #include <apr_strings.h>
 #include <errno.h>

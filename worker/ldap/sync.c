@@ -1,14 +1,14 @@
 /* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, the fall-back without tokens. Must not know how
  * groups are read, nor how the cache is kept. */
-#include "worker/ldap_sync.h"
+#include "worker/ldap/sync.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_ops.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/ops.h"
 
 #define TRIES 3                 /* of an increment during which entries are moved */
 #define ASK_MS (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves */

@@ -2,7 +2,7 @@
 #ifndef WORKER_LDAP_SYNC_H
 #define WORKER_LDAP_SYNC_H
 
-#include "worker/ldap_session.h"
+#include "worker/ldap/session.h"
 
 #define LD_RUN_MS (60 * 60 * 1000) /* longest run */
 #define LD_SILENCE_MS 60000        /* of the server inside one answer of a run */
@@ -40,7 +40,7 @@ directory_class ld_stored(ld_run *r, ida_kind kind);
 /* Notes an entry of a stream that shows no stamp (NULL). */
 void ld_unstamped(ld_run *r, const ld_entry *entry, const char *stamp);
 
-/* --- groups (ldap_members.c) --- */
+/* --- groups (worker/ldap/members.c) --- */
 
 /* What is asked of a group, with its members. */
 const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool);
@@ -54,7 +54,7 @@ void ld_group_later(ld_run *r, const char *dn);
 directory_class ld_groups_late(ld_run *r, const ld_kind *groups);
 directory_class ld_groups_dynamic(ld_run *r, const ld_kind *groups);
 
-/* --- Active Directory: changes (ldap_dirsync.c, ldap_dirsync_ask.c, ldap_usn.c) --- */
+/* --- Active Directory: changes (worker/ldap/dirsync.c, worker/ldap/dirsync_ask.c, worker/ldap/usn.c) --- */
 
 /* Reads users and groups by DirSync. `old`: tokens of the last run (NULL: everything); `tokens`: those of this one. *unavailable:
  * the server or our account cannot; what was staged is worth nothing. */
@@ -71,7 +71,7 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
 /* Where deletions do not show: every ten minutes a look at what is still there. */
 directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens);
 
-/* --- primary groups (ldap_primary.c) --- */
+/* --- primary groups (worker/ldap/primary.c) --- */
 
 /* Before the streams of a run; and after them, when all that was collected is told. */
 directory_class ld_primary_begin(ld_run *r, const ld_kind *groups, int whole);
@@ -89,7 +89,7 @@ directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t 
 directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, LDAPControl **controls, const char *doing,
                               int64_t *told);
 
-/* Those whose links may have changed without a word (store_sync.h: sync_again), from the directory into the run; after the
+/* Those whose links may have changed without a word (core/cache/sync.h: sync_again), from the directory into the run; after the
  * streams. `tokens`: of the run before. And who they are. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
 directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids);
@@ -106,7 +106,7 @@ directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, co
  * it holds: another digest means that everything must be read. NULL: the dialect tells of them. */
 directory_class ld_places(ld_call *k, const ld_kind *kinds, int count, const char **digest);
 
-/* --- OpenLDAP's cookies (ldap_cookie.c) --- */
+/* --- OpenLDAP's cookies (worker/ldap/cookie.c) --- */
 
 /* The earliest CSN of a cookie; NULL for a cookie of another shape. */
 const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie);

@@ -1,10 +1,10 @@
 /* Owns the encoding of RFC 4533 (content synchronisation). Must not know connections, nor what follows from a message. */
-#include "worker/ldap_sync_message.h"
+#include "worker/ldap/sync_message.h"
 
 #include <apr_strings.h>
 
-#include "worker/ldap_ber.h"
-#include "worker/ldap_escape.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/escape.h"
 
 /* The optional cookie at this place. 0 when it is broken. */
 static int cookie_of(apr_pool_t *pool, BerElement *ber, struct berval *cookie)

@@ -3,11 +3,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_sync.h"
-#include "worker/ldap_sync_message.h"
+#include "core/base/text.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/sync.h"
+#include "worker/ldap/sync_message.h"
 
 typedef struct refresh {
     ld_run *r;

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "worker/ldap_ad.h"
-#include "worker/ldap_escape.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_session.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/session.h"
 
 #define RESET "pwdReset" /* ppolicy: the password was set by somebody else and must be changed */
 

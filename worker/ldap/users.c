@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "worker/ldap_escape.h"
-#include "worker/ldap_ops.h"
-#include "worker/ldap_session.h"
+#include "worker/ldap/escape.h"
+#include "worker/ldap/ops.h"
+#include "worker/ldap/session.h"
 
 static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len,
                                const char *doing)

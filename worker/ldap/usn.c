@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/ldap_sync.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/ldap/sync.h"
 
 #define SCAN_MS (10 * 60 * 1000) /* between two looks for deletions */
 

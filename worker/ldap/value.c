@@ -7,10 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
-#include "worker/ldap_ad.h"
-#include "worker/ldap_ber.h"
-#include "worker/ldap_session.h"
+#include "core/base/text.h"
+#include "worker/ldap/ad.h"
+#include "worker/ldap/ber.h"
+#include "worker/ldap/session.h"
 
 static void take_attribute(apr_array_header_t *attributes, const struct berval *name, const struct berval *values)
 {

@@ -1,5 +1,5 @@
 /* Owns the deadline of single reads and writes, and the longest message. Must not know what is read. */
-#include "worker/ldap_wire.h"
+#include "worker/ldap/wire.h"
 
 #include <errno.h>
 

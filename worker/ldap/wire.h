@@ -4,7 +4,7 @@
 
 #include <ldap.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 /* Longest message that is taken from a server: a group of two million members and more. What announces itself as longer is no
  * LDAP. */

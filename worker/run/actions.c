@@ -1,16 +1,16 @@
 /* Owns what all actions of workflows share: which action a step is, what its failure means for the rest, what its workflow's run
  * says. Knows no single action's meaning. */
-#include "worker/actions.h"
+#include "worker/run/actions.h"
 
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_workflow.h"
-#include "core/text.h"
-#include "worker/holds.h"
+#include "core/base/json.h"
+#include "core/queue/workflow.h"
+#include "core/base/text.h"
+#include "worker/hold/rules.h"
 
 /* Members of the task's progress: actions that ended badly, by step, with the text of the task's failure or `true` when the run
  * goes on (also of one that was left out because the document changed); groups that actions made the person a member of, by ID; tries

@@ -1,12 +1,12 @@
 /* Actions of workflows: steps named "<workflow>/<position> <type>", carried out after the account's own. What an action is to do is
  * read from the tenant's sealed document when it runs. */
-#ifndef WORKER_ACTIONS_H
-#define WORKER_ACTIONS_H
+#ifndef WORKER_RUN_ACTIONS_H
+#define WORKER_RUN_ACTIONS_H
 
-#include "core/store_user.h"
-#include "core/store_workflow.h"
-#include "core/task.h"
-#include "worker/run.h"
+#include "core/cache/person.h"
+#include "core/queue/workflow.h"
+#include "core/model/task.h"
+#include "worker/run/run.h"
 
 typedef struct workflow_action {
     ida_action_name name;
@@ -29,12 +29,12 @@ const store_workflow_news *action_waits(run *r, const char *reason);
 /* Failed actions as warnings and as the failure of the task. Repeatable. */
 void actions_sum_up(run *r);
 
-/* --- for steps_hybrid.c --- */
+/* --- for worker/run/steps_hybrid.c --- */
 
 /* What the document says of the action that a step is named after; NULL: the step is none, or the document has it no more. */
 const json_t *action_settings(const run *r, const char *step);
 
-/* --- for steps_delete.c --- */
+/* --- for worker/run/steps_delete.c --- */
 
 /* Name of the group when an action of this task made the person a member of it: not to be revoked by `verify`; else NULL. */
 const char *action_granted(const run *r, const char *group_id);
@@ -66,7 +66,7 @@ step_end action_mail(run *r, const workflow_action *a);
 step_end action_password(run *r, const workflow_action *a);
 step_end action_webhook(run *r, const workflow_action *a);
 
-/* --- actions_text.c --- */
+/* --- worker/run/actions_text.c --- */
 
 /* The person of the task, for texts: values of the request, else of the cache; all cleaned, "" when absent. */
 typedef struct person {

@@ -1,9 +1,9 @@
-/* Owns the actions on groups, licences and role templates. How access is given and recorded is worker/access.h's. */
+/* Owns the actions on groups, licences and role templates. How access is given and recorded is worker/run/grant.h's. */
 #include <apr_strings.h>
 
-#include "core/store_user.h"
-#include "worker/access.h"
-#include "worker/actions.h"
+#include "core/cache/person.h"
+#include "worker/run/grant.h"
+#include "worker/run/actions.h"
 
 /* What the action gives or takes is in the tenant's other directory: from here on the run acts on the person's account there. */
 static step_end go_there(run *r, const char *what, ida_directory_kind where)

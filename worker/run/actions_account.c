@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "worker/actions.h"
+#include "worker/run/actions.h"
 
 /* After an answer to a change of the account: the cache first, then what is said of it. */
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)

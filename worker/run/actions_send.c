@@ -3,13 +3,13 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/schedule.h"
-#include "core/text.h"
-#include "worker/actions.h"
-#include "worker/mail.h"
-#include "worker/password.h"
-#include "worker/webhook.h"
+#include "core/base/json.h"
+#include "core/zone/schedule.h"
+#include "core/base/text.h"
+#include "worker/run/actions.h"
+#include "worker/send/mail.h"
+#include "worker/base/password.h"
+#include "worker/send/webhook.h"
 
 #define RETRY_AFTER_MOST_MS (3600 * 1000)
 #define TURN_MS (MAIL_MS + DIRECTORY_CALL_MS) /* of the one that tries a silent mail server: a password may have to be set before */

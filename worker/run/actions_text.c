@@ -2,13 +2,13 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/naming.h"
-#include "core/schedule.h"
-#include "core/store_user.h"
-#include "core/text.h"
-#include "worker/actions.h"
-#include "worker/mail.h"
+#include "core/base/json.h"
+#include "core/tenant/naming.h"
+#include "core/zone/schedule.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
+#include "worker/run/actions.h"
+#include "worker/send/mail.h"
 
 #define VALUE_MAX 2048 /* bytes of one value */
 

@@ -1,10 +1,10 @@
 /* Giving and taking access in a directory, in the course of a run: the steps of accessGrant and accessRevoke, and the same for
  * workflow actions within their own task. Each item is looked at, given or taken, written through and recorded; a repeated run knows
- * its own work (core/store_governance_grant.h). */
-#ifndef WORKER_ACCESS_H
-#define WORKER_ACCESS_H
+ * its own work (core/governance/grant.h). */
+#ifndef WORKER_RUN_GRANT_H
+#define WORKER_RUN_GRANT_H
 
-#include "worker/run.h"
+#include "worker/run/run.h"
 
 /* The step function of every step of an accessGrant or accessRevoke task. */
 step_end step_access(run *r);

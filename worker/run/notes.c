@@ -1,10 +1,10 @@
 /* Owns how a run's words reach store and cache: under the fence, repeated while the store is away and the lease lasts, and several in
  * one commit where nothing leaves for the outside between them. Knows no step and no directory. */
-#include "worker/record.h"
+#include "worker/run/notes.h"
 
-#include "core/json.h"
-#include "core/store_workflow.h"
-#include "worker/actions.h"
+#include "core/base/json.h"
+#include "core/queue/workflow.h"
+#include "worker/run/actions.h"
 
 #define STORE_NAP_MS 500
 #define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */

@@ -1,22 +1,22 @@
 /* Owns the run of one task: the order of effects, leases around every call, what a failure means for the task. Knows no directory
  * protocol and no single step's meaning. */
-#include "worker/run.h"
+#include "worker/run/run.h"
 
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_directory.h"
-#include "core/store_task.h"
-#include "core/store_workflow.h"
-#include "core/text.h"
-#include "worker/access.h"
-#include "worker/actions.h"
-#include "worker/health.h"
-#include "worker/holds.h"
-#include "worker/record.h"
+#include "core/base/json.h"
+#include "core/store/directory.h"
+#include "core/queue/change.h"
+#include "core/queue/workflow.h"
+#include "core/base/text.h"
+#include "worker/run/grant.h"
+#include "worker/run/actions.h"
+#include "worker/hold/health.h"
+#include "worker/hold/rules.h"
+#include "worker/run/notes.h"
 
 #define LAG_NAP_MS 300        /* most of what lags is there after this: then the step goes on without waiting its turn */
 #define HELD_NAP_MS 5000      /* the other directory is held, and until when cannot be read */

@@ -1,12 +1,12 @@
 /* The run of one claimed task: its steps in order, each looking, acting and recording under the fencing number. */
-#ifndef WORKER_RUN_H
-#define WORKER_RUN_H
+#ifndef WORKER_RUN_RUN_H
+#define WORKER_RUN_RUN_H
 
-#include "core/audit.h"
-#include "core/payload.h"
-#include "core/store_queue.h"
-#include "worker/health.h"
-#include "worker/session.h"
+#include "core/audit/audit.h"
+#include "core/model/payload.h"
+#include "core/queue/claim.h"
+#include "worker/hold/health.h"
+#include "worker/run/session.h"
 
 /* What one run thread owns. */
 typedef struct runner {
@@ -122,7 +122,7 @@ void run_warn(run *r, const char *text);
 /* Audit record of category workflow, actor worker. */
 ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail);
 
-/* The person's account in the tenant's other directory (run_twin.c). From enter to leave, session, directory and object of the run
+/* The person's account in the tenant's other directory (worker/run/twin.c). From enter to leave, session, directory and object of the run
  * are that account's, so that steps act on it unchanged. *found 0: the tenant has no such directory, or the directory no such
  * account. Other ends than STEP_ON end the step. Leave is called in any case. */
 step_end run_twin_enter(run *r, int *found);
@@ -147,7 +147,7 @@ step_end run_disable(run *r, directory_error *e);
 step_end run_sign_out(run *r, directory_error *e);
 step_end step_await_synchronisation(run *r);
 
-/* steps_common.c */
+/* worker/run/steps_common.c */
 /* Directory and cache say that the person is gone: write-through and `already`. */
 step_end step_absent(run *r);
 /* STEP_ON, unless the person was offboarded after this task was asked for: who left stays out. `so`: what follows, for the detail. */

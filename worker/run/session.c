@@ -1,11 +1,11 @@
 /* Owns when a directory session is made, used again and closed, and that only sealed settings are ever used. Knows no task. */
-#include "worker/session.h"
+#include "worker/run/session.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store_tenant.h"
+#include "core/store/tenant.h"
 
 #define SESSIONS_MAX 32
 #define SESSION_IDLE_MS 300000

@@ -1,8 +1,8 @@
 /* Open sessions with directories, kept by one thread and used again while the tenant's document stays the same. */
-#ifndef WORKER_SESSION_H
-#define WORKER_SESSION_H
+#ifndef WORKER_RUN_SESSION_H
+#define WORKER_RUN_SESSION_H
 
-#include "worker/worker.h"
+#include "worker/base/worker.h"
 
 typedef struct session {
     struct session *next;

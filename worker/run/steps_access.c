@@ -1,17 +1,17 @@
 /* Owns the steps that give and take access, of tasks of their own and within workflow actions. What may be taken is the record's word
- * (core/store_governance_grant.h), how a group is changed the connector's. */
-#include "worker/access.h"
+ * (core/governance/grant.h), how a group is changed the connector's. */
+#include "worker/run/grant.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/store_governance_grant.h"
-#include "core/store_governance_write.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/governance/grant.h"
+#include "core/governance/decision.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
 
 #define NAMES_LISTED_MAX 40
 

@@ -1,7 +1,7 @@
 /* Owns what steps of several task types share. Knows no directory protocol. */
-#include "core/store_sync.h"
-#include "core/store_task_rehire.h"
-#include "worker/run.h"
+#include "core/cache/sync.h"
+#include "core/queue/rehire.h"
+#include "worker/run/run.h"
 
 static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
 {

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/naming.h"
-#include "core/store_tenant.h"
-#include "core/text.h"
-#include "worker/holds.h"
-#include "worker/password.h"
-#include "worker/run.h"
+#include "core/base/json.h"
+#include "core/tenant/naming.h"
+#include "core/store/tenant.h"
+#include "core/base/text.h"
+#include "worker/hold/rules.h"
+#include "worker/base/password.h"
+#include "worker/run/run.h"
 
 #define NAMES_TRIED_MAX 50    /* conflicts with the directory in one run */
 #define CANDIDATES_MAX 100000

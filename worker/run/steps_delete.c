@@ -4,11 +4,11 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/store_task_rehire.h"
-#include "core/store_user.h"
-#include "worker/actions.h"
-#include "worker/holds.h"
-#include "worker/run.h"
+#include "core/queue/rehire.h"
+#include "core/cache/person.h"
+#include "worker/run/actions.h"
+#include "worker/hold/rules.h"
+#include "worker/run/run.h"
 
 #define VERIFY_ROUNDS 3
 #define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */

@@ -2,12 +2,12 @@
  * directory. Knows no directory protocol. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_governance_grant.h"
-#include "core/store_sync.h"
-#include "worker/actions.h"
-#include "worker/holds.h"
-#include "worker/run.h"
+#include "core/base/json.h"
+#include "core/governance/grant.h"
+#include "core/cache/sync.h"
+#include "worker/run/actions.h"
+#include "worker/hold/rules.h"
+#include "worker/run/run.h"
 
 /* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for a human. */
 #define SYNCHRONISATION_MS (3 * INT64_C(3600000))

@@ -1,12 +1,12 @@
 /* Owns the steps that creations and updates share: manager and photo. Knows no directory protocol. */
 #include <string.h>
 
-#include "core/json.h"
-#include "core/keeps.h"
-#include "core/store_user.h"
-#include "core/text.h"
-#include "worker/holds.h"
-#include "worker/run.h"
+#include "core/base/json.h"
+#include "core/model/keeps.h"
+#include "core/cache/person.h"
+#include "core/base/text.h"
+#include "worker/hold/rules.h"
+#include "worker/run/run.h"
 
 #define PHOTO_LAG_MS 60000 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 

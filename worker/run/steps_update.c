@@ -4,13 +4,13 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/naming.h"
-#include "core/store_task_rehire.h"
-#include "core/store_user.h"
-#include "worker/access.h"
-#include "worker/holds.h"
-#include "worker/run.h"
+#include "core/base/json.h"
+#include "core/tenant/naming.h"
+#include "core/queue/rehire.h"
+#include "core/cache/person.h"
+#include "worker/run/grant.h"
+#include "worker/hold/rules.h"
+#include "worker/run/run.h"
 
 #define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
 
@@ -80,7 +80,7 @@ static step_end plan(run *r, const ida_update *update, changes *ch)
     return add_display_name(r, update, ch);
 }
 
-/* progress.enableSent (store_queue.h). */
+/* progress.enableSent (core/queue/claim.h). */
 static int enable_sent(const run *r)
 {
     return json_is_true(json_object_get(r->progress, "enableSent"));

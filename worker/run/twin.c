@@ -3,10 +3,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
-#include "core/store_user.h"
-#include "worker/holds.h"
-#include "worker/run.h"
+#include "core/base/json.h"
+#include "core/cache/person.h"
+#include "worker/hold/rules.h"
+#include "worker/run/run.h"
 
 /* Told by the cache: its row of the person in the directory that the run acts on now; NULL: it knows none. */
 static const char *cached_id(run *r)

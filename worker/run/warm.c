@@ -1,9 +1,9 @@
 /* Owns what is made ready before the due instant: connection, TLS and bind take longer than a step. Knows no task's meaning. */
-#include "worker/warm.h"
+#include "worker/run/warm.h"
 
-#include "core/store_directory.h"
-#include "worker/health.h"
-#include "worker/holds.h"
+#include "core/store/directory.h"
+#include "worker/hold/health.h"
+#include "worker/hold/rules.h"
 
 static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
 {

@@ -1,8 +1,8 @@
 /* Directories that tasks are about to need are connected to before the minute comes. */
-#ifndef WORKER_WARM_H
-#define WORKER_WARM_H
+#ifndef WORKER_RUN_WARM_H
+#define WORKER_RUN_WARM_H
 
-#include "worker/run.h"
+#include "worker/run/run.h"
 
 /* How long before the due instant: enough for a slow handshake, less than a server keeps an idle connection. */
 #define WARM_AHEAD_MS 3000

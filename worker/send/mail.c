@@ -1,5 +1,5 @@
 /* Owns the form of a mail (RFC 5322, 2045, 2047) and its way to the mail server (libcurl). Knows nothing of actions and people. */
-#include "worker/mail_answer.h"
+#include "worker/send/mail_answer.h"
 
 #include <apr_strings.h>
 #include <curl/curl.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/host.h"
-#include "core/text.h"
-#include "worker/secret.h"
-#include "worker/transfer.h"
+#include "core/base/host.h"
+#include "core/base/text.h"
+#include "worker/base/secret.h"
+#include "worker/base/transfer.h"
 
 #define CONNECT_MS 8000
 #define CREDENTIAL_MAX 1024

@@ -1,8 +1,8 @@
 /* One mail by SMTP: composed, encrypted on its way, judged by what the server said. */
-#ifndef WORKER_MAIL_H
-#define WORKER_MAIL_H
+#ifndef WORKER_SEND_MAIL_H
+#define WORKER_SEND_MAIL_H
 
-#include "worker/config.h"
+#include "worker/base/config.h"
 
 typedef struct mail_message {
     const char *to;            /* one address, mail_address_fault */

@@ -1,10 +1,10 @@
 /* What a mail server's answers mean: inside of mail.c, and for tests. */
-#ifndef WORKER_MAIL_ANSWER_H
-#define WORKER_MAIL_ANSWER_H
+#ifndef WORKER_SEND_MAIL_ANSWER_H
+#define WORKER_SEND_MAIL_ANSWER_H
 
 #include <curl/curl.h>
 
-#include "worker/mail.h"
+#include "worker/send/mail.h"
 
 typedef struct mail_heard {
     apr_pool_t *pool;

@@ -1,6 +1,6 @@
 /* Owns the call of a webhook: its signature, which addresses it may reach, what an answer means. Knows nothing of actions and
  * people. */
-#include "worker/webhook.h"
+#include "worker/send/webhook.h"
 
 #include <apr_strings.h>
 #include <arpa/inet.h>
@@ -13,12 +13,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/tenant.h"
-#include "core/tenant_shape.h"
-#include "core/text.h"
-#include "worker/graph_http.h"
-#include "worker/secret.h"
-#include "worker/transfer.h"
+#include "core/tenant/tenant.h"
+#include "core/tenant/shape.h"
+#include "core/base/text.h"
+#include "worker/graph/http.h"
+#include "worker/base/secret.h"
+#include "worker/base/transfer.h"
 
 #define CONNECT_MS 5000
 #define SECRET_FILE_MAX 1024

@@ -1,10 +1,10 @@
 /* One call of a webhook: Standard Webhooks 1.0 (https://www.standardwebhooks.com/). */
-#ifndef WORKER_WEBHOOK_H
-#define WORKER_WEBHOOK_H
+#ifndef WORKER_SEND_WEBHOOK_H
+#define WORKER_SEND_WEBHOOK_H
 
 #include <sys/socket.h>
 
-#include "core/context.h"
+#include "core/base/context.h"
 
 typedef struct webhook_call {
     const char *url;         /* https, or http to this machine */

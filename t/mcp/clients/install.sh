@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches the official MCP clients and checks from npm into a directory, and Node 22 beside them where the system's is older, for
-# t/71-mcp-clients.t:
-#     t/clients/install.sh DIR && IDADMIN_NPM=DIR make check TESTS=t/71-mcp-clients.t
+# t/mcp/02-clients.t:
+#     t/mcp/clients/install.sh DIR && IDADMIN_NPM=DIR make check TESTS=t/mcp/02-clients.t
 set -eu
 dir=${1:?usage: install.sh DIR}
 command -v npm >/dev/null || { echo "install.sh: npm is needed (Debian: apt-get install npm)" >&2; exit 1; }

@@ -1,9 +1,9 @@
 /* Audit: the text of a record and its cutting; outbox, spool and chain on both engines. */
 #include <time.h>
 
-#include "core/json.h"
-#include "core/store_audit.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/store/audit.h"
+#include "core/base/text.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

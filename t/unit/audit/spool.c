@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/spool.h"
+#include "core/audit/spool.h"
 #include "t/unit/setup.h"
 
 static void names(void)

@@ -1,5 +1,5 @@
 /* Cursors: round trip, and everything that must not open one. */
-#include "core/cursor.h"
+#include "core/base/cursor.h"
 
 #include "t/unit/setup.h"
 

@@ -1,5 +1,5 @@
 /* JSON at the edges: what is let in, what is refused and where the message points. */
-#include "core/json.h"
+#include "core/base/json.h"
 
 #include "t/unit/setup.h"
 

@@ -1,5 +1,5 @@
 /* Lists of networks: what is accepted, as what it is kept, what lies within. */
-#include "core/network.h"
+#include "core/base/network.h"
 
 #include "t/unit/setup.h"
 

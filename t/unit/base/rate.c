@@ -1,7 +1,7 @@
 /* Rates as text, and the names of access levels. */
-#include "core/rate.h"
+#include "core/base/rate.h"
 
-#include "core/principal.h"
+#include "core/tenant/principal.h"
 #include "t/unit/setup.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Text and small encodings: every function against good, odd and hostile bytes. */
-#include "core/text.h"
+#include "core/base/text.h"
 
 #include <pthread.h>
 

@@ -4,9 +4,9 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "core/db_driver.h"
-#include "core/store_cache.h"
-#include "core/store_user.h"
+#include "core/db/driver.h"
+#include "core/cache/cache.h"
+#include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

@@ -2,8 +2,8 @@
  * possible, counted anew at the end where it is not. On both engines. And the numbers of users, which follow their IDs. */
 #include <sqlite3.h>
 
-#include "core/store_cache.h"
-#include "core/store_user.h"
+#include "core/cache/cache.h"
+#include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

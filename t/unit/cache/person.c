@@ -1,9 +1,9 @@
 /* Reading people and groups: joined persons, managers, licences, names, hostile text, and that the hot reads use indexes. On both engines. */
 #include <sqlite3.h>
 
-#include "core/store_user.h"
-#include "core/store_sync.h"
-#include "core/text.h"
+#include "core/cache/person.h"
+#include "core/cache/sync.h"
+#include "core/base/text.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

@@ -1,8 +1,8 @@
 /* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-throughs and aborts in two directories; crashes at
  * every point of a commit; the deletion guard at its edges; what a write-through protects. On both engines. Members
  * told in pieces: test_store_members.c. */
-#include "core/store_cache.h"
-#include "core/store_user.h"
+#include "core/cache/cache.h"
+#include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "t/unit/sync_truth.h"

@@ -1,6 +1,6 @@
 /* What a run says of a user in parts: managers that some items leave out, sign-in times on their own, users who come back. On both engines. */
-#include "core/store_cache.h"
-#include "core/store_user.h"
+#include "core/cache/cache.h"
+#include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

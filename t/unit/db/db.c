@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "core/db_gate.h"
-#include "core/store_tenant.h"
+#include "core/db/gate.h"
+#include "core/store/tenant.h"
 #include "t/unit/setup.h"
 #include "t/unit/db_setup.h"
 

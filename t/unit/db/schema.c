@@ -1,7 +1,7 @@
 /* A store that is opened, made and upgraded, on both engines: schema and versions, roles and modes of its files, what does not fit. */
 #include <sys/stat.h>
 #include <unistd.h>
-#include "core/migrations.h"
+#include "core/db/migrations.h"
 #include "t/unit/setup.h"
 #include "t/unit/db_setup.h"
 

@@ -2,10 +2,10 @@
  * stays below the limit, and going through pages meets each item once. */
 #include <stdio.h>
 
-#include "core/json.h"
-#include "core/mcp.h"
-#include "core/mcp_cut.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/face/mcp.h"
+#include "core/face/mcp_cut.h"
+#include "core/base/text.h"
 #include "t/unit/setup.h"
 
 static unsigned seed = 7;

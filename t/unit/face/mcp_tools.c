@@ -7,7 +7,7 @@
 #include "t/unit/store_setup.h"
 #include "t/unit/access_setup.h"
 
-#include "core/mcp_inner.h"
+#include "core/face/mcp_inner.h"
 
 #define PEOPLE 260
 #define GROUPS 120     /* the last CHAIN of them are nested, one in the other */

@@ -3,9 +3,9 @@
 #include <apr_general.h>
 #include <stdlib.h>
 
-#include "core/json.h"
-#include "core/rest.h"
-#include "core/zone.h"
+#include "core/base/json.h"
+#include "core/face/rest.h"
+#include "core/zone/zone.h"
 #include "t/unit/tap.h"
 
 static apr_pool_t *pool;

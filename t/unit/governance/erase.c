@@ -6,7 +6,7 @@
 
 #include "t/unit/queue_setup.h"
 
-#include "core/store_erase.h"
+#include "core/governance/erase.h"
 
 static store *s;
 

@@ -1,13 +1,13 @@
 /* Pages of a delta round: JSON read in place, pages that are cut off or spoiled anywhere, items as the cache gets them. */
 #include <stdlib.h>
 
-#include "core/store_cache.h"
-#include "core/store_people.h"
-#include "core/store_user.h"
+#include "core/cache/cache.h"
+#include "core/cache/people.h"
+#include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "worker/graph_delta.h"
-#include "worker/graph_fetch.h"
+#include "worker/graph/delta.h"
+#include "worker/graph/fetch.h"
 
 static const char *const tenant = "contoso";
 

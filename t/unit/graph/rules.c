@@ -5,11 +5,11 @@
 #include <openssl/x509.h>
 
 #include "t/unit/setup.h"
-#include "core/json.h"
-#include "core/text.h"
-#include "worker/graph_client.h"
-#include "worker/graph_error.h"
-#include "worker/graph_url.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "worker/graph/client.h"
+#include "worker/graph/error.h"
+#include "worker/graph/url.h"
 
 static graph g;
 

@@ -5,11 +5,11 @@
 
 #include <sys/stat.h>
 
-#include "core/json.h"
-#include "worker/graph_client.h"
-#include "worker/graph_fetch.h"
-#include "worker/graph_http.h"
-#include "worker/graph_session.h"
+#include "core/base/json.h"
+#include "worker/graph/client.h"
+#include "worker/graph/fetch.h"
+#include "worker/graph/http.h"
+#include "worker/graph/session.h"
 
 #define SECRET "a+secret/with&odd=signs~Q8"
 #define TOKEN "{\"token_type\":\"Bearer\",\"expires_in\":3599,\"access_token\":\"eyTOKEN-1\"}"

@@ -4,8 +4,8 @@
 #include "t/unit/store_setup.h"
 #include "t/unit/queue_setup.h"
 
-#include "core/store_directory.h"
-#include "worker/health.h"
+#include "core/store/directory.h"
+#include "worker/hold/health.h"
 
 #define TENANT "contoso"
 #define THREADS 2

@@ -1,6 +1,6 @@
 /* Servers that fell silent: who may try, who waits, what counts once. */
 #include "t/unit/tap.h"
-#include "worker/outage.h"
+#include "worker/hold/outage.h"
 
 #define TRY 20000
 

@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "worker/holds.h"
-#include "worker/password.h"
-#include "worker/actions.h"
-#include "worker/run.h"
+#include "worker/hold/rules.h"
+#include "worker/base/password.h"
+#include "worker/run/actions.h"
+#include "worker/run/run.h"
 
 static int within(int64_t value, int64_t low, int64_t high)
 {

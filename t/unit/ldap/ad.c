@@ -2,9 +2,9 @@
  * primary group, accounts that are never touched, ways to connect and bind, the doctor. */
 #include <openssl/rand.h>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/unit/ldap_people.h"
-#include "worker/ldap_ad.h"
+#include "worker/ldap/ad.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;

@@ -2,8 +2,8 @@
 #include <ldap.h>
 
 #include "t/unit/setup.h"
-#include "worker/ldap_error.h"
-#include "worker/ldap_schema.h"
+#include "worker/ldap/error.h"
+#include "worker/ldap/schema.h"
 
 static const struct {
     int code;

@@ -1,7 +1,7 @@
 /* The connector against a scripted peer: each fault ends in its own class, within its time, with the cache as it was; the next
  * call is well. Two authorities in one process, each good for its own directory alone. */
-#include "core/store_sync.h"
-#include "core/store_user.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
 #include "t/unit/slapd.h"
 
 #define PEER "Idadmin::Test::LdapPeer"

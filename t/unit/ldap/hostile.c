@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "core/store_sync.h"
-#include "core/store_user.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
 #include "t/unit/slapd.h"
-#include "worker/ldap_session.h"
+#include "worker/ldap/session.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
 #define USERS 20
@@ -221,7 +221,7 @@ int main(void)
 {
     const char *references = "dn => 'ou=people', do => 'references'", *entries = "filter => 'organizationalUnit', do => 'entries'";
     slapd_start("start => 0");
-    perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/ldap-peer/lib'; 'ok'");
+    perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/double/ldap-peer/lib'; 'ok'");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
     store_beside(&cache);
 

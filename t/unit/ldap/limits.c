@@ -1,7 +1,7 @@
 /* slapd's size limit, with and without content synchronisation: the doctor meets it as a sync does, and the line that both name
  * is the cure. */
-#include "core/store_sync.h"
-#include "core/store_user.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
 #include "t/unit/slapd.h"
 
 #define USERS 600 /* more than the 500 that slapd shows by default */

@@ -1,7 +1,7 @@
 /* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer): all of them at the first sync,
  * and after changes of single members, however the server tells of changes. */
-#include "core/store_sync.h"
-#include "core/store_user.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
 #include "t/unit/slapd.h"
 
 #define PEER "Idadmin::Test::LdapPeer"

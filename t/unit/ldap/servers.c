@@ -2,7 +2,7 @@
  * what is missing without an overlay. */
 #include "t/unit/ldap_people.h"
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 static const directory_ops *ops;
 

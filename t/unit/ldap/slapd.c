@@ -2,7 +2,7 @@
  * the doctor. */
 #include "t/unit/slapd.h"
 
-#include "worker/directory.h"
+#include "worker/directory/directory.h"
 
 static const char *ldaps, *plain;
 static const directory_ops *ops;

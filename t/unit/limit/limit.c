@@ -9,9 +9,9 @@ static void pause_at_random(void);
 static __thread int pausing;
 #define IDA_LIMITER_STEP() pause_at_random()
 
-#include "core/ratelimit.c"
-#include "core/ratelimit_ledger.c"
-#include "core/ratelimit_table.c"
+#include "core/limit/limit.c"
+#include "core/limit/ledger.c"
+#include "core/limit/table.c"
 
 #include <signal.h>
 #include <sys/mman.h>

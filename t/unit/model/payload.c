@@ -1,10 +1,10 @@
 /* Bodies of create and delete requests: required, absent, limits at their edges, photos, unknown members, storage form. */
-#include "core/payload.h"
+#include "core/model/payload.h"
 
-#include "core/json.h"
-#include "core/keeps.h"
-#include "core/photo.h"
-#include "core/text.h"
+#include "core/base/json.h"
+#include "core/model/keeps.h"
+#include "core/model/photo.h"
+#include "core/base/text.h"
 #include "t/unit/setup.h"
 
 static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0,    4, 1, 2, 0xFF, 0xC0, 0,   5,

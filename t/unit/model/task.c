@@ -1,8 +1,8 @@
 /* Tasks as values: words, the public form, names of steps. */
-#include "core/task.h"
+#include "core/model/task.h"
 
-#include "core/json.h"
-#include "core/zone.h"
+#include "core/base/json.h"
+#include "core/zone/zone.h"
 #include "t/unit/setup.h"
 
 static void test_words(void)

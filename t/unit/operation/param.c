@@ -1,6 +1,6 @@
 /* One argument: what is taken, what is refused in which words, and the schema that says the same. */
-#include "core/json.h"
-#include "core/param.h"
+#include "core/base/json.h"
+#include "core/operation/param.h"
 #include "t/unit/setup.h"
 
 static const char *const words[] = {"red", "green", NULL};

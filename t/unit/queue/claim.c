@@ -4,8 +4,8 @@
 #include "t/unit/store_setup.h"
 #include "t/unit/queue_claims.h"
 
-#include "core/store_directory.h"
-#include "core/store_workflow.h"
+#include "core/store/directory.h"
+#include "core/queue/workflow.h"
 
 static void test_order(void)
 {

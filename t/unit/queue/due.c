@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/schedule.h"
-#include "core/store_task_walls.h"
-#include "core/zone.h"
+#include "core/zone/schedule.h"
+#include "core/queue/walls.h"
+#include "core/zone/zone.h"
 
 #define SYSTEM "/usr/share/zoneinfo/"
 #define DAY (24 * HOUR)

@@ -4,7 +4,7 @@
 #include "t/unit/store_setup.h"
 #include "t/unit/queue_claims.h"
 
-#include "core/store_directory.h"
+#include "core/store/directory.h"
 
 static void test_hold(void)
 {

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "worker/mail.h"
-#include "worker/secret.h"
-#include "worker/webhook.h"
+#include "worker/send/mail.h"
+#include "worker/base/secret.h"
+#include "worker/send/webhook.h"
 
 static const char *composed(const mail_message *m)
 {

@@ -3,7 +3,7 @@
 #include <apr_thread_proc.h>
 #include <stdatomic.h>
 
-#include "core/store_group.h"
+#include "core/store/commit_queue.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

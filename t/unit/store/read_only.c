@@ -1,10 +1,10 @@
 /* Every operation that reads, run over a connection on which the database itself refuses to write: SQLite with query_only, PostgreSQL
  * with transactions that are read-only. None of them notices. An operation that writes does, so the refusal is real. */
-#include "core/json.h"
-#include "core/mcp_cut.h"
-#include "core/op.h"
-#include "core/store_sync.h"
-#include "core/zone.h"
+#include "core/base/json.h"
+#include "core/face/mcp_cut.h"
+#include "core/operation/op.h"
+#include "core/cache/sync.h"
+#include "core/zone/zone.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

@@ -1,7 +1,7 @@
 /* Tenants with the rows that follow from their documents, and API users, on both engines. */
-#include "core/json.h"
-#include "core/store_key.h"
-#include "core/store_tenant.h"
+#include "core/base/json.h"
+#include "core/store/key.h"
+#include "core/store/tenant.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

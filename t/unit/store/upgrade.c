@@ -1,9 +1,9 @@
 /* A store as version 1 of the schema made it, upgraded: what was in it is as before, and what is new says what it should of old rows. */
 #include <string.h>
 
-#include "core/db.h"
-#include "core/migrations.h"
-#include "core/store_task_rehire.h"
+#include "core/db/db.h"
+#include "core/db/migrations.h"
+#include "core/queue/rehire.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

@@ -1,8 +1,8 @@
 /* Keys, names and secrets: shapes at their edges. */
-#include "core/credentials.h"
+#include "core/tenant/credentials.h"
 
-#include "core/audit.h"
-#include "core/text.h"
+#include "core/audit/audit.h"
+#include "core/base/text.h"
 
 #include "t/unit/setup.h"
 

@@ -1,7 +1,7 @@
 /* Names of people from many scripts through the formats of tenants. */
-#include "core/naming.h"
+#include "core/tenant/naming.h"
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "t/unit/setup.h"
 
 static const char *local_of(const char *format, const char *first, const char *middle, const char *sur)

@@ -1,7 +1,7 @@
 /* The tenant documents in conf/ are examples people begin with: each is accepted as it stands, and applying it twice changes nothing. */
 #include <glob.h>
 
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 #include "t/unit/setup.h"
 
 static char *read_file(const char *path, size_t *len)

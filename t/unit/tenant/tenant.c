@@ -1,13 +1,13 @@
 /* Tenant documents: every member's rule, merging, loading, sealing, secret files. */
-#include "core/tenant.h"
+#include "core/tenant/tenant.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/host.h"
-#include "core/json.h"
-#include "core/tenant_value.h"
+#include "core/base/host.h"
+#include "core/base/json.h"
+#include "core/tenant/value.h"
 #include "t/unit/setup.h"
 
 #define ON_PREMISES \

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/config.h"
+#include "worker/base/config.h"
 
 static char path[64];
 

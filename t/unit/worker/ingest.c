@@ -8,8 +8,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "core/spool.h"
-#include "core/store_audit.h"
+#include "core/audit/spool.h"
+#include "core/store/audit.h"
 #include "worker/housekeep.h"
 #include "worker/ingest.h"
 

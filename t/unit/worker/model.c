@@ -16,12 +16,12 @@ const char *__asan_default_options(void)
     return "detect_leaks=0";
 }
 
-#include "core/rest.h"
-#include "core/schedule.h"
-#include "core/store_sync.h"
-#include "core/store_user.h"
-#include "core/zone.h"
-#include "worker/run.h"
+#include "core/face/rest.h"
+#include "core/zone/schedule.h"
+#include "core/cache/sync.h"
+#include "core/cache/person.h"
+#include "core/zone/zone.h"
+#include "worker/run/run.h"
 
 #define ROUNDS_A_LIFE 200
 #define PROMISES_MAX 1200

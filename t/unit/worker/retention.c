@@ -5,8 +5,8 @@
 
 #include "t/unit/queue_setup.h"
 
-#include "core/store_audit.h"
-#include "core/store_idempotency.h"
+#include "core/store/audit.h"
+#include "core/store/idempotency.h"
 #include "worker/retention.h"
 
 #define DAY (24 * HOUR)

@@ -1,7 +1,7 @@
 /* Dates and times of payloads: formats, calendar, defaults, edges of what may be scheduled, words. */
-#include "core/schedule.h"
+#include "core/zone/schedule.h"
 
-#include "core/zone.h"
+#include "core/zone/zone.h"
 #include "t/unit/setup.h"
 
 #define ZONE "Europe/Stockholm"

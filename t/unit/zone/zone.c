@@ -1,13 +1,13 @@
 /* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard cases by hand; damaged files.
  */
-#include "core/zone.h"
+#include "core/zone/zone.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/zone_data.h"
+#include "core/zone/data.h"
 #include "t/unit/setup.h"
 
 #define SYSTEM "/usr/share/zoneinfo"

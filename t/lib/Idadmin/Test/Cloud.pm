@@ -1,5 +1,5 @@
 package Idadmin::Test::Cloud;
-# The cloud directory emulator (t/cloud) as a daemon on a free port, with the seeded company acme.example.
+# The cloud directory emulator (t/double/cloud) as a daemon on a free port, with the seeded company acme.example.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -48,7 +48,7 @@ sub _certificate {
 sub start {
     my ($self) = @_;
     my $file = Idadmin::Test::spew("$self->{base}/config.json", Idadmin::Test::json_text($self->{config}));
-    $self->{pid} = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/cloud/emulator.pl', $file], log => $self->{log});
+    $self->{pid} = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/cloud/emulator.pl', $file], log => $self->{log});
     Idadmin::Test::wait_until(60, sub { Idadmin::Test::ended($self->{pid}) || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Proto => 'tcp', Timeout => 2) });
     die "the cloud emulator does not start:\n" . $self->log_text if Idadmin::Test::ended($self->{pid});
     return $self;
@@ -104,7 +104,7 @@ sub _ask {
 
 sub _escape { my ($text) = @_; utf8::encode($text) if utf8::is_utf8($text); $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge; return $text }
 
-# control(settings => {...}, faults => [...], ...): orders of t/cloud/emulator.pl.
+# control(settings => {...}, faults => [...], ...): orders of t/double/cloud/emulator.pl.
 sub control  { my ($self, %orders) = @_; return $self->_ask(POST => '', \%orders) }
 sub counters { return $_[0]->_ask(GET => '') }
 sub secrets  { return $_[0]->_ask(GET => '/secrets') }

@@ -1,5 +1,5 @@
 package Idadmin::Test::LdapPeer;
-# The scripted LDAP peer (t/ldap-peer/peer.pl) on free ports, with certificates good and bad. What it holds and what it can be told is at the top of
+# The scripted LDAP peer (t/double/ldap-peer/peer.pl) on free ports, with certificates good and bad. What it holds and what it can be told is at the top of
 # peer.pl and of LdapPeer/Content.pm.
 use strict;
 use warnings;
@@ -70,7 +70,7 @@ sub start {
     my ($self) = @_;
     my $file = Idadmin::Test::spew("$self->{base}/config.json", Idadmin::Test::json_text($self->{config}));
     for my $site (map { $self->site($_) } 0 .. $#{ $self->{config}{sites} }) { $site->script if !-e "$self->{base}/script.$site->{site}.json" }
-    $self->{pid} = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/ldap-peer/peer.pl', $file], log => $self->{log});
+    $self->{pid} = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/ldap-peer/peer.pl', $file], log => $self->{log});
     Idadmin::Test::wait_until(20, sub { Idadmin::Test::ended($self->{pid}) || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{config}{sites}[-1][1], Proto => 'tcp', Timeout => 2) });
     die "the scripted peer does not start:\n" . Idadmin::Test::slurp($self->{log}) if Idadmin::Test::ended($self->{pid});
     return $self;

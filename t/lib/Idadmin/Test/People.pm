@@ -1,5 +1,5 @@
 package Idadmin::Test::People;
-# Who works at the companies of the tests: the same twenty people on-premises (Slapd.pm) and in the cloud (t/cloud).
+# Who works at the companies of the tests: the same twenty people on-premises (Slapd.pm) and in the cloud (t/double/cloud).
 use strict;
 use warnings;
 use utf8;

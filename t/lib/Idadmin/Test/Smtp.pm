@@ -1,5 +1,5 @@
 package Idadmin::Test::Smtp;
-# A mail server (t/smtp/server.py: aiosmtpd) on a free port, and the mail it took.
+# A mail server (t/double/smtp/server.py: aiosmtpd) on a free port, and the mail it took.
 use strict;
 use warnings;
 use Encode ();
@@ -30,7 +30,7 @@ sub new {
 
 sub start {
     my ($self) = @_;
-    $self->{pid} = Idadmin::Test::daemon([$python, Idadmin::Test::src_dir() . '/t/smtp/server.py', "$self->{base}/config.json"], log => "$self->{base}/log");
+    $self->{pid} = Idadmin::Test::daemon([$python, Idadmin::Test::src_dir() . '/t/double/smtp/server.py', "$self->{base}/config.json"], log => "$self->{base}/log");
     Idadmin::Test::wait_until(30, sub { Idadmin::Test::ended($self->{pid}) || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Proto => 'tcp', Timeout => 2) });
     die "the mail server does not start:\n" . Idadmin::Test::slurp("$self->{base}/log") if Idadmin::Test::ended($self->{pid});
     return $self;

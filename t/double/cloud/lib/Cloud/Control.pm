@@ -1,5 +1,5 @@
 package Cloud::Control;
-# The control endpoint; documented in t/cloud/emulator.pl.
+# The control endpoint; documented in t/double/cloud/emulator.pl.
 use strict;
 use warnings;
 use Cloud::Bulk;
