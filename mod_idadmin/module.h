@@ -13,7 +13,7 @@
 #include "core/face/mcp.h"
 #include "core/limit/limit.h"
 #include "core/face/rest.h"
-#include "core/store/callers.h"
+#include "core/operation/callers.h"
 #include "core/audit/spool.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;

@@ -15,6 +15,7 @@
 #include "core/tenant/credentials.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 
 APLOG_USE_MODULE(idadmin);
 

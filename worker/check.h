@@ -2,7 +2,7 @@
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H
 
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 /* Prints the report; 0 when every check passed, else 1. */
 int check_tenant(worker *w, const char *tenant, apr_pool_t *pool);

@@ -10,8 +10,8 @@
 #include "core/queue/claim.h"
 #include "core/queue/walls.h"
 #include "core/store/tenant.h"
+#include "worker/connectors.h"
 #include "worker/hold/amends.h"
-#include "worker/graph/throttle.h"
 #include "worker/hold/health.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
@@ -67,7 +67,7 @@ static void share(worker *w, store *main, apr_pool_t *pool)
     for (int i = 0; i < count; i++) {
         live += now - rows[i].seen_at < 3 * LEASE_RENEW_MS + 5000;
     }
-    graph_throttle_share(live);
+    connectors_share(live);
 }
 
 static void *heart_main(void *baton)

@@ -3,7 +3,7 @@
 #ifndef WORKER_RETENTION_H
 #define WORKER_RETENTION_H
 
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 #define RETENTION_STEP_MS 100 /* after this a step begins no further transaction */
 

@@ -137,23 +137,6 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len)
     return ida_hex(pool, digest, sizeof digest);
 }
 
-char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
-{
-    if (at_ms <= 0) {
-        return NULL;
-    }
-    time_t seconds = (time_t)(at_ms / 1000);
-    struct tm tm;
-    if (!gmtime_r(&seconds, &tm)) {
-        return NULL;
-    }
-    char text[64];
-    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    int ms = (int)(at_ms % 1000);
-    text[len] = '\0';
-    return ms ? ida_printf(pool, "%s.%03dZ", text, ms) : apr_pstrcat(pool, text, "Z", NULL);
-}
-
 char *ida_new_id(apr_pool_t *pool, const ida_env *env)
 {
     static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/base/time.h"
 
 #define DEPTH_MAX 32
 #define VALUES_MAX 100000 /* in one text: 6 MB of "{}," would take half a gigabyte when parsed */

@@ -57,9 +57,6 @@ char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len
 /* Lower-case hex SHA-256 of the bytes (64 characters). */
 char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
 
-/* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are milliseconds); NULL for at <= 0. */
-char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
-
 /* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of the time in ms, 80 random bits. Those of one thread sort in the
  * order in which they were made, also within one millisecond: audit records of one run are read in it. */
 struct ida_env;

@@ -372,3 +372,27 @@ ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *
     group_of(&groups.r, row, *out);
     return IDA_OK;
 }
+
+ida_kind store_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_people_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+    *count = 0;
+    *users = apr_pcalloc(c->pool, sizeof **users * (apr_size_t)(kind ? 1 : r.rows + 1));
+    for (int i = 0; !kind && i < r.rows; i++) {
+        ida_user **next = &(*users)[*count];
+        kind = store_user_by_upn(s, c, tenant, db_text(&r, i, 0), next);
+        if (kind == IDA_NOT_FOUND) {
+            ida_ctx_clear(c); /* gone between the two looks: a sync is at work */
+            kind = IDA_OK;
+            continue;
+        }
+        /* Of a person of two directories with two UPNs one is told. */
+        int known = 0;
+        for (int k = 0; !kind && k < *count; k++) {
+            known |= strcmp((*users)[k]->id, (*next)->id) == 0;
+        }
+        *count += !kind && !known;
+    }
+    return kind;
+}

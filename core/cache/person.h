@@ -23,6 +23,9 @@ ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
 /* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
 ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
 
+/* Everybody with this employeeId (compared as written), at most 20. */
+ida_kind store_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count);
+
 /* Where the sync of each directory stands; completed_at/full_at 0 when never. */
 typedef struct store_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } store_sync_info;
 ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info);

@@ -73,11 +73,6 @@ ida_kind store_template_find(store *s, ida_ctx *c, const char *tenant, const cha
     return IDA_OK;
 }
 
-ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total)
-{
-    return number(s, c, STMT_template_assigned, DB_ARGS(DB_T(tenant), DB_T(template_id)), total);
-}
-
 static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const ida_role_assignment **rows,
                             int *count)
 {

@@ -15,7 +15,6 @@ ida_kind store_template_list(store *s, ida_ctx *c, const char *tenant, const cha
 ida_kind store_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 /* By ID or name; IDA_NOT_FOUND. */
 ida_kind store_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out);
-ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total);
 
 typedef struct ida_role_assignment {
     const char *template_id, *template_name, *upn, *assigned_by, *person;

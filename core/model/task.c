@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/zone/schedule.h"
 #include "core/base/text.h"
+#include "core/tenant/shape.h"
 
 static const char *const type_texts[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke"};
 static const char *const state_texts[] = {"queued", "running", "done", "failed", "attention", "cancelled"};

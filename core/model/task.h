@@ -71,8 +71,6 @@ typedef struct ida_task {
 /* The public form (design 5). New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
-/* The action that mails a password: only for an account that the task makes or brings back. */
-#define IDA_ACTION_PASSWORD "sendInitialPassword"
 /* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger; and whoever an update brings back
  * gets a password as the workflows of creations say. */
 int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action);

@@ -12,6 +12,7 @@
 #include "core/store/audit.h"
 #include "core/cache/person.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 
 #define AUDIT_TEXT_MAX 256 /* bytes of one argument in an audit record */
 #define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
@@ -88,7 +89,7 @@ static int64_t time_of(const json_t *arguments, const char *name)
 {
     const char *text = ida_json_string(arguments, name);
     int64_t at = 0;
-    return text && ida_param_time(text, &at) ? at : 0;
+    return text && ida_time_parse(text, &at) ? at : 0;
 }
 
 /* Puts checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments

@@ -11,6 +11,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 
 #define SENT_MAX 64 /* bytes of what was sent that a message repeats */
 #define LIST_MAX 32 /* words of a list */
@@ -129,84 +130,10 @@ static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given, i
 
 /* --- times --- */
 
-/* `count` digits at *at as a number; -1 when they are not. Moves on. */
-static int digits(const char **at, int count)
-{
-    int number = 0;
-    for (int i = 0; i < count; i++, (*at)++) {
-        if (**at < '0' || **at > '9') {
-            return -1;
-        }
-        number = number * 10 + (**at - '0');
-    }
-    return number;
-}
-
-static int skip(const char **at, char wanted)
-{
-    return **at == wanted ? (*at)++, 1 : 0;
-}
-
-static int days_in(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
-}
-
-/* "T09:30:00.25+02:00" from *at on; offset in minutes. */
-static int read_clock(const char **at, apr_time_exp_t *t, int *offset)
-{
-    t->tm_hour = digits(at, 2);
-    if (t->tm_hour < 0 || t->tm_hour > 23 || !skip(at, ':') || (t->tm_min = digits(at, 2)) < 0 || t->tm_min > 59 ||
-        !skip(at, ':') || (t->tm_sec = digits(at, 2)) < 0 || t->tm_sec > 60) {
-        return 0;
-    }
-    if (skip(at, '.')) {
-        int scale = 100000, any = 0;
-        for (; **at >= '0' && **at <= '9'; (*at)++, scale /= 10, any = 1) {
-            t->tm_usec += (**at - '0') * scale;
-        }
-        if (!any) {
-            return 0;
-        }
-    }
-    if (skip(at, 'Z') || skip(at, 'z')) {
-        return 1;
-    }
-    int sign = skip(at, '+') ? 1 : skip(at, '-') ? -1 : 0;
-    int hours = sign ? digits(at, 2) : -1;
-    int minutes = hours >= 0 && skip(at, ':') ? digits(at, 2) : -1;
-    *offset = sign * (hours * 60 + minutes);
-    return hours >= 0 && hours <= 23 && minutes >= 0 && minutes <= 59;
-}
-
-int ida_param_time(const char *text, int64_t *at_ms)
-{
-    const char *at = text;
-    apr_time_exp_t t = {0};
-    int year = digits(&at, 4), month = year >= 1970 && skip(&at, '-') ? digits(&at, 2) : -1;
-    int day = month >= 1 && month <= 12 && skip(&at, '-') ? digits(&at, 2) : -1, offset = 0;
-    if (day < 1 || day > days_in(year, month)) {
-        return 0;
-    }
-    t.tm_year = year - 1900;
-    t.tm_mon = month - 1;
-    t.tm_mday = day;
-    if (*at && !((skip(&at, 'T') || skip(&at, 't') || skip(&at, ' ')) && read_clock(&at, &t, &offset) && !*at)) {
-        return 0;
-    }
-    apr_time_t us;
-    if (apr_time_exp_get(&us, &t) != APR_SUCCESS) {
-        return 0;
-    }
-    *at_ms = us / 1000 - (int64_t)offset * 60000;
-    return *at_ms > 0;
-}
-
 static json_t *check_time(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
     int64_t at;
-    if (!json_is_string(given) || !ida_param_time(json_string_value(given), &at)) {
+    if (!json_is_string(given) || !ida_time_parse(json_string_value(given), &at)) {
         ida_fault_add(c, p->name, "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s%s",
                       not_sent(c, p, given, texts),
                       texts && strchr(json_string_value(given), ' ') ? "; in a query a + is written %2B" : "");

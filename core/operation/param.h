@@ -18,7 +18,4 @@ json_t *ida_param_schema(const ida_param *p);
  * the query string are left out. New reference. */
 json_t *ida_params_schema(const ida_param *params);
 
-/* A date YYYY-MM-DD (its first instant in UTC), or RFC 3339 date and time with any offset. 0 when it is neither. *at in ms. */
-int ida_param_time(const char *text, int64_t *at);
-
 #endif

@@ -9,20 +9,27 @@
 #include "core/model/payload.h"
 #include "core/zone/schedule.h"
 #include "core/store/audit.h"
+#include "core/cache/person.h"
 #include "core/queue/rehire.h"
 #include "core/base/text.h"
 
-static int has_left(const store_former *f)
+/* Somebody who has the number already. */
+typedef struct former {
+    ida_user *user;
+    ida_task *offboarding; /* queued, running or held by the brake; NULL: none */
+} former;
+
+static int has_left(const former *f)
 {
     return f->offboarding || !f->user->enabled;
 }
 
 /* Who has the number: people of the cache, of whom `left` are on the way out or out, and creations that are open. */
 typedef struct holders {
-    store_former *people;
+    former *people;
     store_coming *coming;
     int people_count, coming_count, left;
-    const store_former *one_left;
+    const former *one_left;
     const char *named; /* all of them, for people */
 } holders;
 
@@ -33,13 +40,30 @@ static void name(apr_pool_t *pool, holders *h, const char *what, const char *upn
                            task ? ")" : "", NULL);
 }
 
+static ida_kind find_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, holders *h)
+{
+    ida_user **users;
+    ida_kind kind = store_users_of_employee(s, c, tenant, employee_id, &users, &h->people_count);
+    h->people = apr_pcalloc(c->pool, sizeof *h->people * (apr_size_t)(h->people_count + 1));
+    for (int i = 0; !kind && i < h->people_count; i++) {
+        h->people[i].user = users[i];
+        kind = store_task_open(s, c, tenant, ida_fold_address(c->pool, users[i]->upn), IDA_USER_DELETE, &h->people[i].offboarding);
+        if (kind == IDA_NOT_FOUND) {
+            h->people[i].offboarding = NULL;
+            ida_ctx_clear(c);
+            kind = IDA_OK;
+        }
+    }
+    return kind;
+}
+
 static ida_kind find_holders(store *s, ida_ctx *c, const char *tenant, const char *employee_id, holders *h)
 {
     *h = (holders){0};
-    ida_kind kind = store_rehire_people(s, c, tenant, employee_id, &h->people, &h->people_count);
+    ida_kind kind = find_people(s, c, tenant, employee_id, h);
     kind = kind ? kind : store_rehire_coming(s, c, tenant, employee_id, &h->coming, &h->coming_count);
     for (int i = 0; !kind && i < h->people_count; i++) {
-        const store_former *f = &h->people[i];
+        const former *f = &h->people[i];
         if (has_left(f)) {
             h->left++;
             h->one_left = f;
@@ -123,7 +147,7 @@ static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const i
     return kind ? kind : store_audit_add(s, c, record);
 }
 
-static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const store_former *f, const ida_due *due, json_t *warnings,
+static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const former *f, const ida_due *due, json_t *warnings,
                    json_t *rehire)
 {
     const char *what = f->offboarding ? "the queued offboarding is cancelled" : "the account that was offboarded comes back";
@@ -138,7 +162,7 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const store
     ida_op_queued(call, c, task, warnings);
 }
 
-static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const store_former *f, const ida_due *due,
+static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const former *f, const ida_due *due,
                         json_t *warnings)
 {
     ida_update update;

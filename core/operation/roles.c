@@ -7,6 +7,7 @@
 #include "core/operation/schema.h"
 #include "core/governance/governance.h"
 #include "core/cache/people.h"
+#include "core/store/tenant.h"
 #include "core/cache/person.h"
 #include "core/base/text.h"
 

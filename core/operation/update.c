@@ -13,6 +13,7 @@
 #include "core/store/tenant.h"
 #include "core/cache/person.h"
 #include "core/base/text.h"
+#include "core/tenant/shape.h"
 
 typedef struct update_input {
     ida_update wanted;

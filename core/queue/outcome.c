@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/store/audit.h"
-#include "core/governance/grant.h"
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/tenant.h"
@@ -221,9 +220,6 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
                                  DB_T(o->warnings), DB_I(finished_at)));
-    if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
-        kind = store_grant_leave(s, c, t);
-    }
     kind = kind ? kind : audited(s, c, o);
     if (!kind && (over || (holds && now->seat))) {
         kind = store_tenant_lock(s, c, t->tenant);

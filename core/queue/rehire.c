@@ -6,39 +6,6 @@
 
 #include "core/queue/claim.h"
 
-static ida_kind former(store *s, ida_ctx *c, const char *tenant, const char *person, store_former *row)
-{
-    ida_kind kind = store_user_by_upn(s, c, tenant, person, &row->user);
-    if (!kind) {
-        kind = store_task_open(s, c, tenant, person, IDA_USER_DELETE, &row->offboarding);
-        if (kind == IDA_NOT_FOUND) {
-            row->offboarding = NULL;
-            ida_ctx_clear(c);
-            kind = IDA_OK;
-        }
-    }
-    return kind;
-}
-
-ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_former **rows, int *count)
-{
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_people_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
-    *count = 0;
-    *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(kind ? 1 : r.rows + 1));
-    for (int i = 0; !kind && i < r.rows; i++) {
-        kind = former(s, c, tenant, db_text(&r, i, 0), &(*rows)[*count]);
-        /* Gone between the two looks: a sync is at work. Of a person of two directories with two UPNs one is told. */
-        int known = 0;
-        for (int k = 0; !kind && k < *count; k++) {
-            known |= strcmp((*rows)[k].user->id, (*rows)[*count].user->id) == 0;
-        }
-        *count += kind == IDA_OK && !known;
-        kind = kind == IDA_NOT_FOUND ? IDA_OK : kind;
-    }
-    return kind;
-}
-
 ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count)
 {
     db_result r;

@@ -1,19 +1,10 @@
-/* People who come back: whom an employeeId belongs to, what an offboarding took away. Main file and, reading, the cache. */
+/* People who come back: creations with their employeeId, what an offboarding took away. Main file. */
 #ifndef CORE_QUEUE_REHIRE_H
 #define CORE_QUEUE_REHIRE_H
 
 #include "core/queue/change.h"
-#include "core/cache/person.h"
 
-typedef struct store_former {
-    ida_user *user;
-    ida_task *offboarding; /* queued, running or held by the brake; NULL: none */
-} store_former;
-
-/* Everybody in the cache with this employeeId (compared as written), at most 20. */
-ida_kind store_rehire_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_former **rows, int *count);
-
-/* Creations with it that are open (queued, running, waiting for attention): UPN and ID of the task, at most 20. */
+/* Creations with this employeeId that are open (queued, running, waiting for attention): UPN and ID of the task, at most 20. */
 typedef struct store_coming { const char *upn, *task_id; } store_coming;
 ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/governance/governance.h"
 #include "core/base/text.h"
 
 static ida_kind unknown(ida_ctx *c, const char *id)
@@ -182,6 +181,14 @@ static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
                            DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "service")), DB_T(ida_json_string(item, "group")),
                                    DB_T(list_text(c, item, "approvers"))), NULL);
     }
+    return kind;
+}
+
+ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_template_assigned, DB_ARGS(DB_T(tenant), DB_T(template_id)), &r);
+    *total = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 

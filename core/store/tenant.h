@@ -24,4 +24,7 @@ ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int
  * IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
 
+/* How many people have a role template. */
+ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total);
+
 #endif

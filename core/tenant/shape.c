@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/model/task.h"
 #include "core/tenant/value.h"
 #include "core/base/text.h"
 

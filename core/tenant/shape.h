@@ -25,4 +25,7 @@ void ida_tenant_shape_fill(json_t *document);
 typedef void ida_file_visitor(ida_ctx *c, const char *member, const char *path, int secret);
 void ida_tenant_files(ida_ctx *c, const json_t *document, ida_file_visitor *visit);
 
+/* The action that mails a password: only for an account that the task makes or brings back. */
+#define IDA_ACTION_PASSWORD "sendInitialPassword"
+
 #endif

@@ -3,6 +3,8 @@
 
 #include "core/zone/data.h"
 
+#include "core/base/time.h"
+
 #define DAY_S 86400
 #define HOURS_MAX 167 /* RFC 9636, 3.3.1: -167 to 167 in a rule's time, 24 in an offset */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/zone/zone.h"
 
 #define PAST_DAYS_MAX 366

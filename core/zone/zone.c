@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/zone/data.h"
 
 #define DAY_S 86400
@@ -22,29 +23,6 @@
 #define LOOK_AGAIN_MS 1000
 #define INSTANT_MAX INT64_C(1000000000000000) /* 31 million years: keeps years within int */
 #define WIDEST_OFFSET 100000                  /* seconds, more than any offset from UTC */
-
-int64_t ida_days_from_civil(int year, int month, int day)
-{
-    /* Years begin in March, so that the leap day is the last one; eras are 400 years of 146097 days. */
-    int64_t y = (int64_t)year - (month <= 2);
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t of_era = y - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-void ida_civil_from_days(int64_t days, int *year, int *month, int *day)
-{
-    days += 719468;
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    int64_t of_era = days - era * 146097;
-    int64_t y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * y + y / 4 - y / 100);
-    int64_t m = (5 * of_year + 2) / 153;
-    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
-    *month = (int)(m < 10 ? m + 3 : m - 9);
-    *year = (int)(y + era * 400 + (*month <= 2));
-}
 
 static int64_t within(int64_t utc_s)
 {

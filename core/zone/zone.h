@@ -30,8 +30,4 @@ int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall);
 
 void ida_zone_to_wall(const ida_zone *zone, int64_t utc_s, ida_wall *wall);
 
-/* Days of the proleptic Gregorian calendar since 1970-01-01, and back. */
-int64_t ida_days_from_civil(int year, int month, int day);
-void ida_civil_from_days(int64_t days, int *year, int *month, int *day);
-
 #endif

@@ -4,6 +4,7 @@
 #include "core/face/mcp_cut.h"
 #include "core/operation/param.h"
 #include "core/audit/spool.h"
+#include "core/base/time.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static const ida_operation *choose(unsigned number)
@@ -45,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     int64_t at = 0;
     char *text = fuzz_text(data, size);
-    FUZZ_HOLDS(!ida_param_time(text, &at) || at > 0);
+    FUZZ_HOLDS(!ida_time_parse(text, &at) || at > 0);
     free(text);
     free(bytes);
     return 0;

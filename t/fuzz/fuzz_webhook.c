@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 #include "worker/send/webhook.h"
 
 static void answered(ida_ctx *c, const uint8_t *data, size_t size)

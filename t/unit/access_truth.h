@@ -2,6 +2,7 @@
 #ifndef T_UNIT_ACCESS_TRUTH_H
 #define T_UNIT_ACCESS_TRUTH_H
 
+#include "core/base/time.h"
 #include "t/unit/access_setup.h"
 
 #define PEOPLE 10000

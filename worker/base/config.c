@@ -11,7 +11,7 @@
 
 #include "core/store/store.h"
 #include "core/base/text.h"
-#include "worker/send/mail.h"
+#include "worker/base/address.h"
 
 #define LINE_MAX_BYTES 4096
 

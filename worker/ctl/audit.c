@@ -9,6 +9,7 @@
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"

@@ -10,6 +10,7 @@
 #include "core/store/key.h"
 #include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 

@@ -1,10 +1,7 @@
-/* The table of failure classes and the table of connectors. Knows no protocol. */
+/* The table of failure classes. Knows no protocol and no connector. */
 #include "worker/directory/directory.h"
 
 #include <stddef.h>
-
-#include "worker/graph/graph.h"
-#include "worker/ldap/ops.h"
 
 static const struct {
     const char *text;
@@ -41,17 +38,4 @@ int directory_holds(directory_class class)
 const char *directory_class_text(directory_class class)
 {
     return known(class) ? classes[class].text : "unknown";
-}
-
-void directory_library_init(void)
-{
-    ld_library_init();
-    graph_library_init();
-}
-
-const directory_ops *directory_ops_for(ida_directory_kind kind)
-{
-    static const directory_ops *const connectors[IDA_DIR_COUNT] = {[IDA_DIR_CLOUD] = &graph_directory_ops,
-                                                                   [IDA_DIR_ON_PREMISES] = &ld_directory_ops};
-    return (unsigned)kind < IDA_DIR_COUNT ? connectors[kind] : NULL;
 }

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "core/operation/param.h"
+#include "core/base/time.h"
 #include "worker/graph/calls.h"
 
 #define SLICE 1000 /* members given to the cache at once */
@@ -29,7 +29,7 @@ directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind)
 int64_t graph_text_time(const char *text)
 {
     int64_t at;
-    return text && ida_param_time(text, &at) && at > 0 ? at : 0;
+    return text && ida_time_parse(text, &at) && at > 0 ? at : 0;
 }
 
 static directory_class unnamed(graph_delta *d, const char *what)

@@ -12,7 +12,7 @@
 #define GRAPH_LAG_MS (15 * 60 * 1000) /* how long an object of ours may not be visible yet (contract: consistency window) */
 #define GRAPH_BIND_MAX 20        /* members in one members@odata.bind */
 
-struct graph_http;   /* libcurl handle, connections and settings (worker/graph/http.c) */
+struct http_client;   /* libcurl handle, connections and settings (worker/graph/http.c) */
 struct graph_client; /* token and pacing of one application and tenant, shared by the process's sessions */
 
 typedef struct graph {
@@ -27,7 +27,7 @@ typedef struct graph {
     sync_guard guard;
     char cleared[GRAPH_ID_MAX + 1]; /* who may be changed, as was seen a moment ago (worker/graph/guard.c) */
     int64_t cleared_until;          /* monotonic ms */
-    struct graph_http *http;
+    struct http_client *http;
     struct graph_client *client;
 } graph;
 

@@ -17,7 +17,7 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static void library_init(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    graph_http_library_init();
+    http_library_init();
 }
 
 void graph_library_init(void)
@@ -61,7 +61,7 @@ static directory_class read_address(const json_t *doc, const char *member, apr_p
 static apr_status_t closed(void *baton)
 {
     graph_session *s = baton;
-    graph_http_close(s->g.http);
+    http_close(s->g.http);
     secret_unmap(s->header, GRAPH_TOKEN_SIZE);
     s->header = NULL;
     return APR_SUCCESS;
@@ -102,12 +102,12 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
         g->guard.percent = percent;
     }
     s->header = secret_map(GRAPH_TOKEN_SIZE);
-    g->http = s->header ? graph_http_make(pool, env, g->ca_file, g->proxy_url, 0) : NULL;
+    g->http = s->header ? http_make(pool, env, g->ca_file, g->proxy_url, 0) : NULL;
     g->client = g->http ? graph_client_of(g) : NULL;
     if (!g->client) {
         secret_unmap(s->header, GRAPH_TOKEN_SIZE);
         if (g->http) {
-            graph_http_close(g->http);
+            http_close(g->http);
         }
         *e = (directory_error){.class = DIRECTORY_LOCAL, .message = "no memory for a session with the cloud directory"};
         return DIRECTORY_LOCAL;

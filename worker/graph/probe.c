@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 #include "worker/graph/client.h"
 #include "worker/graph/session.h"
-#include "worker/base/report.h"
+#include "worker/directory/report.h"
 #include "worker/base/secret.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */

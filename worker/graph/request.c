@@ -160,7 +160,7 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
                                   .alive = k->alive,
                                   .baton = k->baton};
     http_answer raw;
-    http_outcome outcome = graph_http_send(k->g->http, k->pool, &request, &raw);
+    http_outcome outcome = http_send(k->g->http, k->pool, &request, &raw);
     int64_t date = http_date_ms(raw.date), wait = graph_throttle_answered(&k->g->client->throttle, k->g->env, &raw);
     if (date) {
         atomic_store(&k->g->client->clock_ahead, date - ida_now(k->g->env));

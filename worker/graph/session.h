@@ -3,7 +3,7 @@
 #define WORKER_GRAPH_SESSION_H
 
 #include "worker/graph/graph.h"
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 
 /* What the last answer told beside its body. In the pool of its call. */
 typedef struct graph_seen {

@@ -13,7 +13,7 @@
 #include "core/base/text.h"
 #include "worker/graph/client.h"
 #include "worker/graph/error.h"
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 #include "worker/graph/url.h"
 #include "worker/base/secret.h"
 
@@ -190,11 +190,11 @@ static directory_class exchange(graph_call *k, const char *form, const char *cre
                                   .alive = k->alive,
                                   .baton = k->baton};
     http_answer answer;
-    graph_http *http = graph_http_make(k->pool, g->env, g->ca_file, g->proxy_url, 1);
+    http_client *http = http_make(k->pool, g->env, g->ca_file, g->proxy_url, 1);
     if (!http) {
         return graph_fail(k, DIRECTORY_LOCAL, NULL, "libcurl is out of memory");
     }
-    http_outcome outcome = graph_http_send(http, k->pool, &request, &answer);
+    http_outcome outcome = http_send(http, k->pool, &request, &answer);
     int64_t date = http_date_ms(answer.date);
     if (date) {
         atomic_store(&g->client->clock_ahead, date - ida_now(g->env));
@@ -202,7 +202,7 @@ static directory_class exchange(graph_call *k, const char *form, const char *cre
     directory_class class = outcome == HTTP_ANSWERED ? graph_token_answer(k, url, &answer, credential, header, life, answered)
                                                      : graph_fail_outcome(k, outcome, GRAPH_READ, url, "get a token", &answer);
     http_answer_free(&answer);
-    graph_http_close(http);
+    http_close(http);
     return class;
 }
 

@@ -3,7 +3,7 @@
 #ifndef WORKER_HOLD_AMENDS_H
 #define WORKER_HOLD_AMENDS_H
 
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 /* This worker was refused just now and holds the directory until `until` (ms UTC). */
 void amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until);

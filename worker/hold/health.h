@@ -3,7 +3,7 @@
 #define WORKER_HOLD_HEALTH_H
 
 #include "core/store/directory.h"
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 /* What was true when the call that failed began. Calls that are on their way together when a directory falls silent are one
  * failure, not as many as there are threads: who finds that a failure was counted after it began has nothing to add. */

@@ -5,7 +5,7 @@
 
 #include "core/store/directory.h"
 #include "core/queue/claim.h"
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
                    int64_t claimed_at)

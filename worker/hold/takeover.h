@@ -4,7 +4,7 @@
 #define WORKER_HOLD_TAKEOVER_H
 
 #include "core/queue/claim.h"
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 typedef struct takeover takeover;
 

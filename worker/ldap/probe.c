@@ -10,7 +10,7 @@
 #include "worker/ldap/ops.h"
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
-#include "worker/base/report.h"
+#include "worker/directory/report.h"
 
 #define CLOCK_TOLERANCE_MS 60000
 #define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */

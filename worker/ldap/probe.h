@@ -3,7 +3,7 @@
 #define WORKER_LDAP_PROBE_H
 
 #include "worker/ldap/session.h"
-#include "worker/base/report.h"
+#include "worker/directory/report.h"
 
 /* Rights in the container of new accounts, on people and on groups; DirSync and deletions; password policy; clock. */
 void ld_probe_active_directory(ld_call *k, report *report);

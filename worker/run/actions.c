@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/queue/workflow.h"
 #include "core/base/text.h"
+#include "core/tenant/shape.h"
 #include "worker/hold/rules.h"
 
 /* Members of the task's progress: actions that ended badly, by step, with the text of the task's failure or `true` when the run

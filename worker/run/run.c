@@ -12,6 +12,7 @@
 #include "core/queue/change.h"
 #include "core/queue/workflow.h"
 #include "core/base/text.h"
+#include "core/governance/grant.h"
 #include "worker/run/grant.h"
 #include "worker/run/actions.h"
 #include "worker/hold/health.h"
@@ -276,7 +277,10 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
     static const char *const actions[] = {
         [IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
     const ending *end = baton;
-    ida_kind kind = store_queue_finish(
+    int left = r->task->type == IDA_USER_DELETE && end->state == IDA_DONE;
+    /* Who is out holds nothing that was granted: in the transaction that says so. */
+    ida_kind kind = left ? store_grant_leave(r->r->main, c, r->task) : IDA_OK;
+    kind = kind ? kind : store_queue_finish(
         r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
         run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
     return kind || end->state == IDA_DONE

@@ -2,7 +2,7 @@
 #ifndef WORKER_RUN_SESSION_H
 #define WORKER_RUN_SESSION_H
 
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 typedef struct session {
     struct session *next;

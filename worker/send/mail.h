@@ -2,6 +2,7 @@
 #ifndef WORKER_SEND_MAIL_H
 #define WORKER_SEND_MAIL_H
 
+#include "worker/base/address.h"
 #include "worker/base/config.h"
 
 typedef struct mail_message {
@@ -28,12 +29,6 @@ const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
 /* Why the sign-in that is configured can never work; NULL also when none is configured. */
 const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config);
-
-/* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
-const char *mail_address_fault(const char *address);
-
-/* The same for smtp_from, which may be "Name <address>". */
-const char *mail_sender_fault(apr_pool_t *pool, const char *from);
 
 /* The message as it is sent, in memory of secret_map (`*room` bytes, `*len` used); NULL: no memory. For mail_send and tests. */
 char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len, size_t *room);

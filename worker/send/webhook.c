@@ -16,7 +16,7 @@
 #include "core/tenant/tenant.h"
 #include "core/tenant/shape.h"
 #include "core/base/text.h"
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 #include "worker/base/secret.h"
 #include "worker/base/transfer.h"
 

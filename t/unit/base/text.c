@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "core/base/time.h"
 #include "t/unit/setup.h"
 
 static void validity(void)

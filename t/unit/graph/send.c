@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "worker/graph/client.h"
 #include "worker/graph/fetch.h"
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 #include "worker/graph/session.h"
 
 #define SECRET "a+secret/with&odd=signs~Q8"
@@ -374,17 +374,17 @@ static void tenant_size(void)
 static void proxies(void)
 {
     http_answer a;
-    graph_http *h = graph_http_make(pool, &env, NULL, "http://127.0.0.1:9", 0);
+    http_client *h = http_make(pool, &env, NULL, "http://127.0.0.1:9", 0);
     http_request r = {.method = "GET", .url = apr_psprintf(pool, "http://127.0.0.1:%d/v1.0/x", server.port), .max_bytes = 1000};
     r.deadline = ida_monotonic(&env) + 3000;
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
-    is_int(graph_http_send(h, pool, &r, &a), HTTP_ANSWERED, "plain HTTP to this machine goes past the proxy");
+    is_int(http_send(h, pool, &r, &a), HTTP_ANSWERED, "plain HTTP to this machine goes past the proxy");
     http_answer_free(&a);
     r.url = apr_psprintf(pool, "https://127.0.0.1:%d/v1.0/x", server.port);
-    is_int(graph_http_send(h, pool, &r, &a), HTTP_UNSENT, "HTTPS goes through it");
+    is_int(http_send(h, pool, &r, &a), HTTP_UNSENT, "HTTPS goes through it");
     ok(a.fault && strstr(a.fault, "127.0.0.1 port 9"), "as its failure shows");
     http_answer_free(&a);
-    graph_http_close(h);
+    http_close(h);
 }
 
 static void unreachable(void)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "t/unit/setup.h"
+#include "core/base/time.h"
 #include "t/unit/store_setup.h"
 #include "t/unit/access_setup.h"
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "core/zone/data.h"
 #include "t/unit/setup.h"
 

@@ -1,5 +1,5 @@
 /* Owns the state the worker's threads share. Knows neither tasks nor directories. */
-#include "worker/base/worker.h"
+#include "worker/hold/worker.h"
 
 #include <apr_strings.h>
 #include <stdio.h>

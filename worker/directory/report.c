@@ -1,5 +1,5 @@
 /* Owns the form of the doctor's report. Must not know what is checked. */
-#include "worker/base/report.h"
+#include "worker/directory/report.h"
 
 #include "core/base/json.h"
 

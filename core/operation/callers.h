@@ -1,7 +1,7 @@
 /* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within
  * the last two seconds. Kept per process, bounded, shared by all threads. Knows no server. */
-#ifndef CORE_STORE_CALLERS_H
-#define CORE_STORE_CALLERS_H
+#ifndef CORE_OPERATION_CALLERS_H
+#define CORE_OPERATION_CALLERS_H
 
 #include "core/base/context.h"
 #include "core/tenant/principal.h"

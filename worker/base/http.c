@@ -1,6 +1,6 @@
 /* Owns libcurl: its options, what its result codes mean, and that a write is never sent twice on its own account. Must not know
  * tokens, users or what a status means. */
-#include "worker/graph/http.h"
+#include "worker/base/http.h"
 
 #include <apr_strings.h>
 #include <curl/curl.h>
@@ -21,7 +21,7 @@
 #define LAST_S INT64_C(253402300800) /* year 10000: no date of HTTP */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
-struct graph_http {
+struct http_client {
     CURL *curl;
     const ida_env *env;
     const char *ca_file, *proxy_url;
@@ -38,21 +38,21 @@ typedef struct exchange {
     int sends, resent, too_big, no_memory, stopped;
 } exchange;
 
-void graph_http_library_init(void)
+void http_library_init(void)
 {
     /* Only our own settings count, and no file gets the keys of our connections. */
     unsetenv("SSLKEYLOGFILE");
     curl_global_init(CURL_GLOBAL_ALL);
 }
 
-graph_http *graph_http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single)
+http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single)
 {
-    graph_http *h = apr_pcalloc(pool, sizeof *h);
-    *h = (graph_http){.curl = curl_easy_init(), .env = env, .ca_file = ca_file, .proxy_url = proxy_url, .single = single};
+    http_client *h = apr_pcalloc(pool, sizeof *h);
+    *h = (http_client){.curl = curl_easy_init(), .env = env, .ca_file = ca_file, .proxy_url = proxy_url, .single = single};
     return h->curl ? h : NULL;
 }
 
-void graph_http_close(graph_http *h)
+void http_close(http_client *h)
 {
     curl_easy_cleanup(h->curl);
     h->curl = NULL;
@@ -241,7 +241,7 @@ static http_outcome judge(const exchange *x, CURLcode code)
 }
 
 /* The settings of every exchange; 0 when libcurl refuses one. */
-static int set_options(graph_http *h, const http_request *r, exchange *x, char *error, int64_t left)
+static int set_options(http_client *h, const http_request *r, exchange *x, char *error, int64_t left)
 {
     CURL *curl = h->curl;
     curl_easy_reset(curl); /* connections stay */
@@ -286,7 +286,7 @@ static int set_options(graph_http *h, const http_request *r, exchange *x, char *
     return !bad;
 }
 
-http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request *r, http_answer *answer)
+http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, http_answer *answer)
 {
     char error[CURL_ERROR_SIZE] = "";
     exchange x = {.curl = h->curl, .request = r, .answer = answer, .pool = pool};

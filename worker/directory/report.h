@@ -1,6 +1,6 @@
 /* The doctor's report as every connector writes it: a line a check, and the first failure as the outcome of all. */
-#ifndef WORKER_BASE_REPORT_H
-#define WORKER_BASE_REPORT_H
+#ifndef WORKER_DIRECTORY_REPORT_H
+#define WORKER_DIRECTORY_REPORT_H
 
 #include "worker/directory/directory.h"
 

@@ -1,6 +1,6 @@
 /* One HTTP exchange through libcurl: bytes out, bytes and a few headers in. Belongs to one thread at a time. */
-#ifndef WORKER_GRAPH_HTTP_H
-#define WORKER_GRAPH_HTTP_H
+#ifndef WORKER_BASE_HTTP_H
+#define WORKER_BASE_HTTP_H
 
 #include <apr_pools.h>
 #include <stddef.h>
@@ -43,18 +43,18 @@ typedef struct http_answer {
     const char *fault;          /* for people, when there is no answer */
 } http_answer;
 
-typedef struct graph_http graph_http;
+typedef struct http_client http_client;
 
 /* Once, before threads start. */
-void graph_http_library_init(void);
+void http_library_init(void);
 
 /* A handle that keeps its connections between exchanges. `ca_file`, `proxy_url`: NULL for none. `single`: HTTP/1.1, for one exchange
  * of which nothing shall stay. NULL when libcurl is out of memory. */
-graph_http *graph_http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single);
-void graph_http_close(graph_http *h);
+http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single);
+void http_close(http_client *h);
 
 /* `answer` is filled whatever the outcome. */
-http_outcome graph_http_send(graph_http *h, apr_pool_t *pool, const http_request *request, http_answer *answer);
+http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *request, http_answer *answer);
 /* Wipes and frees the body. */
 void http_answer_free(http_answer *answer);
 /* The body of a plain answer, not NULL; the pool frees it. */

@@ -1,6 +1,6 @@
 /* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a directory call. */
-#ifndef WORKER_BASE_WORKER_H
-#define WORKER_BASE_WORKER_H
+#ifndef WORKER_HOLD_WORKER_H
+#define WORKER_HOLD_WORKER_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,0 +1,24 @@
+/* Owns the table of connectors: the one file that knows all of them. Everything else speaks through worker/directory/directory.h. */
+#include "worker/connectors.h"
+
+#include "worker/graph/graph.h"
+#include "worker/graph/throttle.h"
+#include "worker/ldap/ops.h"
+
+void directory_library_init(void)
+{
+    ld_library_init();
+    graph_library_init();
+}
+
+const directory_ops *directory_ops_for(ida_directory_kind kind)
+{
+    static const directory_ops *const connectors[IDA_DIR_COUNT] = {[IDA_DIR_CLOUD] = &graph_directory_ops,
+                                                                   [IDA_DIR_ON_PREMISES] = &ld_directory_ops};
+    return (unsigned)kind < IDA_DIR_COUNT ? connectors[kind] : NULL;
+}
+
+void connectors_share(int workers)
+{
+    graph_throttle_share(workers);
+}
