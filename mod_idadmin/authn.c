@@ -28,7 +28,7 @@ static void record(request_rec *r, const char *reason, const char *company, cons
 static int challenge(request_rec *r, const char *reason, const char *company, const char *username)
 {
     const char *realm = ap_auth_name(r);
-    int status = limit_failure(r);
+    int status = charge_failure(r);
     if (status == HTTP_UNAUTHORIZED) {
         request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
         const char *scheme = request_face(r) == FACE_MCP ? "Bearer" : AUTH_TYPE;
@@ -45,7 +45,7 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
 }
 
 /* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`: the client's as httpd knows it. */
-static const char *judge(const ida_snapshot *snapshot, const char *hash, const char *address, int64_t now)
+static const char *judge(const ida_caller *snapshot, const char *hash, const char *address, int64_t now)
 {
     int same = ida_key_hash_equal(hash, snapshot->key_hash);
     return !snapshot->key_hash                                                          ? "no such user"
@@ -128,7 +128,7 @@ static int came_in_clear(request_rec *r)
 static int refuse_clear(request_rec *r)
 {
     unsigned wait;
-    ap_log_rerror(APLOG_MARK, limit_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
+    ap_log_rerror(APLOG_MARK, charge_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
                   "IDA0212: a request from %s came without TLS and was refused unseen; use https, or where a proxy before httpd speaks TLS "
                   "say IdAdminRequireTls off", r->connection->client_ip);
     return request_refuse(r, IDA_FORBIDDEN, "Credentials are taken over TLS only, and this request came in clear: use https. Replace the key "
@@ -157,10 +157,10 @@ int authn_check(request_rec *r)
     }
     wipe(key);
 
-    const ida_snapshot_source source = {pool_acquire, pool_release, NULL};
-    const ida_snapshot *snapshot = NULL;
+    const ida_caller_source source = {pool_acquire, pool_release, NULL};
+    const ida_caller *snapshot = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
-    ida_kind kind = ida_name_valid(company) ? ida_snapshot_get(child->snapshots, state->c, &source, company, name, hash, &snapshot) : IDA_OK;
+    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->snapshots, state->c, &source, company, name, hash, &snapshot) : IDA_OK;
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
@@ -174,7 +174,7 @@ int authn_check(request_rec *r)
             record(r, reason, company, name);
         }
         if (!kind && snapshot) {
-            ida_snapshot_release(snapshot);
+            ida_caller_release(snapshot);
         }
         return challenge(r, reason, company, username);
     }

@@ -36,7 +36,7 @@ static void tell_overflows(void)
 {
     _Atomic uint64_t *watch = shm_overflow_watch();
     uint64_t seen = atomic_load(watch);
-    uint32_t minute = (uint32_t)(ida_monotonic(&child->env) / 60000), count = (uint32_t)ida_limiter_overflows(child->limiter);
+    uint32_t minute = (uint32_t)(ida_monotonic(&child->env) / 60000), count = (uint32_t)limit_overflows(child->limiter);
     if ((uint32_t)seen == count || (uint32_t)(seen >> 32) == minute) {
         return;
     }
@@ -51,7 +51,7 @@ static void housekeeping(apr_pool_t *pool, int all)
 {
     ida_ctx *c = ida_ctx_make(&child->env, pool);
     refusals_flush(c, all);
-    ida_spool_close_old(child->spool, ida_now(&child->env));
+    audit_spool_close_old(child->spool, ida_now(&child->env));
     tell_overflows();
 }
 
@@ -131,14 +131,14 @@ void child_init(apr_pool_t *pool, server_rec *s)
     ida_env_default(&child->env);
     child->env.log = log_line;
     child->env.baton = s;
-    ida_zone_init(pool);
-    child->limiter = block ? ida_limiter_attach(pool, block, size, 0) : NULL;
+    zone_init(pool);
+    child->limiter = block ? limit_attach(pool, block, size, 0) : NULL;
     if (!child->limiter) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "IDA0206: no shared memory for the rate limits: every request gets 503");
         return;
     }
-    child->spool = ida_spool_writer_make(pool, config_spool(s));
-    child->snapshots = ida_snapshots_make(pool, SNAPSHOTS_MAX);
+    child->spool = audit_spool_writer_make(pool, config_spool(s));
+    child->snapshots = ida_callers_make(pool, SNAPSHOTS_MAX);
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     child->openapi_len = strlen(child->openapi);

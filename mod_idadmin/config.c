@@ -17,10 +17,10 @@ static const struct {
     const char *name;
     ida_rate rate; /* default */
 } limits[LIMIT_KINDS] = {
-    [IDA_LIMIT_KEY] = {"key", {120, 60, 0}},
-    [IDA_LIMIT_COMPANY] = {"company", {1200, 60, 0}},
-    [IDA_LIMIT_ADDRESS] = {"address", {6000, 60, 0}},
-    [IDA_LIMIT_FAILURES] = {"failures", {30, 60, 0}},
+    [LIMIT_KEY] = {"key", {120, 60, 0}},
+    [LIMIT_COMPANY] = {"company", {1200, 60, 0}},
+    [LIMIT_ADDRESS] = {"address", {6000, 60, 0}},
+    [LIMIT_FAILURES] = {"failures", {30, 60, 0}},
 };
 
 void *config_create(apr_pool_t *pool, server_rec *s)
@@ -106,7 +106,7 @@ unsigned config_rate_table(server_rec *s)
     return config->rate_table ? config->rate_table : SLOTS_DEFAULT;
 }
 
-const ida_rate *config_rate(server_rec *s, ida_limit_kind kind)
+const ida_rate *config_rate(server_rec *s, limit_kind kind)
 {
     const server_config *config = config_of(s);
     const ida_rate *rate = &config->rates[kind];

@@ -29,12 +29,12 @@ static int refuse(request_rec *r, unsigned seconds)
 }
 
 /* 1 when admitted. */
-static int charge(request_rec *r, ida_limit_kind kind, const char *name, const ida_rate *rate)
+static int charge(request_rec *r, limit_kind kind, const char *name, const ida_rate *rate)
 {
     quota *q = &request_state_of(r)->quotas[kind];
     q->rate = *rate;
     q->known = 1;
-    ida_limiter_charge(child->limiter, kind, name, rate, &q->charge);
+    limit_charge(child->limiter, kind, name, rate, &q->charge);
     return q->charge.admitted;
 }
 
@@ -62,7 +62,7 @@ static int wrong_method(request_rec *r)
     return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
 }
 
-int limit_trace(request_rec *r)
+int charge_trace(request_rec *r)
 {
     return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r) : DECLINED;
 }
@@ -81,7 +81,7 @@ static int is_wrong_method(request_rec *r, const request_state *state, int optio
     }
 }
 
-int limit_access(request_rec *r)
+int charge_access(request_rec *r)
 {
     face f = request_face(r);
     if (f == FACE_NONE) {
@@ -99,9 +99,9 @@ int limit_access(request_rec *r)
     if (is_wrong_method(r, state, options)) {
         return wrong_method(r);
     }
-    if (request_is_first(r) && !charge(r, IDA_LIMIT_ADDRESS, address_name(r), config_rate(r->server, IDA_LIMIT_ADDRESS))) {
+    if (request_is_first(r) && !charge(r, LIMIT_ADDRESS, address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", address_name(r));
-        return refuse(r, state->quotas[IDA_LIMIT_ADDRESS].charge.retry_after_s);
+        return refuse(r, state->quotas[LIMIT_ADDRESS].charge.retry_after_s);
     }
     if (options) {
         return f == FACE_MCP ? origin_answer_preflight(r) : answer_options(r, methods);
@@ -109,27 +109,27 @@ int limit_access(request_rec *r)
     return DECLINED; /* the rest is for whoever else guards this Location */
 }
 
-int limit_count_failure(request_rec *r, unsigned *retry_after_s)
+int charge_count_failure(request_rec *r, unsigned *retry_after_s)
 {
-    ida_charge answer;
-    ida_limiter_charge(child->limiter, IDA_LIMIT_FAILURES, address_name(r), config_rate(r->server, IDA_LIMIT_FAILURES), &answer);
+    limit_cost answer;
+    limit_charge(child->limiter, LIMIT_FAILURES, address_name(r), config_rate(r->server, LIMIT_FAILURES), &answer);
     *retry_after_s = answer.retry_after_s;
     return answer.admitted;
 }
 
-int limit_failure(request_rec *r)
+int charge_failure(request_rec *r)
 {
     unsigned wait;
-    return limit_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
+    return charge_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
 }
 
 /* Own before tenant's before server's. */
-static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_rate *tenants, ida_limit_kind kind)
+static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_rate *tenants, limit_kind kind)
 {
     return own && (own->limit || own->off) ? own : tenants->limit || tenants->off ? tenants : config_rate(r->server, kind);
 }
 
-int limit_fixups(request_rec *r)
+int charge_fixups(request_rec *r)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state || !state->principal || state->face == FACE_NONE || !request_is_first(r)) {
@@ -138,37 +138,37 @@ int limit_fixups(request_rec *r)
     const ida_principal *p = state->principal;
     const ida_tenant *tenant = state->snapshot->tenant;
     const char *name = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
-    const ida_rate *company = rate_for(r, NULL, &tenant->rate_company, IDA_LIMIT_COMPANY);
-    quota *q = &state->quotas[IDA_LIMIT_COMPANY];
+    const ida_rate *company = rate_for(r, NULL, &tenant->rate_company, LIMIT_COMPANY);
+    quota *q = &state->quotas[LIMIT_COMPANY];
     /* A look at the company first, so that its refusals do not use up the key. */
     q->rate = *company;
     q->known = 1;
-    ida_limiter_peek(child->limiter, IDA_LIMIT_COMPANY, p->company, company, &q->charge);
-    ida_limit_kind refused_by = IDA_LIMIT_COMPANY;
+    limit_peek(child->limiter, LIMIT_COMPANY, p->company, company, &q->charge);
+    limit_kind refused_by = LIMIT_COMPANY;
     int admitted = q->charge.admitted;
     if (admitted) {
-        refused_by = IDA_LIMIT_KEY;
-        admitted = charge(r, IDA_LIMIT_KEY, name, rate_for(r, &p->rate, &tenant->rate_key, IDA_LIMIT_KEY));
+        refused_by = LIMIT_KEY;
+        admitted = charge(r, LIMIT_KEY, name, rate_for(r, &p->rate, &tenant->rate_key, LIMIT_KEY));
     }
     if (admitted) {
-        refused_by = IDA_LIMIT_COMPANY;
-        admitted = charge(r, IDA_LIMIT_COMPANY, p->company, company);
+        refused_by = LIMIT_COMPANY;
+        admitted = charge(r, LIMIT_COMPANY, p->company, company);
     }
-    limit_headers(r);
+    charge_headers(r);
     if (admitted) {
         return DECLINED;
     }
     state->limited = 1;
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s", refused_by == IDA_LIMIT_KEY ? "key" : "company", name);
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s", refused_by == LIMIT_KEY ? "key" : "company", name);
     return refuse(r, state->quotas[refused_by].charge.retry_after_s);
 }
 
 /* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy. err_headers_out: errors carry them
  * too. */
-void limit_headers(request_rec *r)
+void charge_headers(request_rec *r)
 {
-    static const struct { ida_limit_kind kind; const char *policy; } policies[] = {
-        {IDA_LIMIT_KEY, "key"}, {IDA_LIMIT_COMPANY, "company"}, {IDA_LIMIT_ADDRESS, "address"},
+    static const struct { limit_kind kind; const char *policy; } policies[] = {
+        {LIMIT_KEY, "key"}, {LIMIT_COMPANY, "company"}, {LIMIT_ADDRESS, "address"},
     };
     const request_state *state = request_state_of(r);
     const char *policy = "", *left = "";

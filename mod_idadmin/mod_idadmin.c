@@ -16,7 +16,7 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
 static int translate(request_rec *r)
 {
     request_translate(r);
-    return limit_trace(r);
+    return charge_trace(r);
 }
 
 /* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over, or
@@ -39,9 +39,9 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(request_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_check_access(limit_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_check_access(charge_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(authn_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
-    ap_hook_fixups(limit_fixups, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(charge_fixups, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_MIDDLE);

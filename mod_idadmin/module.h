@@ -20,7 +20,7 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
 /* --- config.c --- */
 
-#define LIMIT_KINDS (IDA_LIMIT_FAILURES + 1)
+#define LIMIT_KINDS (LIMIT_FAILURES + 1)
 
 /* Server-wide: directives are refused inside a virtual host, which sees its main server's values. Unset: NULL, 0, and for a
  * rate limit 0 and off 0. */
@@ -50,7 +50,7 @@ int config_requires_tls(request_rec *r);
 const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
 unsigned config_rate_table(server_rec *s);
-const ida_rate *config_rate(server_rec *s, ida_limit_kind kind);
+const ida_rate *config_rate(server_rec *s, limit_kind kind);
 
 /* --- request.c: state of a request, made by its first hook --- */
 
@@ -58,7 +58,7 @@ typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI, FACE_MCP, FACE_ABSENT } 
 
 typedef struct quota { /* one policy of the RateLimit headers */
     ida_rate rate;
-    ida_charge charge;
+    limit_cost charge;
     int known;
 } quota;
 
@@ -69,7 +69,7 @@ typedef struct request_state {
     ida_route route;
     char *key;                     /* X-Api-Key, taken out of headers_in; wiped once it is judged */
     char *bearer;                  /* the same of Authorization: Bearer, where MCP is served */
-    const ida_snapshot *snapshot;  /* given back when the request's pool goes */
+    const ida_caller *snapshot;  /* given back when the request's pool goes */
     const ida_principal *principal;/* set by check_authn alone */
     quota quotas[LIMIT_KINDS];     /* those of key, company, address */
     int limited;                   /* 429 by key or company: audited by refusals.c */
@@ -104,9 +104,9 @@ int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry
 typedef struct child_state {
     server_rec *server;
     ida_env env;
-    ida_limiter *limiter;
-    ida_spool_writer *spool;
-    ida_snapshots *snapshots;
+    rate_limiter *limiter;
+    audit_spool_writer *spool;
+    ida_callers *snapshots;
     const ida_mcp *mcp;            /* texts made once */
     char *openapi;
     size_t openapi_len;
@@ -135,7 +135,7 @@ void pool_release_writer(store *s);
 /* --- spool.c and refusals.c: audit --- */
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
-ida_kind spool_write(ida_ctx *c, const ida_audit *record);
+ida_kind spool_write(ida_ctx *c, const audit_record *record);
 /* "GET /v1/api/user", "mcp": the address as records name it. */
 const char *spool_endpoint(request_rec *r);
 /* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller
@@ -160,15 +160,15 @@ void refusals_flush(ida_ctx *c, int all);
 
 /* --- phases --- */
 
-int limit_trace(request_rec *r);     /* translate_name: the next phase would echo a TRACE with its key */
-int limit_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
+int charge_trace(request_rec *r);     /* translate_name: the next phase would echo a TRACE with its key */
+int charge_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
 int authn_check(request_rec *r);     /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
-int limit_fixups(request_rec *r);    /* key and company */
-int limit_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED or 429 */
-int limit_count_failure(request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
-void limit_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
+int charge_fixups(request_rec *r);    /* key and company */
+int charge_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED or 429 */
+int charge_count_failure(request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
+void charge_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);

@@ -84,9 +84,9 @@ static const char *common(const char *text)
     return *text && strcmp(text, several_text) != 0 ? text : NULL;
 }
 
-static ida_audit *record_of(ida_ctx *c, const refusal *e)
+static audit_record *record_of(ida_ctx *c, const refusal *e)
 {
-    ida_audit *record = ida_audit_make(c, e->company, "api");
+    audit_record *record = audit_make(c, e->company, "api");
     json_t *parameters = ida_json_keep(c->pool, json_pack("{s:I}", "count", (json_int_t)e->count));
     if (*e->reason) {
         ida_json_put(parameters, "reason", e->reason);
@@ -131,7 +131,7 @@ static void begin(ida_ctx *c, refusal *e, const refused *one, int64_t now)
     snprintf(e->address, sizeof e->address, "%s", one->address);
     snprintf(e->endpoint, sizeof e->endpoint, "%s", one->endpoint);
     snprintf(e->reason, sizeof e->reason, "%s", one->reason);
-    snprintf(e->rid, sizeof e->rid, "%s", ida_audit_make(c, one->company, "api")->rid);
+    snprintf(e->rid, sizeof e->rid, "%s", audit_make(c, one->company, "api")->rid);
 }
 
 /* `kept` has been cut to its room. */

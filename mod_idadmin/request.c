@@ -83,7 +83,7 @@ static apr_status_t give_back(void *baton)
     wipe(state->key);
     wipe(state->bearer);
     if (state->snapshot) {
-        ida_snapshot_release(state->snapshot);
+        ida_caller_release(state->snapshot);
         state->snapshot = NULL;
     }
     return APR_SUCCESS;

@@ -135,7 +135,7 @@ void respond_insert_error_filter(request_rec *r)
         apr_table_unset(r->err_headers_out, "WWW-Authenticate");
         apr_table_unset(r->headers_out, "WWW-Authenticate");
     }
-    if (state->principal && !state->quotas[IDA_LIMIT_KEY].known && limit_fixups(r) != DECLINED) {
+    if (state->principal && !state->quotas[LIMIT_KEY].known && charge_fixups(r) != DECLINED) {
         r->status = HTTP_TOO_MANY_REQUESTS; /* refused before the phase of the limits, but a request all the same */
         r->status_line = NULL;
     }

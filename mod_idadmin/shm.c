@@ -32,7 +32,7 @@ static size_t aligned(size_t at)
 static int is_ours(const retained *k)
 {
     return k->shm && k->refusals_at == 64 && k->limiter_at == aligned(64 + refusals_size()) &&
-           ida_limiter_slots((char *)apr_shm_baseaddr_get(k->shm) + k->limiter_at, k->limiter_size);
+           limit_slots((char *)apr_shm_baseaddr_get(k->shm) + k->limiter_at, k->limiter_size);
 }
 
 static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_rec *s)
@@ -41,7 +41,7 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
     ida_env env;
     k->refusals_at = 64;
     k->limiter_at = aligned(64 + refusals_size());
-    k->limiter_size = ida_limiter_size(slots);
+    k->limiter_size = limit_size(slots);
     apr_status_t rv = apr_shm_create(&k->shm, k->limiter_at + k->limiter_size, NULL, process_pool);
     if (rv != APR_SUCCESS) {
         k->shm = NULL;
@@ -54,7 +54,7 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
     ida_env_default(&env);
     ida_random(&env, hash_key, sizeof hash_key);
     refusals_format((refusals *)(base + k->refusals_at));
-    ida_limiter_format(base + k->limiter_at, k->limiter_size, slots, hash_key);
+    limit_format(base + k->limiter_at, k->limiter_size, slots, hash_key);
     return 1;
 }
 
@@ -69,8 +69,8 @@ int shm_prepare(apr_pool_t *pconf, server_rec *s)
     if (!is_ours(kept)) {
         return create(kept, s->process->pool, slots, s);
     }
-    unsigned present = ida_limiter_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
-    if (ida_limiter_size(wanted) != kept->limiter_size) {
+    unsigned present = limit_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
+    if (limit_size(wanted) != kept->limiter_size) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
                      "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is stopped and started again", wanted,
                          present);

@@ -5,10 +5,10 @@
 
 APLOG_USE_MODULE(idadmin);
 
-ida_kind spool_write(ida_ctx *c, const ida_audit *record)
+ida_kind spool_write(ida_ctx *c, const audit_record *record)
 {
-    const char *json = ida_audit_encode(c->pool, record, IDA_SPOOL_JSON_MAX);
-    int failed = ida_spool_append(child->spool, ida_now(c->env), json, strlen(json));
+    const char *json = audit_encode(c->pool, record, AUDIT_SPOOL_JSON_MAX);
+    int failed = audit_spool_append(child->spool, ida_now(c->env), json, strlen(json));
     if (!failed) {
         return IDA_OK;
     }

@@ -23,7 +23,7 @@ static int check_directory(session_cache *sessions, store *main, apr_pool_t *poo
     session *s;
     directory_error e;
     printf("directory %s\n", ida_directory_name(where));
-    if (session_get(sessions, main, pool, tenant, where, &s, &e) != DIRECTORY_OK) {
+    if (run_session_get(sessions, main, pool, tenant, where, &s, &e) != DIRECTORY_OK) {
         line(pool, 0, "settings", e.message);
         return 0;
     }
@@ -79,7 +79,7 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         good &= !tenant->has_directory[d] || check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
     }
-    session_close_all(&sessions);
+    run_session_close_all(&sessions);
     puts(good ? "All checks passed." : "Some checks failed.");
     return !good;
 }

@@ -26,7 +26,7 @@ typedef struct keeper {
     store *main, *cache, *audit;
     retention *retention;
     int soon; /* set by a duty that has more to do: it is called again after the others had their turn */
-    store_walls *walls;
+    queue_walls *walls;
 } keeper;
 
 struct housekeeping {
@@ -47,7 +47,7 @@ static void beat(worker *w, store *main, apr_pool_t *pool)
                          .threads = w->config.threads,
                          .started_at = w->started_at,
                          .seen_at = ida_now(&w->env)};
-    lease_renew_all(w, main, pool);
+    hold_lease_renew_all(w, main, pool);
     ida_ctx *c = worker_ctx(w, pool);
     if (store_worker_seen(main, c, &seen)) {
         ida_log(&w->env, IDA_LOG_DEBUG, NULL, "the heartbeat cannot be written: %s", c->message ? c->message : "");
@@ -119,7 +119,7 @@ static void watch_reader(worker *w, const char *spool, int busy)
     } else if (!atomic_compare_exchange_strong(&since, &first, now) && now - first >= 60000 && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0413",
                 "another process has been reading the spool %s for %lld s, and no audit record is taken from it here: a second worker or "
-                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one that holds %s/" IDA_SPOOL_READER_LOCK
+                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one that holds %s/" AUDIT_SPOOL_READER_LOCK
                 " (fuser) and end it", spool, (long long)((now - first) / 1000), spool);
     }
 }
@@ -190,9 +190,9 @@ static void *ingest_main(void *baton)
 static void watch(keeper *k, apr_pool_t *pool)
 {
     static _Atomic int64_t said;
-    takeover_watch(k->watch, k->main, pool);
-    health_watch_calls(k->w, k->main, pool);
-    amends_look(k->w, k->main, pool);
+    hold_takeover_watch(k->watch, k->main, pool);
+    hold_watch_calls(k->w, k->main, pool);
+    hold_amends_look(k->w, k->main, pool);
     if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
         ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505", "the tenants cannot be read, syncs go on with what is known of them");
     }
@@ -200,7 +200,7 @@ static void watch(keeper *k, apr_pool_t *pool)
 
 static void alarms(keeper *k, apr_pool_t *pool)
 {
-    health_alarms(k->w, k->main, pool);
+    hold_alarmed(k->w, k->main, pool);
 }
 
 static void checkpoint(keeper *k, apr_pool_t *pool)
@@ -218,7 +218,7 @@ static void walls(keeper *k, apr_pool_t *pool)
 {
     int moved;
     ida_ctx *c = worker_ctx(k->w, pool);
-    if (store_walls_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
+    if (queue_walls_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
         ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "due times could not be looked at: %s", c->message ? c->message : "");
     }
 }
@@ -248,7 +248,7 @@ static void *keeper_main(void *baton)
     k->main = store_make(own, w->config.store, DB_REQUEST);
     k->cache = store_make(own, w->config.store, DB_SYNC);
     k->audit = store_make(own, w->config.store, DB_INGEST);
-    k->walls = store_walls_make(own);
+    k->walls = queue_walls_make(own);
     k->retention = retention_make(w, own);
     for (size_t i = 0; i < DUTIES; i++) {
         due[i] = ida_monotonic(&w->env) + duties[i].first;

@@ -45,14 +45,14 @@ static ida_kind spoiled(pass *p, const char *segment, const char *what)
 }
 
 /* What httpd tells of is in its own category: a forged record must not pass for the worker's or an administrator's. */
-static ida_audit *believed(pass *p, ida_ctx *c, ida_audit *record, const char *json, size_t len, int64_t *forged)
+static audit_record *believed(pass *p, ida_ctx *c, audit_record *record, const char *json, size_t len, int64_t *forged)
 {
-    if (strcmp(record->category, IDA_SPOOL_CATEGORY) == 0) {
+    if (strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0) {
         return record;
     }
     ++*forged;
     p->summary->forged++;
-    return ida_audit_damaged(c, record->rid, record->tenant, IDA_SPOOL_CATEGORY, "httpd", json, len);
+    return audit_damaged(c, record->rid, record->tenant, AUDIT_SPOOL_CATEGORY, "httpd", json, len);
 }
 
 /* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing
@@ -73,14 +73,14 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
         return IDA_OK;
     }
     /* Only a chunk that reaches the end of a sealed segment may call an unended record torn. */
-    ida_spool_scan scan = {.bytes = bytes, .len = (size_t)got, .final = final && got < CHUNK};
-    ida_audit **records = apr_palloc(p->pool, sizeof *records * BATCH_MAX);
+    audit_spool_scan scan = {.bytes = bytes, .len = (size_t)got, .final = final && got < CHUNK};
+    audit_record **records = apr_palloc(p->pool, sizeof *records * BATCH_MAX);
     int count = 0;
     int64_t unreadable = 0, forged = 0;
     const char *json;
     size_t len;
-    while (count < BATCH_MAX && ida_spool_next(&scan, &json, &len)) {
-        ida_audit *record = ida_audit_decode(p->pool, json, len);
+    while (count < BATCH_MAX && audit_spool_next(&scan, &json, &len)) {
+        audit_record *record = audit_decode(p->pool, json, len);
         if (record) {
             records[count++] = believed(p, c, record, json, len, &forged);
         } else {
@@ -166,7 +166,7 @@ static ida_kind remove_segment(pass *p, const char *segment, const char *path, i
 static ida_kind take_segment(pass *p, const char *segment)
 {
     char *path = apr_pstrcat(p->c->pool, p->directory, "/", segment, NULL);
-    int fd = ida_spool_open(path);
+    int fd = audit_spool_open(path);
     p->spoiled = 0;
     p->budget = p->all ? INT64_MAX : SHARE;
     if (fd < 0 && errno == EINVAL) {
@@ -182,15 +182,15 @@ static ida_kind take_segment(pass *p, const char *segment)
     if (!kind) {
         kind = read_on(p, segment, fd, &position, 0);
     }
-    if (!kind && !p->spoiled && p->budget > 0 && (p->all || ida_spool_is_over(segment, ida_now(p->c->env)))) {
-        int sealed = ida_spool_seal(fd);
+    if (!kind && !p->spoiled && p->budget > 0 && (p->all || audit_spool_is_over(segment, ida_now(p->c->env)))) {
+        int sealed = audit_spool_seal(fd);
         if (sealed > 0) {
             kind = remove_segment(p, segment, path, fd, position);
         } else if (sealed < 0) {
             kind = spoiled(p, segment, "cannot be locked");
         }
         p->summary->held += sealed == 0;
-        if (sealed == 0 && ida_now(p->c->env) > ida_spool_minute(segment) + HELD_MS) {
+        if (sealed == 0 && ida_now(p->c->env) > audit_spool_minute(segment) + HELD_MS) {
             p->summary->stuck = p->summary->stuck ? p->summary->stuck : path;
         }
     }
@@ -212,7 +212,7 @@ static ida_kind list_segments(ida_ctx *c, const char *directory, const char ***n
     apr_array_header_t *found = apr_array_make(c->pool, 16, sizeof(const char *));
     const struct dirent *entry;
     while ((entry = readdir(dir))) {
-        if (ida_spool_minute(entry->d_name) >= 0) {
+        if (audit_spool_minute(entry->d_name) >= 0) {
             *(const char **)apr_array_push(found) = apr_pstrdup(c->pool, entry->d_name);
         }
     }
@@ -241,11 +241,11 @@ ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, 
     if (stat(directory, &st) != 0) {
         return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", directory, strerror(errno));
     }
-    int lock = ida_spool_reader_lock(directory);
+    int lock = audit_spool_reader_lock(directory);
     if (lock < 0) {
         return errno == EWOULDBLOCK
                    ? ida_fail(c, IDA_CONFLICT, "%s is being read by another process; nothing was done", directory)
-                   : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, IDA_SPOOL_READER_LOCK, strerror(errno));
+                   : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, AUDIT_SPOOL_READER_LOCK, strerror(errno));
     }
     pass p = {
         .audit = audit, .c = c, .directory = directory, .spool = identity(c->pool, directory), .all = all, .summary = summary};
@@ -272,7 +272,7 @@ ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_
     for (int i = 0; !kind && i < count; i++) {
         struct stat st = {0};
         int64_t position = 0;
-        int fd = ida_spool_open(apr_pstrcat(c->pool, directory, "/", names[i], NULL));
+        int fd = audit_spool_open(apr_pstrcat(c->pool, directory, "/", names[i], NULL));
         if (fd < 0) {
             waiting->strangers += errno == EINVAL;
             waiting->unreadable += errno != EINVAL && errno != ENOENT;
@@ -280,7 +280,7 @@ ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_
         }
         kind = position_of(audit, c, spool, names[i], fd, &position);
         if (!kind && fstat(fd, &st) == 0 && st.st_size > position) {
-            waiting->oldest = waiting->segments++ ? waiting->oldest : ida_spool_minute(names[i]);
+            waiting->oldest = waiting->segments++ ? waiting->oldest : audit_spool_minute(names[i]);
             waiting->bytes += st.st_size - position;
         }
         close(fd);

@@ -22,7 +22,7 @@ struct loop {
     worker *w;
     takeover *watch;
     store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's writers do not exclude each other */
-    store_queue_heads *heads;
+    queue_heads *heads;
     int drain, count;
     pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
     atomic_int alive;
@@ -49,13 +49,13 @@ int loop_store_away(loop *l)
 /* A reserve thread's part of the queue. */
 typedef struct part {
     worker *w;
-    health_room room;
+    hold_room room;
 } part;
 
 static int not_for_reserve(void *baton, const char *tenant, ida_directory_kind where)
 {
     const part *p = baton;
-    return health_crowded(p->w, p->room, tenant, where);
+    return hold_crowded(p->w, p->room, tenant, where);
 }
 
 /* `p` NULL: anything. */
@@ -64,15 +64,15 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
-    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST) ? IDA_NOT_FOUND : takeover_next(l->watch, rn->main, c, task);
+    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST) ? IDA_NOT_FOUND : hold_takeover_next(l->watch, rn->main, c, task);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
     int64_t now = ida_now(&w->env);
-    kind = p ? store_queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p, task, &braked)
-             : store_queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task, &braked);
+    kind = p ? queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p, task, &braked)
+             : queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task, &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl task release",
@@ -81,7 +81,7 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
         *task = NULL;
     }
     if (!kind && *task) {
-        health_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory);
+        hold_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory);
     }
     return kind;
 }
@@ -90,19 +90,19 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
 static void wait_for_work(loop *l, runner *rn, ida_ctx *c, int reserve)
 {
     int64_t next_at = 0, ms = POLL_MS;
-    if (store_queue_next_at(rn->main, c, &next_at)) {
+    if (queue_next_at(rn->main, c, &next_at)) {
         return;
     }
     if (reserve < 0 && next_at && next_at != rn->warmed_for && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
         rn->warmed_for = next_at;
-        warm_up(rn, c->pool, next_at);
+        run_warm_up(rn, c->pool, next_at);
     }
     int64_t left = next_at - ida_now(&l->w->env);
     if (next_at && left < ms) {
         ms = left > 0 ? left : 1;
     }
     if (rn->main->db) {
-        db_wait(rn->main->db, c, STORE_QUEUE_CHANNEL, (int)ms);
+        db_wait(rn->main->db, c, QUEUE_CHANNEL, (int)ms);
     } else {
         worker_nap(l->w, ms);
     }
@@ -125,7 +125,7 @@ static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
     worker *w = l->w;
     while (!worker_stopping(w)) {
         apr_pool_clear(pool);
-        part p = {w, reserve >= 0 ? health_room_of(w, w->config.threads, reserve) : ROOM_NONE};
+        part p = {w, reserve >= 0 ? hold_room_of(w, w->config.threads, reserve) : ROOM_NONE};
         if (reserve >= 0 && p.room == ROOM_NONE) {
             if (l->drain) {
                 return;
@@ -155,7 +155,7 @@ static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
         if (task) {
             atomic_fetch_add(&l->runs, 1);
             run_task(rn, pool, task, claimed_at);
-            health_run_ends(w, rn->slot);
+            hold_run_ends(w, rn->slot);
         } else if (kind == IDA_NOT_FOUND && l->drain) {
             return;
         } else if (kind == IDA_NOT_FOUND) {
@@ -184,7 +184,7 @@ static void *thread_main(void *baton)
     store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
     store_connect(rn.cache, worker_ctx(l->w, pool)); /* before the first step needs it; a failure is its to tell */
     work(l, &rn, pool, t->index - l->w->config.threads);
-    session_close_all(&rn.sessions);
+    run_session_close_all(&rn.sessions);
     store_disconnect(rn.main);
     store_disconnect(rn.cache);
     apr_pool_destroy(own);
@@ -200,7 +200,7 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     l->watch = watch;
     l->drain = drain;
     l->count = count;
-    l->heads = store_queue_heads_make(pool);
+    l->heads = queue_heads_make(pool);
     l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
     l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
     pthread_mutex_init(&l->reserve_claims, NULL);

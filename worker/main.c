@@ -185,7 +185,7 @@ static int left_behind(worker *w, int threads)
 
 static int serve(worker *w, apr_pool_t *pool, const command_line *line, const sigset_t *signals)
 {
-    takeover *watch = takeover_make(w, pool);
+    takeover *watch = hold_takeover_make(w, pool);
     sync_plan *plan = sync_plan_make(w, pool);
     housekeeping *keeping = housekeep_start(w, watch, plan, pool, 0);
     loop *l = keeping ? loop_start(w, watch, pool, 0) : NULL;
@@ -248,7 +248,7 @@ static void *once_signals(void *baton)
 
 static int once(worker *w, apr_pool_t *pool)
 {
-    takeover *watch = takeover_make(w, pool);
+    takeover *watch = hold_takeover_make(w, pool);
     sync_plan *plan = sync_plan_make(w, pool);
     apr_pool_t *scratch;
     pthread_t signals;
@@ -265,7 +265,7 @@ static int once(worker *w, apr_pool_t *pool)
     failed |= housekeep_ingest(w, main, audit, scratch);
     failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;
-    session_close_all(&sessions);
+    run_session_close_all(&sessions);
     if (!worker_stopping(w)) {
         stop(w);
     }
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by every thread; the main one waits for them */
     directory_library_init();
-    ida_zone_init(pool);
+    zone_init(pool);
     if (!well_laid_out(&env, &config, pool)) {
         return EXIT_FAILURE;
     }

@@ -51,8 +51,8 @@ typedef struct kind_kept {
 } kind_kept;
 
 static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}};
-static const kind_kept of_tenant[] = {{history, store_queue_retain, TASKS_AT_ONCE, 0},
-                                      {history, store_request_retain, ROWS_AT_ONCE, 0},
+static const kind_kept of_tenant[] = {{history, queue_retain, TASKS_AT_ONCE, 0},
+                                      {history, governance_request_retain, ROWS_AT_ONCE, 0},
                                       {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
 
 /* *more = 0 when nothing of the kind is left. `tenant` NULL: of no tenant. */

@@ -253,7 +253,7 @@ static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours
         return IDA_OK;
     }
     if (!kind) {
-        job->lease = lease_begin(w, LEASE_SYNC, e->tenant, NULL, e->directory, fence, now);
+        job->lease = hold_lease_begin(w, LEASE_SYNC, e->tenant, NULL, e->directory, fence, now);
         *ours = job->lease != NULL;
     }
     return kind;
@@ -262,43 +262,43 @@ static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours
 static void end_lease(sync_job *job)
 {
     int64_t fence = job->lease->fence;
-    lease_end(job->w, job->lease);
+    hold_lease_end(job->w, job->lease);
     store_sync_release(job->main, worker_ctx(job->w, job->pool), job->e.tenant, job->e.directory, fence);
 }
 
 static int must_stop(void *baton)
 {
     sync_job *job = baton;
-    return worker_stopping(job->w) || lease_left(job->w, job->lease) < LEASE_RESERVE_MS;
+    return worker_stopping(job->w) || hold_lease_left(job->w, job->lease) < LEASE_RESERVE_MS;
 }
 
 /* --- one sync --- */
 
-static ida_kind sync_state(sync_job *job, store_sync_state *state)
+static ida_kind sync_state(sync_job *job, cache_sync_state *state)
 {
-    *state = (store_sync_state){0};
+    *state = (cache_sync_state){0};
     ida_ctx *c = worker_ctx(job->w, job->pool);
-    ida_kind kind = store_sync_state_get(job->cache, c, job->e.tenant, job->e.directory, state);
+    ida_kind kind = cache_sync_state_get(job->cache, c, job->e.tenant, job->e.directory, state);
     return kind == IDA_NOT_FOUND ? IDA_OK : kind;
 }
 
 /* So that `sync --wait`, `status` and people read why, also of failures before the run had begun. */
 static void note_error(sync_job *job, const char *message)
 {
-    store_sync_state state;
-    sync_run *run;
+    cache_sync_state state;
+    cache_sync *run;
     ida_ctx *c = worker_ctx(job->w, job->pool);
     if (sync_state(job, &state) || state.error) {
         return;
     }
-    if (!sync_run_begin(&run, job->cache, c, job->pool, job->e.tenant, job->e.directory, 0)) {
-        sync_run_abort(run, c, message);
+    if (!cache_sync_begin(&run, job->cache, c, job->pool, job->e.tenant, job->e.directory, 0)) {
+        cache_sync_abort(run, c, message);
     }
 }
 
-static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c, sync_summary *summary, directory_error *e)
+static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c, cache_summary *summary, directory_error *e)
 {
-    directory_class class = s->dir ? DIRECTORY_OK : session_renew(job->sessions, s, e);
+    directory_class class = s->dir ? DIRECTORY_OK : run_session_renew(job->sessions, s, e);
     if (class == DIRECTORY_OK) {
         class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job, summary, e);
         /* A large run leaves a large log, which every later look-up would have to search. */
@@ -312,16 +312,16 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 }
 
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
-static int carry_out(sync_job *job, health_known known, int first, int64_t *wait)
+static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
 {
     worker *w = job->w;
     entry *en = &job->e;
     session *s;
     directory_error e;
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     ida_ctx *c = worker_ctx(w, job->pool);
     int64_t begun = ida_monotonic(&w->env);
-    if (en->reset && store_cache_reset(job->cache, c, en->tenant, en->directory)) {
+    if (en->reset && cache_reset(job->cache, c, en->tenant, en->directory)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s", en->tenant,
                 c->message ? c->message : "");
         return 1;
@@ -331,17 +331,17 @@ static int carry_out(sync_job *job, health_known known, int first, int64_t *wait
                 en->tenant, ida_directory_name(en->directory));
         return 0;
     }
-    directory_class class = session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
+    directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
     if (class == DIRECTORY_OK) {
         class = call_sync(job, s, en->reset, c, &summary, &e);
         if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
-            session_renew(job->sessions, s, &e); /* a read: once more on a new connection */
+            run_session_renew(job->sessions, s, &e); /* a read: once more on a new connection */
             class = call_sync(job, s, en->reset || class == DIRECTORY_TOKEN_LOST, c, &summary, &e);
         }
     }
     e.class = class;
     if (class == DIRECTORY_OK) {
-        health_answered(w, job->main, job->pool, en->tenant, en->directory, known);
+        hold_answered(w, job->main, job->pool, en->tenant, en->directory, known);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
@@ -368,7 +368,7 @@ static int carry_out(sync_job *job, health_known known, int first, int64_t *wait
     const char *message = e.message ? e.message : directory_class_text(class);
     *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
     if (directory_holds(class)) {
-        message = health_hold(w, job->main, job->pool, en->tenant, en->directory, known, &e);
+        message = hold_put(w, job->main, job->pool, en->tenant, en->directory, known, &e);
         *wait = 0; /* the hold says when */
     } else {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,
@@ -383,7 +383,7 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
 {
     worker *w = job->w;
     entry *e = &job->e;
-    store_sync_state state;
+    cache_sync_state state;
     int asked = e->requested_at != 0 || job->forced;
     int64_t now = ida_now(&w->env);
     if (sync_state(job, &state)) {
@@ -435,7 +435,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        failed = carry_out(job, health_probe(w, job->main, job->pool, &health), first, wait);
+        failed = carry_out(job, hold_probe(w, job->main, job->pool, &health), first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */
@@ -470,7 +470,7 @@ static void *thread_main(void *baton)
         give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
         apr_pool_clear(pool);
     }
-    session_close_all(&sessions);
+    run_session_close_all(&sessions);
     store_disconnect(main);
     store_disconnect(cache);
     apr_pool_destroy(own);

@@ -20,35 +20,35 @@ static const struct {
     int required, cut;
     size_t max; /* bytes that decoding takes, 0: any; what is indexed has a bound, or one record could stop ingestion */
 } members[] = {
-    {"rid", offsetof(ida_audit, rid), 1, 0, 64},
-    {"tenant", offsetof(ida_audit, tenant), 1, 0, 64},
-    {"category", offsetof(ida_audit, category), 1, 0, 32},
-    {"actor", offsetof(ida_audit, actor), 1, 7, 0},
-    {"label", offsetof(ida_audit, label), 0, 5, 0},
-    {"action", offsetof(ida_audit, action), 1, 6, 0},
-    {"target", offsetof(ida_audit, target), 0, 3, 0},
-    {"endpoint", offsetof(ida_audit, endpoint), 0, 4, 0},
-    {"parameters", offsetof(ida_audit, parameters), 0, 2, 0},
-    {"outcome", offsetof(ida_audit, outcome), 1, 8, 0},
-    {"detail", offsetof(ida_audit, detail), 0, 1, 0},
-    {"address", offsetof(ida_audit, address), 0, 0, 64},
+    {"rid", offsetof(audit_record, rid), 1, 0, 64},
+    {"tenant", offsetof(audit_record, tenant), 1, 0, 64},
+    {"category", offsetof(audit_record, category), 1, 0, 32},
+    {"actor", offsetof(audit_record, actor), 1, 7, 0},
+    {"label", offsetof(audit_record, label), 0, 5, 0},
+    {"action", offsetof(audit_record, action), 1, 6, 0},
+    {"target", offsetof(audit_record, target), 0, 3, 0},
+    {"endpoint", offsetof(audit_record, endpoint), 0, 4, 0},
+    {"parameters", offsetof(audit_record, parameters), 0, 2, 0},
+    {"outcome", offsetof(audit_record, outcome), 1, 8, 0},
+    {"detail", offsetof(audit_record, detail), 0, 1, 0},
+    {"address", offsetof(audit_record, address), 0, 0, 64},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 #define CUT_RANKS 8
 
-static const char *get(const ida_audit *record, size_t i)
+static const char *get(const audit_record *record, size_t i)
 {
     return *(const char *const *)((const char *)record + members[i].at);
 }
 
-static void set(ida_audit *record, size_t i, const char *text)
+static void set(audit_record *record, size_t i, const char *text)
 {
     *(const char **)((char *)record + members[i].at) = text;
 }
 
-ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category)
+audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category)
 {
-    ida_audit *record = apr_pcalloc(c->pool, sizeof *record);
+    audit_record *record = apr_pcalloc(c->pool, sizeof *record);
     record->rid = ida_new_id(c->pool, c->env);
     record->tenant = tenant;
     record->category = category;
@@ -56,10 +56,10 @@ ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category)
     return record;
 }
 
-ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
                              size_t len)
 {
-    ida_audit *record = ida_audit_make(c, tenant, category);
+    audit_record *record = audit_make(c, tenant, category);
     record->rid = rid;
     record->actor = actor;
     record->label = "";
@@ -69,7 +69,7 @@ ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, co
     return record;
 }
 
-char *ida_audit_actor_key(apr_pool_t *pool, const char *actor)
+char *audit_actor_key(apr_pool_t *pool, const char *actor)
 {
     char *key = actor ? ida_fold_address(pool, actor) : NULL;
     size_t len = KEY_MAX;
@@ -108,7 +108,7 @@ static char *beginning(apr_pool_t *pool, const char *text, size_t budget)
 /* What is left of the text of a member in at most `budget` escaped bytes. Parameters stay JSON. */
 static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_t budget)
 {
-    if (members[i].at != offsetof(ida_audit, parameters)) {
+    if (members[i].at != offsetof(audit_record, parameters)) {
         return beginning(pool, text, budget);
     }
     for (size_t inner = budget; inner > strlen(MARK);) { /* escaped twice, which at most doubles it */
@@ -126,7 +126,7 @@ static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_
     return "{}";
 }
 
-static size_t encoded_length(const ida_audit *record)
+static size_t encoded_length(const audit_record *record)
 {
     size_t len = strlen("{\"at\":-9223372036854775808}");
     for (size_t i = 0; i < MEMBERS; i++) {
@@ -136,7 +136,7 @@ static size_t encoded_length(const ida_audit *record)
     return len;
 }
 
-static void cut_to(apr_pool_t *pool, ida_audit *record, size_t max, size_t least)
+static void cut_to(apr_pool_t *pool, audit_record *record, size_t max, size_t least)
 {
     for (int rank = 1; rank <= CUT_RANKS; rank++) {
         for (size_t i = 0; i < MEMBERS; i++) {
@@ -173,9 +173,9 @@ static char *digits(char *to, int64_t number)
     return to;
 }
 
-char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
+char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
 {
-    ida_audit record = *given;
+    audit_record record = *given;
     for (size_t i = 0; i < MEMBERS; i++) {
         const char *text = get(&record, i);
         if (text && !ida_utf8_valid(text, strlen(text))) {
@@ -211,9 +211,9 @@ char *ida_audit_encode(apr_pool_t *pool, const ida_audit *given, size_t max)
 
 /* -- decoding --------------------------------------------------------------------------------------------------------------- */
 
-ida_audit *ida_audit_decode(apr_pool_t *pool, const char *text, size_t len)
+audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len)
 {
-    ida_audit *record = NULL;
+    audit_record *record = NULL;
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const json_t *at = json_object_get(value, "at");
     if (!json_is_object(value) || !json_is_integer(at) || json_integer_value(at) <= 0) {

@@ -6,10 +6,10 @@
 
 #include "core/base/context.h"
 
-#define IDA_AUDIT_MAX 4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
+#define AUDIT_MAX 4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
 
-typedef struct ida_audit {
-    const char *rid;        /* identity, sortable; made by ida_audit_make */
+typedef struct audit_record {
+    const char *rid;        /* identity, sortable; made by audit_make */
     const char *tenant;
     int64_t at;             /* ms */
     const char *category;   /* "api", "workflow", "portal" */
@@ -22,39 +22,39 @@ typedef struct ida_audit {
     const char *outcome;    /* "ok", REST error code, "toolError" */
     const char *detail;     /* NULL when none */
     const char *address;    /* of the client, IPv4 or IPv6; NULL when none, or of several */
-} ida_audit;
+} audit_record;
 
-typedef struct ida_audit_row {
+typedef struct audit_row {
     int64_t seq;
-    ida_audit record;
+    audit_record record;
     int erased;
     const char *hash; /* of the chain, over this record and all before it */
-} ida_audit_row;
+} audit_row;
 
 /* A record with rid and at set; the rest zero. */
-ida_audit *ida_audit_make(ida_ctx *c, const char *tenant, const char *category);
+audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category);
 
 /* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so that it is taken once. `actor`:
  * who handed it over. */
-ida_audit *ida_audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
+audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
                              size_t len);
 
-/* JSON text of a record, at most `max` bytes (0 = any; spool: IDA_AUDIT_MAX less the framing): long detail, parameters, target
+/* JSON text of a record, at most `max` bytes (0 = any; spool: AUDIT_MAX less the framing): long detail, parameters, target
  * are cut first, with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
-char *ida_audit_encode(apr_pool_t *pool, const ida_audit *record, size_t max);
+char *audit_encode(apr_pool_t *pool, const audit_record *record, size_t max);
 /* NULL when the text is no record. */
-ida_audit *ida_audit_decode(apr_pool_t *pool, const char *text, size_t len);
+audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len);
 
 /* Key under which actors are found: folded, bounded (it is indexed). NULL for NULL. */
-char *ida_audit_actor_key(apr_pool_t *pool, const char *actor);
+char *audit_actor_key(apr_pool_t *pool, const char *actor);
 
 /* What stands before the first record of a chain. */
-extern const char ida_audit_genesis[];
+extern const char audit_genesis[];
 
 /* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail, and the address
  * where there is one (records from before addresses were kept have none). */
-char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record);
-char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
+char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
+char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const audit_record *record,
                            const char *personal_hash);
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/audit/audit.h"
 #include "core/base/text.h"
 
-const char ida_audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
+const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /* Each part with its length before it, absent parts marked: no two lists of parts give the same bytes. */
 static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
@@ -28,14 +28,14 @@ static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
     return ida_sha256_hex(pool, bytes, (size_t)(to - bytes));
 }
 
-char *ida_audit_personal_hash(apr_pool_t *pool, const char *salt, const ida_audit *record)
+char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record)
 {
     const char *parts[] = {salt, record->actor, record->label, record->action, record->target, record->endpoint,
                            record->parameters, record->detail, record->address};
     return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
 }
 
-char *ida_audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const ida_audit *record,
+char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const audit_record *record,
                            const char *personal_hash)
 {
     const char *parts[] = {previous, ida_printf(pool, "%lld", (long long)seq), record->tenant, record->rid,

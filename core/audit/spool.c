@@ -16,17 +16,17 @@
 #define MINUTE_MS 60000
 #define DIGITS 12
 
-void ida_spool_name(int64_t at_ms, char name[IDA_SPOOL_NAME_SIZE])
+void audit_spool_name(int64_t at_ms, char name[AUDIT_SPOOL_NAME_SIZE])
 {
     time_t seconds = (time_t)(at_ms / 1000);
     struct tm tm;
     gmtime_r(&seconds, &tm);
-    strftime(name, IDA_SPOOL_NAME_SIZE, "%Y%m%d%H%M" IDA_SPOOL_SUFFIX, &tm);
+    strftime(name, AUDIT_SPOOL_NAME_SIZE, "%Y%m%d%H%M" AUDIT_SPOOL_SUFFIX, &tm);
 }
 
-int64_t ida_spool_minute(const char *name)
+int64_t audit_spool_minute(const char *name)
 {
-    if (strlen(name) != DIGITS + sizeof IDA_SPOOL_SUFFIX - 1 || strcmp(name + DIGITS, IDA_SPOOL_SUFFIX) != 0 ||
+    if (strlen(name) != DIGITS + sizeof AUDIT_SPOOL_SUFFIX - 1 || strcmp(name + DIGITS, AUDIT_SPOOL_SUFFIX) != 0 ||
         strspn(name, "0123456789") != DIGITS) {
         return -1;
     }
@@ -36,46 +36,46 @@ int64_t ida_spool_minute(const char *name)
         return -1;
     }
     int64_t at_ms = (int64_t)timegm(&tm) * 1000;
-    char again[IDA_SPOOL_NAME_SIZE];
-    ida_spool_name(at_ms, again); /* 31 February and its like come back as another day */
+    char again[AUDIT_SPOOL_NAME_SIZE];
+    audit_spool_name(at_ms, again); /* 31 February and its like come back as another day */
     return at_ms >= 0 && strcmp(name, again) == 0 ? at_ms : -1;
 }
 
-int ida_spool_is_over(const char *name, int64_t now_ms)
+int audit_spool_is_over(const char *name, int64_t now_ms)
 {
-    int64_t minute = ida_spool_minute(name);
+    int64_t minute = audit_spool_minute(name);
     return minute >= 0 && now_ms >= minute + MINUTE_MS;
 }
 
-size_t ida_spool_frame(const char *json, size_t len, char out[IDA_AUDIT_MAX])
+size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX])
 {
-    if (!len || len > IDA_SPOOL_JSON_MAX || memchr(json, IDA_SPOOL_RS, len) || memchr(json, '\n', len)) {
+    if (!len || len > AUDIT_SPOOL_JSON_MAX || memchr(json, AUDIT_SPOOL_RS, len) || memchr(json, '\n', len)) {
         return 0;
     }
-    out[0] = IDA_SPOOL_RS;
+    out[0] = AUDIT_SPOOL_RS;
     memcpy(out + 1, json, len);
     out[len + 1] = '\n';
     return len + 2;
 }
 
-int ida_spool_next(ida_spool_scan *scan, const char **json, size_t *json_len)
+int audit_spool_next(audit_spool_scan *scan, const char **json, size_t *json_len)
 {
     while (scan->at < scan->len) {
         const char *begin = scan->bytes + scan->at;
         size_t left = scan->len - scan->at;
-        if (*begin != IDA_SPOOL_RS) { /* the tail of something torn: on to the next beginning */
-            const char *next = memchr(begin, IDA_SPOOL_RS, left);
+        if (*begin != AUDIT_SPOOL_RS) { /* the tail of something torn: on to the next beginning */
+            const char *next = memchr(begin, AUDIT_SPOOL_RS, left);
             scan->torn++;
             scan->at = next ? (size_t)(next - scan->bytes) : scan->len;
             continue;
         }
         const char *text = begin + 1;
         const char *end = memchr(text, '\n', left - 1);
-        const char *next = memchr(text, IDA_SPOOL_RS, end ? (size_t)(end - text) : left - 1);
-        if (!next && !end && !scan->final && left < IDA_AUDIT_MAX) {
+        const char *next = memchr(text, AUDIT_SPOOL_RS, end ? (size_t)(end - text) : left - 1);
+        if (!next && !end && !scan->final && left < AUDIT_MAX) {
             return 0; /* may still be on its way */
         }
-        if (!next && end && end - begin < IDA_AUDIT_MAX && end > text) {
+        if (!next && end && end - begin < AUDIT_MAX && end > text) {
             scan->at = (size_t)(end + 1 - scan->bytes);
             *json = text;
             *json_len = (size_t)(end - text);
@@ -87,7 +87,7 @@ int ida_spool_next(ida_spool_scan *scan, const char **json, size_t *json_len)
     return 0;
 }
 
-int ida_spool_open(const char *path)
+int audit_spool_open(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -141,11 +141,11 @@ static int open_reader_lock(const char *path, const struct stat *directory)
     return fd;
 }
 
-int ida_spool_reader_lock(const char *directory)
+int audit_spool_reader_lock(const char *directory)
 {
     struct stat st;
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", directory, IDA_SPOOL_READER_LOCK) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/%s", directory, AUDIT_SPOOL_READER_LOCK) >= (int)sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -165,7 +165,7 @@ int ida_spool_reader_lock(const char *directory)
     return fd;
 }
 
-int ida_spool_seal(int fd)
+int audit_spool_seal(int fd)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         return 1;

@@ -15,7 +15,7 @@
 
 /* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing the segment takes it
  * exclusively. */
-struct ida_spool_writer {
+struct audit_spool_writer {
     pthread_rwlock_t lock;
     char *directory;
     int fd;         /* -1: none */
@@ -29,7 +29,7 @@ static int64_t minute_of(int64_t at_ms)
 
 static apr_status_t destroy(void *baton)
 {
-    ida_spool_writer *writer = baton;
+    audit_spool_writer *writer = baton;
     if (writer->fd >= 0) {
         close(writer->fd);
     }
@@ -37,9 +37,9 @@ static apr_status_t destroy(void *baton)
     return APR_SUCCESS;
 }
 
-ida_spool_writer *ida_spool_writer_make(apr_pool_t *pool, const char *directory)
+audit_spool_writer *audit_spool_writer_make(apr_pool_t *pool, const char *directory)
 {
-    ida_spool_writer *writer = apr_pcalloc(pool, sizeof *writer);
+    audit_spool_writer *writer = apr_pcalloc(pool, sizeof *writer);
     if (pthread_rwlock_init(&writer->lock, NULL) != 0) {
         return NULL;
     }
@@ -52,8 +52,8 @@ ida_spool_writer *ida_spool_writer_make(apr_pool_t *pool, const char *directory)
 /* A segment that has a name and that we hold with a shared lock; or -1 with errno. */
 static int open_segment(const char *directory, int64_t now_ms)
 {
-    char name[IDA_SPOOL_NAME_SIZE], path[4096];
-    ida_spool_name(now_ms, name);
+    char name[AUDIT_SPOOL_NAME_SIZE], path[4096];
+    audit_spool_name(now_ms, name);
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
@@ -88,7 +88,7 @@ static int open_segment(const char *directory, int64_t now_ms)
 }
 
 /* With the lock held exclusively. 0 or errno. */
-static int change_segment(ida_spool_writer *writer, int64_t now_ms)
+static int change_segment(audit_spool_writer *writer, int64_t now_ms)
 {
     if (writer->fd >= 0 && writer->minute == minute_of(now_ms)) {
         return 0; /* another thread was faster */
@@ -101,10 +101,10 @@ static int change_segment(ida_spool_writer *writer, int64_t now_ms)
     return writer->fd >= 0 ? 0 : errno;
 }
 
-int ida_spool_append(ida_spool_writer *writer, int64_t now_ms, const char *json, size_t len)
+int audit_spool_append(audit_spool_writer *writer, int64_t now_ms, const char *json, size_t len)
 {
-    char frame[IDA_AUDIT_MAX];
-    size_t frame_len = ida_spool_frame(json, len, frame);
+    char frame[AUDIT_MAX];
+    size_t frame_len = audit_spool_frame(json, len, frame);
     if (!frame_len) {
         return EMSGSIZE;
     }
@@ -127,7 +127,7 @@ int ida_spool_append(ida_spool_writer *writer, int64_t now_ms, const char *json,
     return failed;
 }
 
-void ida_spool_close_old(ida_spool_writer *writer, int64_t now_ms)
+void audit_spool_close_old(audit_spool_writer *writer, int64_t now_ms)
 {
     pthread_rwlock_rdlock(&writer->lock);
     int old = writer->fd >= 0 && writer->minute != minute_of(now_ms);

@@ -31,7 +31,7 @@ static ida_kind work_put(write_through *w, ida_ctx *c)
 {
     cache_at *at = &w->at;
     const char *list = cache_list(c->pool, &w->id, 1);
-    const sync_entry entry = {.kind = "user", .id = w->id, .op = "put", .digest = "", .item = w->item}, *entries = &entry;
+    const cache_sync_entry entry = {.kind = "user", .id = w->id, .op = "put", .digest = "", .item = w->item}, *entries = &entry;
     ida_kind kind = cache_users_put(at, c, &entries, 1);
     if (!kind) {
         kind = cache_users_resolve(at, c, list);
@@ -39,7 +39,7 @@ static ida_kind work_put(write_through *w, ida_ctx *c)
     return kind ? kind : cache_members_resolve(at, c, list);
 }
 
-ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user)
+ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const cache_user *user)
 {
     if (!cache_id_valid(user->id)) {
         return ida_fail(c, IDA_BAD_REQUEST, "A user without a usable ID (1 to %d bytes of UTF-8) cannot be cached.",
@@ -64,7 +64,7 @@ static ida_kind work_enabled(write_through *w, ida_ctx *c)
     return unless_unknown(c, cache_user_enabled(&w->at, c, w->id, (int)w->flag, w->other));
 }
 
-ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
                                   int enabled, const char *stamp)
 {
     write_through w = {.work = work_enabled, .id = id, .other = stamp, .flag = enabled};
@@ -79,7 +79,7 @@ static ida_kind work_manager(write_through *w, ida_ctx *c)
         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other), DB_I(at->written_at), DB_I(at->run)), NULL);
 }
 
-ida_kind store_cache_user_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
                                   const char *manager_id)
 {
     write_through w = {.work = work_manager, .id = id, .other = manager_id};
@@ -91,7 +91,7 @@ static ida_kind work_gone(write_through *w, ida_ctx *c)
     return cache_users_delete(&w->at, c, &w->id, 1);
 }
 
-ida_kind store_cache_user_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id)
+ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id)
 {
     write_through w = {.work = work_gone, .id = id};
     return write_now(s, c, tenant, directory, &w);
@@ -118,7 +118,7 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
                 : store_write(at->s, c, STMT_group_recount, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
 }
 
-ida_kind store_cache_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
+ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
                             const char *user_id, int removed)
 {
     write_through w = {.work = work_member, .id = group_id, .other = user_id, .flag = removed != 0};
@@ -151,7 +151,7 @@ static ida_kind work_alone(write_through *w, ida_ctx *c)
     return kind || !r.rows ? kind : db_script(w->at.s->db, c, empty_all);
 }
 
-static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_rows(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address};
     db_result r;
@@ -166,7 +166,7 @@ static ida_kind step_rows(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
 }
 
 /* Memberships by the numbers of their groups, then the numbers. */
-static ida_kind step_numbers(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_numbers(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     db_result r;
     int left = 0;
@@ -184,7 +184,7 @@ static ida_kind step_numbers(sync_run *run, ida_ctx *c, sync_cursor *cursor, int
     return kind || left ? kind : cache_by_list(at, c, STMT_entry_delete, list);
 }
 
-static ida_kind step_entries(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_entries(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     static const struct {
         db_statement select;
@@ -209,7 +209,7 @@ static ida_kind step_entries(sync_run *run, ida_ctx *c, sync_cursor *cursor, int
     return kind;
 }
 
-ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory)
+ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory)
 {
     /* The state first: a run at work finds that its number is gone, readers find that the directory was never read. */
     write_through w = {.work = work_forget}, alone = {.work = work_alone};
@@ -218,21 +218,21 @@ ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directo
     if (kind) {
         return kind;
     }
-    sync_run run = {.at = w.at, .budget = CACHE_BUDGET_MS};
-    sync_cursor rows = {0}, entries = {0}, numbers = {0};
+    cache_sync run = {.at = w.at, .budget = CACHE_BUDGET_MS};
+    cache_cursor rows = {0}, entries = {0}, numbers = {0};
     apr_pool_create(&run.pool, c->pool);
     apr_pool_create(&run.batch_pool, run.pool);
     run.at.staged = w.at.run;
     run.at.written_at = 0;
-    kind = sync_run_empty(&run, c);
+    kind = cache_sync_empty(&run, c);
     if (!kind) {
-        kind = sync_run_phase(&run, c, step_rows, &rows);
+        kind = cache_sync_phase(&run, c, step_rows, &rows);
     }
     if (!kind) {
-        kind = sync_run_phase(&run, c, step_numbers, &numbers);
+        kind = cache_sync_phase(&run, c, step_numbers, &numbers);
     }
     if (!kind) {
-        kind = sync_run_phase(&run, c, step_entries, &entries);
+        kind = cache_sync_phase(&run, c, step_entries, &entries);
     }
     apr_pool_destroy(run.pool);
     return kind;

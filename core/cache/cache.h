@@ -55,7 +55,7 @@ ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_a
 ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
                             const int64_t *values, int columns, int rows);
 /* While at->copying: rows straight into a table, as db_copy. One that is there already ends the transaction with IDA_CONFLICT,
- * which sync_run_phase then repeats without copying. */
+ * which cache_sync_phase then repeats without copying. */
 ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
                     const char *const *values, int columns, int rows);
 /* Statement with arguments tenant, directory, list. */
@@ -83,12 +83,12 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
 /* A word of the directory on an entry, in memory or in staging. kind: user, group, members (a slice of a whole list), change (a
  * single member), sign_ins (times of a user). op: put, same (as cached), late (held back earlier), present, delete; of a change
  * add, remove. */
-typedef struct sync_entry {
+typedef struct cache_sync_entry {
     const char *kind, *id, *sub, *op, *digest, *item;
     int untold;  /* in the buffer: the item does not tell the manager */
     int64_t seq; /* order of arrival; slices carry that of their list; a group told without members: 0 */
-    struct sync_entry *next;
-} sync_entry;
+    struct cache_sync_entry *next;
+} cache_sync_entry;
 
 #define CACHE_FIELD(column) CACHE_USER_##column,
 enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold, CACHE_USER_FIELDS };
@@ -100,22 +100,22 @@ enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
 #define CACHE_GROUP_BOUND CACHE_GROUP_list
 
 /* A record: texts one after the other, each with its length, NULL apart from empty. */
-const char *cache_record(apr_pool_t *pool, const char *const *fields, int count);
+const char *cache_item(apr_pool_t *pool, const char *const *fields, int count);
 /* Fills in `max` fields, missing ones as NULL; a damaged record ends early. */
-void cache_record_read(apr_pool_t *pool, const char *record, const char **fields, int max);
+void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, int max);
 /* One of them. */
-const char *cache_record_field(apr_pool_t *pool, const char *record, int field);
+const char *cache_item_field(apr_pool_t *pool, const char *record, int field);
 /* How many texts a record holds. */
-int cache_record_count(const char *record);
+int cache_item_count(const char *record);
 
 int cache_id_valid(const char *id);
 /* A key fit for an index; NULL stays NULL. */
 const char *cache_key(apr_pool_t *pool, const char *text);
-const char *cache_user_item(apr_pool_t *pool, const sync_user *user);
+const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
 /* `list` stands for the members in the digest (NULL: not told). */
-const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const char *list);
+const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list);
 /* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
-const char *cache_member_item(apr_pool_t *pool, const sync_member *member);
+const char *cache_member_item(apr_pool_t *pool, const cache_member *member);
 char *cache_digest(apr_pool_t *pool, const char *bytes, size_t len);
 /* 1 when both stamps have the same form and the first is the newer one. */
 int cache_stamp_newer(const char *stamp, const char *than);
@@ -123,9 +123,9 @@ int cache_stamp_newer(const char *stamp, const char *than);
 /* --- entries into rows --- */
 
 /* Users of op put or late, each at most once. */
-ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count);
 /* The same in a first load, where most of them are new. */
-ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count);
+ida_kind cache_users_load(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count);
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
 /* Memberships of these, and managers that they are, end: nothing stands behind the IDs. `ids` is a JSON list. */
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids);
@@ -137,7 +137,7 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
 
 /* Groups of op put, each at most once; without their members and with an empty digest. *born (or NULL): 1 for those that are new.
  */
-ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born);
+ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count, unsigned char *born);
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
 /* Members counted, digests set: pairs of ID and digest. */
 ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
@@ -169,116 +169,116 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
 /* --- a run --- */
 
 /* What a run was told and has not written yet. */
-typedef struct sync_buffer {
+typedef struct cache_buffer {
     apr_pool_t *pool;
     apr_hash_t *index;          /* kind, id, sub -> entry */
-    sync_entry *head, *last;
+    cache_sync_entry *head, *last;
     int count;                  /* entries */
-    apr_array_header_t *slices; /* of a first load: members named without a list, sync_slice each */
+    apr_array_header_t *slices; /* of a first load: members named without a list, cache_slice each */
     size_t bytes;               /* what it takes to hold and to write them */
     int behind_users;           /* of a first load: the users are all in the buffers before this one */
     unsigned told;              /* of a first load: 1 users, 2 groups are in it */
-    struct sync_load *load;     /* of a first load: the way into the tables, made by who fills the buffer */
-} sync_buffer;
+    struct cache_load *load;     /* of a first load: the way into the tables, made by who fills the buffer */
+} cache_buffer;
 
-typedef struct sync_slice {
+typedef struct cache_slice {
     const char *group_id, *const *items; /* items: as of changes */
     int count;
     int64_t seq;
-} sync_slice;
+} cache_slice;
 
-struct sync_run {
+struct cache_sync {
     cache_at at;
     apr_pool_t *pool, *batch_pool, *page_pool, *item_pool;
     int full, complete[2];       /* complete: user, group */
     int apart;                   /* first load: members came apart from their group */
     int bare;                    /* first load: indexes for readers are laid aside */
     int by_id;                   /* first load: bare when it began */
-    int users_done;              /* first load: sync_load_users_end has been */
+    int users_done;              /* first load: cache_load_users_end has been */
     int numbered;                /* first load: the users who came before the first group have numbers */
     int64_t budget;              /* ms that one transaction may take */
     int64_t seq;
     size_t first_bytes, full_bytes; /* of a first load: a buffer that is full, now and later */
-    sync_buffer *buffer;
+    cache_buffer *buffer;
     struct sync_writer *writer;  /* of a first load: writes one buffer while the next one fills */
     int transactions, flushes, analyze_at; /* of a first load */
     int copies;                  /* of a first load: how many more may fail, 0: at.copying is over */
     unsigned told;               /* of a first load, of all buffers written */
 };
 
-void sync_buffer_clear(sync_buffer *buffer);
-int sync_buffer_empty(const sync_buffer *buffer);
+void cache_buffer_clear(cache_buffer *buffer);
+int cache_buffer_empty(const cache_buffer *buffer);
 /* What an earlier item said of the manager (`op`, and its record where that is "put") goes over to one that says nothing; of one found unchanged the cache
  * knows it. `pool`: the buffer's. */
-void sync_entry_manager(apr_pool_t *pool, sync_entry *e, const char *op, const char *earlier);
+void cache_sync_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier);
 /* Writes a buffer. In a first load called by the writer alone. */
-ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer);
+ida_kind cache_sync_write(cache_sync *run, ida_ctx *c, const cache_buffer *buffer);
 
 /* The writer (core/cache/sync_writer.c): a thread with a connection of its own, which becomes the run's. */
-ida_kind sync_writer_start(sync_run *run, ida_ctx *c);
+ida_kind cache_writer_start(cache_sync *run, ida_ctx *c);
 /* Hands the buffer over, waiting until the one before is written; the failure of that one is told here. */
-ida_kind sync_writer_give(sync_run *run, ida_ctx *c);
+ida_kind cache_writer_give(cache_sync *run, ida_ctx *c);
 /* All is written and the connection at rest, for the thread of the run to use. */
-ida_kind sync_writer_wait(sync_run *run, ida_ctx *c);
+ida_kind cache_writer_wait(cache_sync *run, ida_ctx *c);
 /* Ends the thread, drops what was not written. */
-void sync_writer_stop(sync_run *run);
+void cache_writer_stop(cache_sync *run);
 
 /* Indexes of a first load (core/cache/sync_aside.c), outside of a transaction: laid aside, which sets run->bare, when nobody else has
  * anything in the cache; and those that are aside made again, whoever laid them there. */
-ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c);
-ida_kind sync_indexes_back(sync_run *run, ida_ctx *c);
+ida_kind cache_indexes_aside(cache_sync *run, ida_ctx *c);
+ida_kind cache_indexes_back(cache_sync *run, ida_ctx *c);
 /* One further index of the tables of users while this run has them aside, none when there are no more: so that who tells the run
  * of groups waits for one at a time. */
-ida_kind sync_index_of_users_back(sync_run *run, ida_ctx *c);
+ida_kind cache_index_of_users_back(cache_sync *run, ida_ctx *c);
 
 /* Statistics of tables for PostgreSQL's planner, in a transaction of its own. `more` may be 0. */
-ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more);
-ida_kind sync_run_flush(sync_run *run, ida_ctx *c);
+ida_kind cache_sync_analyze(cache_sync *run, ida_ctx *c, db_statement statement, db_statement more);
+ida_kind cache_sync_flush(cache_sync *run, ida_ctx *c);
 /* Empties the directory's staging, slice by slice. */
-ida_kind sync_run_empty(sync_run *run, ida_ctx *c);
+ida_kind cache_sync_empty(cache_sync *run, ida_ctx *c);
 /* Entries into staging; inside a transaction. */
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count);
+ida_kind cache_sync_stage(cache_sync *run, ida_ctx *c, const cache_sync_entry *const *entries, int count);
 
 /* Runs `step` in write transactions of about run->budget until it sets *more to 0. The cursor survives; what a transaction that
  * had to be repeated did to it does not. */
-typedef struct sync_cursor {
+typedef struct cache_cursor {
     int stage;
     int64_t count;
     const void *baton;
-} sync_cursor;
-typedef ida_kind (*sync_step)(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more);
-ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor);
+} cache_cursor;
+typedef ida_kind (*cache_step)(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more);
+ida_kind cache_sync_phase(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor);
 
 /* A buffer of a first load on its way into the tables, step by step. Made in the buffer's pool, by the thread that filled it. */
-typedef struct sync_load sync_load;
-void sync_load_make(sync_run *run, sync_buffer *b);
-ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more); /* cursor->baton: sync_load */
+typedef struct cache_load cache_load;
+void cache_load_make(cache_sync *run, cache_buffer *b);
+ida_kind cache_load_step(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more); /* cursor->baton: cache_load */
 /* 1: not without the indexes that may be laid aside. */
-int sync_load_needs_indexes(const sync_buffer *b);
+int cache_load_needs_indexes(const cache_buffer *b);
 /* What has to be before the first buffer with groups is loaded; outside of a transaction. */
-ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b);
+ida_kind cache_load_numbers(cache_sync *run, ida_ctx *c, const cache_buffer *b);
 /* The rest, when all has been flushed; outside of a transaction. */
-ida_kind sync_load_end(sync_run *run, ida_ctx *c);
+ida_kind cache_load_end(cache_sync *run, ida_ctx *c);
 /* Before each buffer behind the users: sign-ins once, then from time to time a further index. */
-ida_kind sync_load_users_end(sync_run *run, ida_ctx *c);
+ida_kind cache_load_users_end(cache_sync *run, ida_ctx *c);
 
 /* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first "", one or two), how many,
  * and `which` where the statement takes one) outside of any transaction and hands chunks of their rows to `apply` inside of one.
  */
-typedef struct sync_pages {
+typedef struct cache_pages {
     db_statement read;
     int keys, rows, chunk; /* keys: columns of the result that order it, the first ones; chunk: rows handed over at once */
     const char *which;
-    ida_kind (*apply)(sync_run *run, ida_ctx *c, const db_result *r, int from, int to,
+    ida_kind (*apply)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,
                       int *again); /* again: the same rows once more */
-} sync_pages;
-ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages);
+} cache_pages;
+ida_kind cache_sync_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages);
 
 /* Texts of a column of the rows from..to. */
 const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int from, int to);
 
 /* A context whose pool is the run's batch pool, emptied; and the way of its failure into `c`. */
-ida_ctx *sync_run_batch(sync_run *run, const ida_ctx *c);
-ida_kind sync_run_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind);
+ida_ctx *cache_sync_batch(cache_sync *run, const ida_ctx *c);
+ida_kind cache_sync_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind);
 
 #endif

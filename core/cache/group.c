@@ -5,7 +5,7 @@
 
 #include "core/cache/cache.h"
 
-ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, unsigned char *born)
+ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count, unsigned char *born)
 {
     enum { ROW = CACHE_GROUP_BOUND + 3 };
     db_result r;
@@ -13,7 +13,7 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const sync_entry *const *ent
                **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows);
     for (int i = 0; i < count; i++) {
         const char *item[CACHE_GROUP_FIELDS], **out = rows + ROW * i;
-        cache_record_read(c->pool, entries[i]->item, item, CACHE_GROUP_FIELDS);
+        cache_item_read(c->pool, entries[i]->item, item, CACHE_GROUP_FIELDS);
         ids[i] = out[0] = entries[i]->id;
         memcpy(out + 1, item, CACHE_GROUP_BOUND * sizeof *out);
         out[ROW - 2] = ida_printf(c->pool, "%lld", (long long)at->run);

@@ -4,11 +4,11 @@
 /* Columns of PERSON in schema/statements/people.def; then when they were active, in lists that say it. */
 enum { DIRECTORY, ID, UPN, DISPLAY_NAME, DEPARTMENT, JOB_TITLE, ENABLED, GUEST, LAST_SIGN_IN_AT, NAME_KEY, ACTIVE_AT };
 
-static void people_of(ida_ctx *c, const db_result *r, const store_person **rows, int *count)
+static void people_of(ida_ctx *c, const db_result *r, const cache_listed_person **rows, int *count)
 {
-    store_person *people = apr_palloc(c->pool, (apr_size_t)(r->rows + 1) * sizeof *people);
+    cache_listed_person *people = apr_palloc(c->pool, (apr_size_t)(r->rows + 1) * sizeof *people);
     for (int i = 0; i < r->rows; i++) {
-        people[i] = (store_person){
+        people[i] = (cache_listed_person){
             .directory = db_text(r, i, DIRECTORY), .id = db_text(r, i, ID), .upn = db_text(r, i, UPN),
             .display_name = db_text(r, i, DISPLAY_NAME), .department = db_text(r, i, DEPARTMENT), .job_title = db_text(r, i, JOB_TITLE),
             .name_key = db_text(r, i, NAME_KEY), .enabled = db_int(r, i, ENABLED) != 0, .guest = db_int(r, i, GUEST) != 0,
@@ -19,7 +19,7 @@ static void people_of(ida_ctx *c, const db_result *r, const store_person **rows,
     *count = r->rows;
 }
 
-static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const store_person **rows, int *count)
+static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const cache_listed_person **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -43,42 +43,42 @@ static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_ar
         DB_T((f)->words[0]), DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]), DB_T((f)->words[5]),    \
         DB_T((f)->words[6]), DB_T((f)->words[7])
 
-ida_kind store_people_search(store *s, ida_ctx *c, const char *tenant, const store_people_filter *filter, const store_person **rows, int *count)
+ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, const cache_listed_person **rows, int *count)
 {
     return list(s, c, STMT_people_search, DB_ARGS(FILTER_ARGS(filter), DB_T(filter->after_name), DB_T(filter->after_id), DB_I(filter->limit)), rows,
                 count);
 }
 
-ida_kind store_people_count(store *s, ida_ctx *c, const char *tenant, const store_people_filter *filter, int64_t *total)
+ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, int64_t *total)
 {
     return number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter)), total);
 }
 
-ida_kind store_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t after_at, const char *after_id, int limit,
-                           const store_person **rows, int *count)
+ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t after_at, const char *after_id, int limit,
+                           const cache_listed_person **rows, int *count)
 {
     return list(s, c, STMT_people_idle,
                 DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(after_at > 0 ? after_at : 1), DB_T(after_id), DB_I(limit)), rows, count);
 }
 
-ida_kind store_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t *total)
+ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t *total)
 {
     return number(s, c, STMT_people_idle_count, DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)), total);
 }
 
-ida_kind store_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                                const store_person **rows, int *count)
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
+                                const cache_listed_person **rows, int *count)
 {
     return list(s, c, STMT_people_unmanaged, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), rows, count);
 }
 
-ida_kind store_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
     return number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind store_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                            const store_empty_group **rows, int *count)
+ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
+                            const cache_empty_group **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_groups_empty, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), &r);
@@ -86,26 +86,26 @@ ida_kind store_groups_empty(store *s, ida_ctx *c, const char *tenant, const char
     if (kind) {
         return kind;
     }
-    store_empty_group *groups = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *groups);
+    cache_empty_group *groups = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *groups);
     for (int i = 0; i < r.rows; i++) {
-        groups[i] = (store_empty_group){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3), db_text(&r, i, 4)};
+        groups[i] = (cache_empty_group){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3), db_text(&r, i, 4)};
     }
     *rows = groups;
     *count = r.rows;
     return IDA_OK;
 }
 
-ida_kind store_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
     return number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind store_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, store_freshness *fresh)
+ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cache_freshness *fresh)
 {
     db_result r;
     int64_t completed[IDA_DIR_COUNT] = {0}, full_at[IDA_DIR_COUNT] = {0};
     ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
-    *fresh = (store_freshness){.as_of = 0, .sign_ins = {1, 1}, .synced = !kind};
+    *fresh = (cache_freshness){.as_of = 0, .sign_ins = {1, 1}, .synced = !kind};
     for (int i = 0; !kind && i < r.rows; i++) {
         int d = ida_directory_parse(db_text(&r, i, 0));
         if (d >= 0) {

@@ -77,13 +77,13 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
 {
     ida_kind kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, upn), user);
     return kind || *user ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.", ida_clean(c->pool, upn, strlen(upn), 200));
 }
 
-ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
 {
     enum { BRIEF_DIRECTORY, BRIEF_ID, BRIEF_UPN, BRIEF_DISPLAY_NAME, BRIEF_GIVEN_NAME, BRIEF_SURNAME, BRIEF_DEPARTMENT, BRIEF_JOB_TITLE, BRIEF_SHADOW };
     db_result r;
@@ -94,7 +94,7 @@ ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
     /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way. */
     if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_int(&r, 0, BRIEF_SHADOW))) {
-        return store_user_by_upn(s, c, tenant, upn, user);
+        return cache_user_by_upn(s, c, tenant, upn, user);
     }
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
     u->directory = (ida_directory_kind)directory;
@@ -117,7 +117,7 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
         return kind;
     }
     if (!r.rows) {
-        return store_user_by_upn(s, c, tenant, wanted, user);
+        return cache_user_by_upn(s, c, tenant, wanted, user);
     }
     if (db_text(&r, 0, UPN_KEY)) { /* the person, also when the ID was that of the premises' row */
         kind = by_upn_key(s, c, tenant, db_text(&r, 0, UPN_KEY), user);
@@ -152,7 +152,7 @@ static json_t *united(apr_pool_t *pool, const char *one, const char *other)
     return all;
 }
 
-ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **out, json_t **licenses)
+ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **out, json_t **licenses)
 {
     db_result r;
     ida_kind kind = by_id_or_upn(s, c, tenant, wanted, out);
@@ -181,7 +181,7 @@ ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char
     return kind;
 }
 
-ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info)
+ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_info *info)
 {
     const char *name = ida_directory_name(directory);
     const struct {
@@ -189,7 +189,7 @@ ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
         int64_t *value;
     } counters[] = {{"users.", &info->users}, {"groups.", &info->groups}};
     db_result r;
-    *info = (store_sync_info){.sign_ins = 1};
+    *info = (cache_sync_info){.sign_ins = 1};
     ida_kind kind = store_read(s, c, STMT_sync_state_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
     if (!kind && r.rows) {
         info->started_at = db_int(&r, 0, 1);
@@ -206,10 +206,10 @@ ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
     return kind;
 }
 
-ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
+ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced)
 {
-    store_freshness fresh;
-    ida_kind kind = store_freshness_get(s, c, tenant, &fresh);
+    cache_freshness fresh;
+    ida_kind kind = cache_freshness_get(s, c, tenant, &fresh);
     *synced = fresh.synced;
     return kind;
 }
@@ -227,7 +227,7 @@ static void group_of(const db_result *r, int row, ida_group *g)
                      .member_count = db_int(r, row, 7)};
 }
 
-ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count)
+ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count)
 {
     db_result r;
     *groups = NULL;
@@ -333,7 +333,7 @@ static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *na
     return !of ? IDA_NOT_FOUND : *row < 0 ? IDA_CONFLICT : IDA_OK;
 }
 
-ida_kind store_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found)
+ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found)
 {
     ida_kind kind = IDA_OK;
     for (int from = 0; !kind && from < count; from += GROUPS_AT_ONCE) {
@@ -351,7 +351,7 @@ ida_kind store_groups_find(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out)
+ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out)
 {
     named_groups groups;
     int row;
@@ -373,7 +373,7 @@ ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *
     return IDA_OK;
 }
 
-ida_kind store_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count)
+ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_people_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
@@ -381,7 +381,7 @@ ida_kind store_users_of_employee(store *s, ida_ctx *c, const char *tenant, const
     *users = apr_pcalloc(c->pool, sizeof **users * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         ida_user **next = &(*users)[*count];
-        kind = store_user_by_upn(s, c, tenant, db_text(&r, i, 0), next);
+        kind = cache_user_by_upn(s, c, tenant, db_text(&r, i, 0), next);
         if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c); /* gone between the two looks: a sync is at work */
             kind = IDA_OK;

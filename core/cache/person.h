@@ -17,27 +17,27 @@ typedef struct ida_user {
 } ida_user;
 
 /* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined. IDA_NOT_FOUND. */
-ida_kind store_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
+ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
 /* The same with nothing filled but directory, id and the fields of specification 2.1: what every look-up costs. */
-ida_kind store_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
+ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
 /* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
-ida_kind store_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
+ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
 
 /* Everybody with this employeeId (compared as written), at most 20. */
-ida_kind store_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count);
+ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count);
 
 /* Where the sync of each directory stands; completed_at/full_at 0 when never. */
-typedef struct store_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } store_sync_info;
-ida_kind store_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_info *info);
+typedef struct cache_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } cache_sync_info;
+ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_info *info);
 /* 1 in *synced when every directory of the tenant has completed a full sync: before that users, names and seats would be guesses. */
-ida_kind store_tenant_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced);
+ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced);
 
 /* Direct groups of a user: id, name, kind, dn. At most 10,000. */
 typedef struct ida_group { ida_directory_kind directory; const char *id, *name, *kind, *dn, *rule; int synced; int64_t member_count; } ida_group;
-ida_kind store_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count);
+ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count);
 /* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
-ida_kind store_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out);
+ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out);
 /* The same for many by one statement: found[i] is NULL where there is none, or no unique one. */
-ida_kind store_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found);
+ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found);
 
 #endif

@@ -11,7 +11,7 @@
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
-typedef struct sync_user {
+typedef struct cache_user {
     const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title, *company, *office, *city,
         *country, *employee_id;
     const char **addresses;   /* further addresses (proxy, aliases); NULL-terminated or NULL */
@@ -24,93 +24,93 @@ typedef struct sync_user {
                            (in a full run: nobody) */
     const char *manager_dn, *manager_dn_key;
     const char *dn, *dn_key, *anchor, *stamp;
-} sync_user;
+} cache_user;
 
-typedef struct sync_group {
+typedef struct cache_group {
     const char *id, *name, *kind, *description, *dn, *dn_key, *rule, *stamp;
     int synced;
-} sync_group;
+} cache_group;
 
-typedef struct sync_member {     /* one direct member of a group: by ID and kind, or by DN key */
+typedef struct cache_member {     /* one direct member of a group: by ID and kind, or by DN key */
     const char *id, *kind;    /* "user" or "group"; NULL when only the DN is known */
     const char *dn_key;
-} sync_member;
+} cache_member;
 
-typedef struct store_sync_state {
+typedef struct cache_sync_state {
     int64_t run, started_at, completed_at, full_at;
     const char *tokens, *binding, *error, *stopped;
     int sign_ins;
-} store_sync_state;
+} cache_sync_state;
 
-ida_kind store_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_state *state);
+ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_state *state);
 
 /* --- a run --- */
 
-typedef struct sync_run sync_run; /* in the pool given to begin; one thread */
+typedef struct cache_sync cache_sync; /* in the pool given to begin; one thread */
 
 /* Begins run number state.run + 1: empties staging, notes started_at. `full`: what is not seen goes at the end (both streams). */
-ida_kind sync_run_begin(sync_run **run, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
+ida_kind cache_sync_begin(cache_sync **run, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
                         int full);
 
 /* Items into the run's buffer, flushed to staging when it is full (short transactions). Arguments are copied. */
-ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user);
+ida_kind cache_sync_user(cache_sync *run, ida_ctx *c, const cache_user *user);
 /* The group with its complete list of direct members (placeholder left out). `members` NULL: the group alone, its members come
  * apart, in slices and single changes, over as many calls and in any order (before the group too); the group may be told again at
  * any time, the last word holds. */
-ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count);
+ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group, const cache_member *members, int count);
 /* Some members of a group told with NULL. In a full run the union of its slices, with its single changes, is its complete list
  * when the run is committed (no slice: nobody). In any other run they are added to those it has. */
-ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count);
+ida_kind cache_sync_slice(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *members, int count);
 /* Sign-in times alone, of users in the cache when the run is committed; others are no-ops. 0: never or not recorded. */
-typedef struct sync_sign_ins { int64_t last, last_noninteractive, last_success; } sync_sign_ins;
-ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times);
+typedef struct cache_sign_in_list { int64_t last, last_noninteractive, last_success; } cache_sign_in_list;
+ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id, const cache_sign_in_list *times);
 /* No user and no sign-in will be told any more, only groups and members. May be left out: a first load uses it to make what lists
  * of users need while the directory sends the rest. */
-ida_kind sync_run_users_told(sync_run *run, ida_ctx *c);
+ida_kind cache_sync_users_told(cache_sync *run, ida_ctx *c);
 /* --- what comes back without its links ---
  * `settled` is the number of the last run that was committed: what a later one wrote may lack the links it did not come to. */
 
-int64_t sync_run_number(const sync_run *run);
+int64_t cache_sync_number(const cache_sync *run);
 /* Users told so far that the cache did not hold after run `settled` although the directory made them before `created_before` (or
  * does not tell when): restored ones. IDs after `after` ("" at first), at most `limit`, in the context's pool; only what the run
  * told, so nothing is changed by asking. */
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
+ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
                            const char ***ids, int *count);
 /* *yes: the cache held this group after run `settled`. */
-ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes);
+ida_kind cache_sync_settled(cache_sync *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes);
 /* This user's manager is that one, unless the cache knows another when the run is committed; users it does not hold are no-ops. */
-ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const char *manager_id);
+ida_kind cache_sync_report(cache_sync *run, ida_ctx *c, const char *user_id, const char *manager_id);
 /* Change of a single member without the rest (incremental values); the last word for a member holds, a whole list replaces all
  * before it. */
-ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed);
+ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *member, int removed);
 /* Entry gone. kind "user" or "group". Links to it are cut, whether or not the cache holds it. */
-ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id);
+ida_kind cache_sync_delete(cache_sync *run, ida_ctx *c, const char *kind, const char *id);
 /* Present phase: still there, unchanged. */
-ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const char *id);
+ida_kind cache_sync_present(cache_sync *run, ida_ctx *c, const char *kind, const char *id);
 /* This stream ended with "everything of this kind neither sent nor named present is gone" (full run or present phase). */
-ida_kind sync_run_complete(sync_run *run, ida_ctx *c, const char *kind);
+ida_kind cache_sync_complete(cache_sync *run, ida_ctx *c, const char *kind);
 
 /* Default rule: more than max(20, min(500, percent of what is cached)) deletions of users or of groups, or no user left where
  * there were some. `percent` replaces the 20, `count` the whole limit, `accept` both. */
-typedef struct sync_guard {
+typedef struct cache_guard {
     int64_t percent, count;
     int accept;
-} sync_guard; /* deletionGuard of the document: percent or absolute count, 0 = default rule */
+} cache_guard; /* deletionGuard of the document: percent or absolute count, 0 = default rule */
 
-typedef struct sync_summary {
+typedef struct cache_summary {
     int64_t users, groups, deleted_users, deleted_groups, unresolved;
     int guard_stopped;
     const char *reason;
-} sync_summary;
+} cache_summary;
 
 /* Applies staging to the cache in short batches, resolves managers and members, brings counters up to date, commits tokens and
  * binding with the last batch. Guard: IDA_CONFLICT, summary->guard_stopped, the cache as it was, reason stored in
  * sync_state.stopped. `tokens` is JSON text. */
-ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard,
-                         int sign_ins, sync_summary *summary);
+ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, const char *binding, const cache_guard *guard,
+                         int sign_ins, cache_summary *summary);
 
 /* Ends a run without applying; error text kept in sync_state.error. */
-ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
+ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error);
 
 /* --- what no directory tells ---
  * A server may follow a rename or a deletion with changes of its own that it reports to nobody (OpenLDAP's refint), and later
@@ -118,10 +118,10 @@ ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error);
  * deletion, lead to somebody who is new or whose DN changed in run `since` or later, or led nowhere when they were last told, in
  * run `nowhere_since` or later; at most `limit` of each. */
 
-typedef struct sync_again_ids { const char *const *users, *const *groups; int user_count, group_count; } sync_again_ids;
+typedef struct cache_again_ids { const char *const *users, *const *groups; int user_count, group_count; } cache_again_ids;
 
-ida_kind sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since,
-                    int limit, sync_again_ids *out);
+ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since,
+                    int limit, cache_again_ids *out);
 
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
 
@@ -129,16 +129,16 @@ ida_kind sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind
  * contradicts a write-through is kept beside it and holds when the 15 minutes are over, unless a later item came: nothing a
  * directory said is lost. */
 
-ida_kind store_cache_user_put(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const sync_user *user);
-ida_kind store_cache_user_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const cache_user *user);
+ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
                                   int enabled, const char *stamp);
-ida_kind store_cache_user_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
+ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
                                   const char *manager_id);
-ida_kind store_cache_user_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id);
-ida_kind store_cache_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
+ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id);
+ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
                             const char *user_id, int removed);
 
 /* Empties the cache of a directory (cache reset); sync_state starts anew, run keeps growing. */
-ida_kind store_cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
+ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
 #endif

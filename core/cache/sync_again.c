@@ -16,8 +16,8 @@ static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_ar
     return kind;
 }
 
-ida_kind sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since,
-                    int limit, sync_again_ids *out)
+ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since,
+                    int limit, cache_again_ids *out)
 {
     const char *name = ida_directory_name(directory);
     const db_arg moved[] = {DB_T(tenant), DB_T(name), DB_I(since)},

@@ -26,7 +26,7 @@ static const stream streams[] = {
     {"group", "groups", STMT_named_group_count, STMT_unseen_group_count, STMT_named_group, STMT_unseen_group},
 };
 
-static ida_kind one_number(sync_run *run, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, int64_t *number)
+static ida_kind one_number(cache_sync *run, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, int64_t *number)
 {
     db_result r;
     ida_kind kind = store_read(run->at.s, c, statement, args, count, &r);
@@ -34,7 +34,7 @@ static ida_kind one_number(sync_run *run, ida_ctx *c, db_statement statement, co
     return kind;
 }
 
-static int64_t guard_limit(const sync_guard *guard, int64_t cached)
+static int64_t guard_limit(const cache_guard *guard, int64_t cached)
 {
     if (guard && guard->count > 0) {
         return guard->count;
@@ -45,14 +45,14 @@ static int64_t guard_limit(const sync_guard *guard, int64_t cached)
 }
 
 /* A changed permission or base looks exactly like a mass deletion: both kinds are counted before anything is applied. */
-static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, sync_summary *summary)
+static ida_kind guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard, cache_summary *summary)
 {
     const cache_at *at = &run->at;
     int64_t *const deleted[] = {&summary->deleted_users, &summary->deleted_groups};
     for (int i = 0; i < 2; i++) {
         const stream *st = &streams[i];
         int64_t cached, seen, limit;
-        ida_ctx *b = sync_run_batch(run, c);
+        ida_ctx *b = cache_sync_batch(run, c);
         ida_kind kind =
             one_number(run, b, run->complete[i] ? st->unseen_count : st->named_count,
                        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(at->started_at)), deleted[i]);
@@ -66,7 +66,7 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(st->name)), &seen);
         }
         if (kind) {
-            return sync_run_failed(c, b, kind);
+            return cache_sync_failed(c, b, kind);
         }
         limit = guard_limit(guard, cached);
         int none_left = i == 0 && cached > 0 && !seen && *deleted[i] >= cached;
@@ -89,50 +89,50 @@ static ida_kind guard_check(sync_run *run, ida_ctx *c, const sync_guard *guard, 
     return IDA_OK;
 }
 
-static ida_kind guard_stop(sync_run *run, ida_ctx *c, const sync_summary *summary)
+static ida_kind guard_stop(cache_sync *run, ida_ctx *c, const cache_summary *summary)
 {
     const cache_at *at = &run->at;
     ida_kind kind = store_write(at->s, c, STMT_sync_state_stopped,
                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(summary->reason)), NULL);
     if (!kind) {
-        kind = sync_run_empty(run, c);
+        kind = cache_sync_empty(run, c);
     }
     return kind ? kind : ida_fail(c, IDA_CONFLICT, "%s", summary->reason);
 }
 
 /* --- pages of staging, chunk by chunk --- */
 
-static const sync_entry *const *entries_of(apr_pool_t *pool, const db_result *r, int from, int to)
+static const cache_sync_entry *const *entries_of(apr_pool_t *pool, const db_result *r, int from, int to)
 {
-    const sync_entry **list = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *list);
-    sync_entry *entries = apr_pcalloc(pool, (apr_size_t)(to - from + 1) * sizeof *entries);
+    const cache_sync_entry **list = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *list);
+    cache_sync_entry *entries = apr_pcalloc(pool, (apr_size_t)(to - from + 1) * sizeof *entries);
     for (int row = from; row < to; row++) {
-        entries[row - from] = (sync_entry){
+        entries[row - from] = (cache_sync_entry){
             .id = db_text(r, row, 0), .op = db_text(r, row, 1), .digest = db_text(r, row, 2), .item = db_text(r, row, 3)};
         list[row - from] = &entries[row - from];
     }
     return list;
 }
 
-static ida_kind apply_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_users(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_users_put(&run->at, c, entries_of(c->pool, r, from, to), to - from);
 }
 
-static ida_kind apply_groups(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_groups(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_groups_put(&run->at, c, entries_of(c->pool, r, from, to), to - from, NULL);
 }
 
-static ida_kind apply_users_gone(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_users_gone(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_gone(&run->at, c, 0, cache_column(c->pool, r, 0, from, to), to - from);
 }
 
-static ida_kind apply_groups_gone(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_groups_gone(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     const char **ids = cache_column(c->pool, r, 0, from, to);
     ida_kind kind = cache_members_drop(&run->at, c, cache_list(c->pool, ids, to - from), 1, GONE_MEMBERS, again);
@@ -155,13 +155,13 @@ static const char *const *pairs_of(apr_pool_t *pool, const db_result *r, int fro
     return pairs;
 }
 
-static ida_kind apply_nowhere(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_nowhere(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_links_cut(&run->at, c, ids_of(c, r, from, to));
 }
 
-static ida_kind resolve_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind resolve_users(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     const char *ids = ids_of(c, r, from, to);
     (void)again;
@@ -169,49 +169,49 @@ static ida_kind resolve_users(sync_run *run, ida_ctx *c, const db_result *r, int
     return kind ? kind : cache_members_resolve(&run->at, c, ids);
 }
 
-static ida_kind resolve_groups(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind resolve_groups(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_groups_resolve(&run->at, c, ids_of(c, r, from, to));
 }
 
-static ida_kind apply_sign_ins(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_sign_ins(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     const char **rows = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 4 * sizeof *rows);
     (void)again;
     for (int row = from; row < to; row++) {
         const char **out = rows + 4 * (row - from);
         out[0] = db_text(r, row, 0);
-        cache_record_read(c->pool, db_text(r, row, 1), out + 1, 3);
+        cache_item_read(c->pool, db_text(r, row, 1), out + 1, 3);
     }
     return cache_sign_ins(&run->at, c, rows, to - from);
 }
 
-static ida_kind apply_reports(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_reports(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_managers_back(&run->at, c, pairs_of(c->pool, r, from, to), to - from);
 }
 
-static ida_kind begin_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind begin_lists(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_lists_begin(&run->at, c, ids_of(c, r, from, to));
 }
 
-static ida_kind apply_slices(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_slices(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     int count = 0;
     (void)again;
     for (int row = from; row < to; row++) {
-        count += cache_record_count(db_text(r, row, 2));
+        count += cache_item_count(db_text(r, row, 2));
     }
     const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs),
                **members = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *members);
     count = 0;
     for (int row = from; row < to; row++) {
-        int some = cache_record_count(db_text(r, row, 2));
-        cache_record_read(c->pool, db_text(r, row, 2), members, some);
+        int some = cache_item_count(db_text(r, row, 2));
+        cache_item_read(c->pool, db_text(r, row, 2), members, some);
         for (int i = 0; i < some; i++) {
             pairs[2 * count] = db_text(r, row, 0);
             pairs[2 * count++ + 1] = members[i];
@@ -234,7 +234,7 @@ static const char *groups_of(apr_pool_t *pool, const db_result *r, int from, int
     return cache_list(pool, ids, count);
 }
 
-static ida_kind apply_changes(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_changes(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     cache_at *at = &run->at;
     db_result known;
@@ -267,13 +267,13 @@ static ida_kind apply_changes(sync_run *run, ida_ctx *c, const db_result *r, int
     return kind ? kind : cache_by_list(at, c, STMT_group_touch, groups); /* the next whole list is taken in full */
 }
 
-static ida_kind finish_lists(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind finish_lists(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     ida_kind kind = cache_members_drop(&run->at, c, ids_of(c, r, from, to), 0, DROP_MEMBERS, again);
     return kind || *again ? kind : cache_groups_finish(&run->at, c, pairs_of(c->pool, r, from, to), to - from);
 }
 
-static ida_kind drop_idle(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind drop_idle(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_by_list(&run->at, c, STMT_entry_drop, ids_of(c, r, from, to));
@@ -281,13 +281,13 @@ static ida_kind drop_idle(sync_run *run, ida_ctx *c, const db_result *r, int fro
 
 /* --- steps --- */
 
-static ida_kind step_settle(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_settle(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     (void)cursor;
     return cache_members_settle(&run->at, c, more);
 }
 
-static ida_kind step_late(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_late(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     const cache_at *at = &run->at;
     (void)cursor;
@@ -302,7 +302,7 @@ typedef struct ending {
     int sign_ins;
 } ending;
 
-static ida_kind step_end(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_end(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     const ending *e = cursor->baton;
     const cache_at *at = &run->at;
@@ -316,15 +316,15 @@ static ida_kind step_end(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mo
 
 /* --- the order --- */
 
-static const sync_pages sign_ins_pages = {STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins};
+static const cache_pages sign_ins_pages = {STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins};
 
 /* Users before groups before lists, so that DNs resolve at once; deletions before anything is resolved, so that a DN used anew
  * means its new owner; a crash at any point is repaired by the same items again, since the tokens come last. What a list does not
  * name goes when all that names members has been applied: nobody is without a group in between. */
-static ida_kind apply_all(sync_run *run, ida_ctx *c)
+static ida_kind apply_all(cache_sync *run, ida_ctx *c)
 {
     const char *whole = run->full ? "full" : "";
-    const sync_pages phases[] = {
+    const cache_pages phases[] = {
         {STMT_staged_users, 1, PAGE, CHUNK, NULL, apply_users},
         {run->complete[0] ? STMT_unseen_user : STMT_named_user, 1, PAGE, GONE_CHUNK, NULL, apply_users_gone},
         {STMT_staged_groups, 1, PAGE, CHUNK, NULL, apply_groups},
@@ -344,15 +344,15 @@ static ida_kind apply_all(sync_run *run, ida_ctx *c)
     size_t count = sizeof phases / sizeof *phases - !run->full;
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < count; i++) {
-        kind = sync_run_pages(run, c, &phases[i]);
+        kind = cache_sync_pages(run, c, &phases[i]);
     }
     return kind;
 }
 
-static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
+static ida_kind summarize(cache_sync *run, ida_ctx *c, cache_summary *summary)
 {
     const cache_at *at = &run->at;
-    ida_ctx *b = sync_run_batch(run, c);
+    ida_ctx *b = cache_sync_batch(run, c);
     const struct {
         const char *name;
         int64_t *value;
@@ -364,38 +364,38 @@ static ida_kind summarize(sync_run *run, ida_ctx *c, sync_summary *summary)
                           DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, counters[i].name, at->directory, NULL))),
                           counters[i].value);
     }
-    return sync_run_failed(c, b, kind);
+    return cache_sync_failed(c, b, kind);
 }
 
-static ida_kind sign_ins_once(sync_run *run, ida_ctx *c)
+static ida_kind sign_ins_once(cache_sync *run, ida_ctx *c)
 {
-    ida_kind kind = run->users_done ? IDA_OK : sync_run_pages(run, c, &sign_ins_pages);
+    ida_kind kind = run->users_done ? IDA_OK : cache_sync_pages(run, c, &sign_ins_pages);
     run->users_done = 1;
     return kind;
 }
 
 /* Sign-ins before the lists that are ordered by them. */
-ida_kind sync_load_users_end(sync_run *run, ida_ctx *c)
+ida_kind cache_load_users_end(cache_sync *run, ida_ctx *c)
 {
     ida_kind kind = sign_ins_once(run, c);
-    return kind || run->flushes % INDEX_EVERY ? kind : sync_index_of_users_back(run, c);
+    return kind || run->flushes % INDEX_EVERY ? kind : cache_index_of_users_back(run, c);
 }
 
 /* Nothing but the write-throughs of others can have been there before: no guard, nothing that is gone. */
-static ida_kind commit_first(sync_run *run, ida_ctx *c)
+static ida_kind commit_first(cache_sync *run, ida_ctx *c)
 {
     ida_kind kind = sign_ins_once(run, c);
-    kind = kind ? kind : sync_load_end(run, c);
-    kind = kind ? kind : sync_indexes_back(run, c); /* behind managers found late: those rows are written twice */
-    return kind ? kind : sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
+    kind = kind ? kind : cache_load_end(run, c);
+    kind = kind ? kind : cache_indexes_back(run, c); /* behind managers found late: those rows are written twice */
+    return kind ? kind : cache_sync_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 
-static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard, sync_summary *summary)
+static ida_kind commit_staged(cache_sync *run, ida_ctx *c, const cache_guard *guard, cache_summary *summary)
 {
-    sync_cursor settle = {0}, late = {0};
-    ida_kind kind = sync_run_phase(run, c, step_late, &late);
+    cache_cursor settle = {0}, late = {0};
+    ida_kind kind = cache_sync_phase(run, c, step_late, &late);
     if (!kind) {
-        kind = sync_run_analyze(run, c, STMT_analyze_staging, 0);
+        kind = cache_sync_analyze(run, c, STMT_analyze_staging, 0);
     }
     if (!kind) {
         kind = guard_check(run, c, guard, summary);
@@ -404,36 +404,36 @@ static ida_kind commit_staged(sync_run *run, ida_ctx *c, const sync_guard *guard
         return guard_stop(run, c, summary);
     }
     if (!kind) {
-        kind = sync_run_phase(run, c, step_settle, &settle);
+        kind = cache_sync_phase(run, c, step_settle, &settle);
     }
     return kind ? kind : apply_all(run, c);
 }
 
-ida_kind sync_run_commit(sync_run *run, ida_ctx *c, const char *tokens, const char *binding, const sync_guard *guard,
-                         int sign_ins, sync_summary *summary)
+ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, const char *binding, const cache_guard *guard,
+                         int sign_ins, cache_summary *summary)
 {
     const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
-    sync_cursor last = {.baton = &end};
-    *summary = (sync_summary){0};
-    ida_kind kind = sync_run_flush(run, c);
+    cache_cursor last = {.baton = &end};
+    *summary = (cache_summary){0};
+    ida_kind kind = cache_sync_flush(run, c);
     if (!kind && run->writer) {
-        kind = sync_writer_wait(run, c);
+        kind = cache_writer_wait(run, c);
     }
     if (!kind) {
         kind = run->at.first ? commit_first(run, c) : commit_staged(run, c, guard, summary);
     }
     if (!kind) {
-        kind = sync_run_phase(run, c, step_end, &last);
+        kind = cache_sync_phase(run, c, step_end, &last);
     }
     cache_memory_clear(run->at.memory);
     if (!kind) {
         kind = summarize(run, c, summary);
     }
     if (!kind) {
-        kind = sync_run_empty(run, c);
+        kind = cache_sync_empty(run, c);
     }
     if (run->at.first) {
-        sync_writer_stop(run);
+        cache_writer_stop(run);
         store_disconnect(run->at.s);
     }
     return kind;

@@ -6,7 +6,7 @@
 
 static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
 {
-    sync_run *run = baton;
+    cache_sync *run = baton;
     const cache_at *at = &run->at;
     db_result r;
     run->bare = 0;
@@ -53,9 +53,9 @@ static ida_kind settings(store *s, ida_ctx *c, const char *sql)
 }
 
 /* Whoever reads for long may keep the store from it: then they stay. */
-ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c)
+ida_kind cache_indexes_aside(cache_sync *run, ida_ctx *c)
 {
-    ida_ctx *b = sync_run_batch(run, c);
+    ida_ctx *b = cache_sync_batch(run, c);
     store *s = run->at.s;
     ida_kind kind = store_transaction(s, b, lay_aside, run);
     if (kind && run->bare) {
@@ -67,11 +67,11 @@ ida_kind sync_indexes_aside(sync_run *run, ida_ctx *c)
                 run->at.tenant, b->message ? b->message : "");
         return IDA_OK;
     }
-    return sync_run_failed(c, b, kind);
+    return cache_sync_failed(c, b, kind);
 }
 
 /* Those that `names` lists. */
-static ida_kind make_again(sync_run *run, ida_ctx *c, db_statement names)
+static ida_kind make_again(cache_sync *run, ida_ctx *c, db_statement names)
 {
     apr_pool_t *pool;
     db_result r;
@@ -82,18 +82,18 @@ static ida_kind make_again(sync_run *run, ida_ctx *c, db_statement names)
     if (!kind && r.rows) {
         kind = settings(s, own, "PRAGMA temp_store = FILE");
         for (int row = 0; !kind && row < r.rows; row++) {
-            ida_ctx *b = sync_run_batch(run, c);
-            kind = sync_run_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
+            ida_ctx *b = cache_sync_batch(run, c);
+            kind = cache_sync_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
         }
         ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY");
         kind = kind ? kind : after;
     }
-    kind = sync_run_failed(c, own, kind);
+    kind = cache_sync_failed(c, own, kind);
     apr_pool_destroy(pool);
     return kind;
 }
 
-ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
+ida_kind cache_indexes_back(cache_sync *run, ida_ctx *c)
 {
     if (run->bare) {
         run->bare = 0;
@@ -102,7 +102,7 @@ ida_kind sync_indexes_back(sync_run *run, ida_ctx *c)
     return make_again(run, c, STMT_index_aside);
 }
 
-ida_kind sync_index_of_users_back(sync_run *run, ida_ctx *c)
+ida_kind cache_index_of_users_back(cache_sync *run, ida_ctx *c)
 {
     return run->bare ? make_again(run, c, STMT_index_aside_of_users) : IDA_OK;
 }

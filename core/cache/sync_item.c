@@ -12,7 +12,7 @@
 /* --- records --- */
 
 /* Each text as its length, a colon, its bytes; "-" for NULL. */
-const char *cache_record(apr_pool_t *pool, const char *const *fields, int count)
+const char *cache_item(apr_pool_t *pool, const char *const *fields, int count)
 {
     size_t room = 1;
     for (int i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static int next_text(char **at, const char *end, char **text, size_t *len)
 }
 
 /* The texts end where the next length begins: each is ended when that one has been read. */
-void cache_record_read(apr_pool_t *pool, const char *record, const char **fields, int max)
+void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, int max)
 {
     size_t size = record ? strlen(record) : 0, len;
     char *at = apr_pstrmemdup(pool, record ? record : "", size), *end = at + size, *text, *close = NULL;
@@ -84,7 +84,7 @@ void cache_record_read(apr_pool_t *pool, const char *record, const char **fields
     }
 }
 
-const char *cache_record_field(apr_pool_t *pool, const char *record, int field)
+const char *cache_item_field(apr_pool_t *pool, const char *record, int field)
 {
     char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text = NULL; /* only read */
     size_t len = 0;
@@ -95,7 +95,7 @@ const char *cache_record_field(apr_pool_t *pool, const char *record, int field)
     return good && text ? apr_pstrmemdup(pool, text, len) : NULL;
 }
 
-int cache_record_count(const char *record)
+int cache_item_count(const char *record)
 {
     char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text; /* only read */
     size_t len;
@@ -178,7 +178,7 @@ static const char *number(apr_pool_t *pool, int64_t value)
     return value == 0 ? "0" : value == 1 ? "1" : apr_off_t_toa(pool, value);
 }
 
-const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
+const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 {
 #define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
     const char *fields[CACHE_USER_FIELDS] = {
@@ -231,7 +231,7 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
             addresses[count++] = address;
         }
     }
-    fields[CACHE_USER_addresses] = cache_record(pool, addresses, sorted(addresses, count));
+    fields[CACHE_USER_addresses] = cache_item(pool, addresses, sorted(addresses, count));
     if (user->licenses) {
         int names = length(user->licenses), told = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
@@ -243,10 +243,10 @@ const char *cache_user_item(apr_pool_t *pool, const sync_user *user)
         }
         fields[CACHE_USER_licenses] = cache_list(pool, licenses, sorted(licenses, told));
     }
-    return cache_record(pool, fields, CACHE_USER_FIELDS);
+    return cache_item(pool, fields, CACHE_USER_FIELDS);
 }
 
-const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const char *list)
+const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list)
 {
     const char *name = clean(pool, group->name, CACHE_TEXT_MAX),
                *name_key = name ? cache_key(pool, ida_fold_search(pool, name)) : NULL;
@@ -262,7 +262,7 @@ const char *cache_group_item(apr_pool_t *pool, const sync_group *group, const ch
         [CACHE_GROUP_synced] = number(pool, group->synced != 0),
         [CACHE_GROUP_list] = list,
     };
-    return cache_record(pool, fields, CACHE_GROUP_FIELDS);
+    return cache_item(pool, fields, CACHE_GROUP_FIELDS);
 }
 
 static const char *marked(apr_pool_t *pool, char mark, const char *text)
@@ -274,7 +274,7 @@ static const char *marked(apr_pool_t *pool, char mark, const char *text)
     return item;
 }
 
-const char *cache_member_item(apr_pool_t *pool, const sync_member *member)
+const char *cache_member_item(apr_pool_t *pool, const cache_member *member)
 {
     if (member->id) {
         int is_group = member->kind && strcmp(member->kind, "group") == 0;

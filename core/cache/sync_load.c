@@ -25,8 +25,8 @@ typedef struct picked {
     int count;
 } picked;
 
-struct sync_load {
-    picked of[STAGES];   /* sync_entry; NAMED: sync_slice; TOUCHED: IDs */
+struct cache_load {
+    picked of[STAGES];   /* cache_sync_entry; NAMED: cache_slice; TOUCHED: IDs */
     unsigned char *born; /* of GROUPS: 1 for those that are new */
 };
 
@@ -36,16 +36,16 @@ static void add(picked *p, const void *item)
 }
 
 /* seq of the last whole list or end of a group within the buffer, 0: none. */
-static int64_t list_seq(const sync_buffer *b, const char *id)
+static int64_t list_seq(const cache_buffer *b, const char *id)
 {
     char key[CACHE_ID_MAX + 16];
     snprintf(key, sizeof key, "group\1%s\1", id);
-    const sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
+    const cache_sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
     return e && strcmp(e->op, "present") != 0 ? e->seq : 0;
 }
 
 /* -1: nothing to load. Of a group's members only what came after its last list, and that list. */
-static int stage_of(const sync_buffer *b, const sync_entry *e)
+static int stage_of(const cache_buffer *b, const cache_sync_entry *e)
 {
     static const struct {
         const char *kind, *op;
@@ -65,7 +65,7 @@ static int stage_of(const sync_buffer *b, const sync_entry *e)
 
 typedef struct named_user {
     const char *name;
-    const sync_entry *entry;
+    const cache_sync_entry *entry;
 } named_user;
 
 static int by_name(const void *a, const void *b)
@@ -80,8 +80,8 @@ static void sort_users(picked *users, apr_pool_t *parent, int by_id)
     apr_pool_create(&pool, parent);
     named_user *named = apr_palloc(pool, (apr_size_t)(users->count + 1) * sizeof *named);
     for (int i = 0; i < users->count; i++) {
-        const sync_entry *e = users->items[i];
-        named[i] = (named_user){by_id ? e->id : cache_record_field(pool, e->item, CACHE_USER_name_key), e};
+        const cache_sync_entry *e = users->items[i];
+        named[i] = (named_user){by_id ? e->id : cache_item_field(pool, e->item, CACHE_USER_name_key), e};
         named[i].name = named[i].name ? named[i].name : "";
     }
     qsort(named, (size_t)users->count, sizeof *named, by_name);
@@ -91,9 +91,9 @@ static void sort_users(picked *users, apr_pool_t *parent, int by_id)
     apr_pool_destroy(pool);
 }
 
-int sync_load_needs_indexes(const sync_buffer *b)
+int cache_load_needs_indexes(const cache_buffer *b)
 {
-    const sync_entry *e = b->head;
+    const cache_sync_entry *e = b->head;
     while (e && strcmp(e->op, "delete") != 0) { /* its links are found by them */
         e = e->next;
     }
@@ -101,25 +101,25 @@ int sync_load_needs_indexes(const sync_buffer *b)
 }
 
 /* 1: not of users and their sign-ins alone. */
-static int names_members(const sync_buffer *b)
+static int names_members(const cache_buffer *b)
 {
-    const sync_entry *e = b->head;
+    const cache_sync_entry *e = b->head;
     while (e && (strcmp(e->kind, "user") == 0 || strcmp(e->kind, "sign_ins") == 0)) {
         e = e->next;
     }
     return e != NULL || b->slices->nelts > 0;
 }
 
-void sync_load_make(sync_run *run, sync_buffer *b)
+void cache_load_make(cache_sync *run, cache_buffer *b)
 {
     apr_pool_t *pool = b->pool;
-    sync_load *l = apr_pcalloc(pool, sizeof *l);
+    cache_load *l = apr_pcalloc(pool, sizeof *l);
     apr_size_t room = (apr_size_t)(b->count + b->slices->nelts + 1) * sizeof(void *);
     apr_hash_t *changed = apr_hash_make(pool);
     for (int i = 0; i < STAGES; i++) {
         l->of[i].items = apr_palloc(pool, room);
     }
-    for (const sync_entry *e = b->head; e; e = e->next) {
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
         int stage = stage_of(b, e);
         if (stage >= 0) {
             add(&l->of[stage], e);
@@ -129,7 +129,7 @@ void sync_load_make(sync_run *run, sync_buffer *b)
         }
     }
     for (int i = 0; i < b->slices->nelts; i++) {
-        const sync_slice *s = &APR_ARRAY_IDX(b->slices, i, sync_slice);
+        const cache_slice *s = &APR_ARRAY_IDX(b->slices, i, cache_slice);
         if (s->seq > list_seq(b, s->group_id)) {
             add(&l->of[NAMED], s);
             apr_hash_set(changed, s->group_id, APR_HASH_KEY_STRING, s->group_id);
@@ -137,7 +137,7 @@ void sync_load_make(sync_run *run, sync_buffer *b)
     }
     /* Changes after a list of the same buffer leave its group without a digest, as those of later buffers do by touching it. */
     for (int i = 0; i < l->of[GROUPS].count; i++) {
-        const sync_entry *e = l->of[GROUPS].items[i];
+        const cache_sync_entry *e = l->of[GROUPS].items[i];
         add(&l->of[LISTS_ANEW], e);
         if (*e->digest && !apr_hash_get(changed, e->id, APR_HASH_KEY_STRING)) {
             add(&l->of[DIGESTS], e);
@@ -159,7 +159,7 @@ void sync_load_make(sync_run *run, sync_buffer *b)
 
 /* --- numbers --- */
 
-static ida_kind number_users(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind number_users(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * sizeof *numbers);
     (void)again;
@@ -168,23 +168,23 @@ static ida_kind number_users(sync_run *run, ida_ctx *c, const db_result *r, int 
 
 /* Members mostly are users who came before: all of them at once and in the order of their IDs, so that the table and its index
  * grow at their ends, instead of at random places as memberships name them. Those of the same buffer follow in load_numbers. */
-ida_kind sync_load_numbers(sync_run *run, ida_ctx *c, const sync_buffer *b)
+ida_kind cache_load_numbers(cache_sync *run, ida_ctx *c, const cache_buffer *b)
 {
-    static const sync_pages users = {STMT_load_users, 1, USERS_PAGE, USERS_PAGE, NULL, number_users};
+    static const cache_pages users = {STMT_load_users, 1, USERS_PAGE, USERS_PAGE, NULL, number_users};
     if (run->numbered || !names_members(b)) {
         return IDA_OK;
     }
     run->numbered = 1;
-    return sync_run_pages(run, c, &users);
+    return cache_sync_pages(run, c, &users);
 }
 
 /* --- stages --- */
 
 /* Takes the first ones of `count` items and tells how many; 0: some of the work is done, the same items once more. The write gate
  * is held over at least one such call: some 30 ms of work. */
-typedef ida_kind (*stage)(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken);
+typedef ida_kind (*stage)(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken);
 
-static ptrdiff_t place_of(const sync_load *l, int which, const void *const *items)
+static ptrdiff_t place_of(const cache_load *l, int which, const void *const *items)
 {
     return items - (const void *const *)l->of[which].items;
 }
@@ -193,19 +193,19 @@ static const char **ids_of(ida_ctx *c, const void *const *entries, int count)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     for (int i = 0; i < count; i++) {
-        ids[i] = ((const sync_entry *)entries[i])->id;
+        ids[i] = ((const cache_sync_entry *)entries[i])->id;
     }
     return ids;
 }
 
-static ida_kind load_users_gone(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_users_gone(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
     return cache_gone(&run->at, c, 0, ids_of(c, items, count), count);
 }
 
-static ida_kind load_groups_gone(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_groups_gone(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     const char **ids = ids_of(c, items, count);
     int left = 0;
@@ -215,14 +215,14 @@ static ida_kind load_groups_gone(sync_run *run, ida_ctx *c, const sync_load *l, 
     return kind || left ? kind : cache_gone(&run->at, c, 1, ids, count);
 }
 
-static ida_kind load_users(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_users(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
-    return cache_users_load(&run->at, c, (const sync_entry *const *)items, count);
+    return cache_users_load(&run->at, c, (const cache_sync_entry *const *)items, count);
 }
 
-static ida_kind load_numbers(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_numbers(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
     (void)l;
@@ -230,20 +230,20 @@ static ida_kind load_numbers(sync_run *run, ida_ctx *c, const sync_load *l, cons
     return cache_numbers(&run->at, c, ids_of(c, items, count), count, numbers);
 }
 
-static ida_kind load_groups(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_groups(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     *taken = count;
-    return cache_groups_put(&run->at, c, (const sync_entry *const *)items, count, l->born + place_of(l, GROUPS, items));
+    return cache_groups_put(&run->at, c, (const cache_sync_entry *const *)items, count, l->born + place_of(l, GROUPS, items));
 }
 
 /* A group told again within the run: its list takes the place of what was told before. */
-static ida_kind load_lists_anew(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_lists_anew(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     const unsigned char *born = l->born + place_of(l, LISTS_ANEW, items);
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     int known = 0, left = 0;
     for (int i = 0; i < count; i++) {
-        const sync_entry *e = items[i];
+        const cache_sync_entry *e = items[i];
         if (!born[i] && e->seq > 0) {
             ids[known++] = e->id;
         }
@@ -265,20 +265,20 @@ static void add_pair(apr_array_header_t *pairs, const char *group_id, const char
     APR_ARRAY_PUSH(pairs, const char *) = item;
 }
 
-static ida_kind add_members(sync_run *run, ida_ctx *c, const apr_array_header_t *pairs)
+static ida_kind add_members(cache_sync *run, ida_ctx *c, const apr_array_header_t *pairs)
 {
     return cache_members_add(&run->at, c, (const char *const *)pairs->elts, pairs->nelts / 2);
 }
 
-static ida_kind load_lists(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_lists(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     apr_array_header_t *pairs = apr_array_make(c->pool, 4 * SOME_MEMBERS, sizeof(char *));
     (void)l;
     for (*taken = 0; *taken < count && pairs->nelts < 2 * SOME_MEMBERS; ++*taken) {
-        const sync_entry *e = items[*taken];
-        int some = cache_record_count(e->item);
+        const cache_sync_entry *e = items[*taken];
+        int some = cache_item_count(e->item);
         const char **members = apr_palloc(c->pool, (apr_size_t)(some + 1) * sizeof *members);
-        cache_record_read(c->pool, e->item, members, some);
+        cache_item_read(c->pool, e->item, members, some);
         for (int m = 0; m < some; m++) {
             add_pair(pairs, e->id, members[m]);
         }
@@ -290,20 +290,20 @@ static apr_array_header_t *changes_of(ida_ctx *c, const void *const *items, int 
 {
     apr_array_header_t *pairs = apr_array_make(c->pool, 2 * count + 1, sizeof(char *));
     for (int i = 0; i < count; i++) {
-        const sync_entry *e = items[i];
+        const cache_sync_entry *e = items[i];
         add_pair(pairs, e->id, e->sub);
     }
     return pairs;
 }
 
-static ida_kind load_removed(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_removed(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
     return cache_members_remove(&run->at, c, (const char *const *)changes_of(c, items, count)->elts, count);
 }
 
-static ida_kind load_added(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_added(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
@@ -311,12 +311,12 @@ static ida_kind load_added(sync_run *run, ida_ctx *c, const sync_load *l, const 
 }
 
 /* They come behind all changes of the buffer. */
-static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_named(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     apr_array_header_t *pairs = apr_array_make(c->pool, 4 * SOME_MEMBERS, sizeof(char *));
     (void)l;
     for (*taken = 0; *taken < count && pairs->nelts < 2 * SOME_MEMBERS; ++*taken) {
-        const sync_slice *s = items[*taken];
+        const cache_slice *s = items[*taken];
         for (int m = 0; m < s->count; m++) {
             add_pair(pairs, s->group_id, s->items[m]);
         }
@@ -325,19 +325,19 @@ static ida_kind load_named(sync_run *run, ida_ctx *c, const sync_load *l, const 
 }
 
 /* Their users may come later. */
-static ida_kind load_sign_ins(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_sign_ins(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
-    return sync_run_stage(run, c, (const sync_entry *const *)items, count);
+    return cache_sync_stage(run, c, (const cache_sync_entry *const *)items, count);
 }
 
-static ida_kind load_digests(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_digests(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     const char **pairs = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *pairs);
     (void)l;
     for (int i = 0; i < count; i++) {
-        const sync_entry *e = items[i];
+        const cache_sync_entry *e = items[i];
         pairs[2 * i] = e->id;
         pairs[2 * i + 1] = e->digest;
     }
@@ -345,7 +345,7 @@ static ida_kind load_digests(sync_run *run, ida_ctx *c, const sync_load *l, cons
     return cache_groups_finish(&run->at, c, pairs, count);
 }
 
-static ida_kind load_touched(sync_run *run, ida_ctx *c, const sync_load *l, const void *const *items, int count, int *taken)
+static ida_kind load_touched(cache_sync *run, ida_ctx *c, const cache_load *l, const void *const *items, int count, int *taken)
 {
     (void)l;
     *taken = count;
@@ -363,9 +363,9 @@ static const struct {
     [TOUCHED] = {load_touched, CHUNK},
 };
 
-ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+ida_kind cache_load_step(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
-    const sync_load *l = cursor->baton;
+    const cache_load *l = cursor->baton;
     ida_kind kind = IDA_OK;
     while (cursor->stage < STAGES && cursor->count == l->of[cursor->stage].count) {
         cursor->stage++;
@@ -379,7 +379,7 @@ ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mor
         apr_pool_create(&pool, c->pool);
         ida_ctx *own = ida_ctx_make(c->env, pool);
         count = count < stages[cursor->stage].chunk ? count : stages[cursor->stage].chunk;
-        kind = sync_run_failed(c, own, apply(run, own, l, l->of[cursor->stage].items + cursor->count, count, &taken));
+        kind = cache_sync_failed(c, own, apply(run, own, l, l->of[cursor->stage].items + cursor->count, count, &taken));
         cursor->count += taken;
         apr_pool_destroy(pool);
     }
@@ -388,7 +388,7 @@ ida_kind sync_load_step(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *mor
 
 /* --- the end --- */
 
-static ida_kind apply_managers(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_managers(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_by_list(&run->at, c, STMT_manager_of_these,
@@ -396,7 +396,7 @@ static ida_kind apply_managers(sync_run *run, ida_ctx *c, const db_result *r, in
 }
 
 /* Who waits still for an entry that came later: named again, those found need not wait. */
-static ida_kind apply_waiting(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_waiting(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     apr_size_t room = (apr_size_t)(to - from + 1) * 2 * sizeof(char *);
     const char **pairs = apr_palloc(c->pool, room), **keys = apr_palloc(c->pool, room),
@@ -414,36 +414,36 @@ static ida_kind apply_waiting(sync_run *run, ida_ctx *c, const db_result *r, int
     return kind ? kind : cache_by_list(&run->at, c, STMT_group_recount, cache_list(c->pool, groups, to - from));
 }
 
-static ida_kind apply_counts(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_counts(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     (void)again;
     return cache_by_list(&run->at, c, STMT_group_recount, cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from));
 }
 
-static ida_kind apply_orphans(sync_run *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
+static ida_kind apply_orphans(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to, int *again)
 {
     return cache_members_drop(&run->at, c, cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from), 1, PAGE, again);
 }
 
-ida_kind sync_load_end(sync_run *run, ida_ctx *c)
+ida_kind cache_load_end(cache_sync *run, ida_ctx *c)
 {
-    static const sync_pages managers = {STMT_load_managers, 1, PAGE, CHUNK, NULL, apply_managers},
+    static const cache_pages managers = {STMT_load_managers, 1, PAGE, CHUNK, NULL, apply_managers},
                             waiting = {STMT_load_waiting, 2, PAGE, CHUNK, NULL, apply_waiting},
                             orphans = {STMT_load_orphans, 1, PAGE, CHUNK, NULL, apply_orphans},
                             counts = {STMT_load_groups, 1, PAGE, FEW, NULL, apply_counts};
     db_result r;
-    ida_ctx *b = sync_run_batch(run, c);
-    ida_kind kind = sync_run_failed(
+    ida_ctx *b = cache_sync_batch(run, c);
+    ida_kind kind = cache_sync_failed(
         c, b, store_read(run->at.s, b, STMT_manager_waiting, DB_ARGS(DB_T(run->at.tenant), DB_T(run->at.directory)), &r));
     if (!kind && r.rows) { /* else nobody's row need be read */
-        kind = sync_run_pages(run, c, &managers);
+        kind = cache_sync_pages(run, c, &managers);
     }
     if (!kind) {
-        kind = sync_run_pages(run, c, &waiting);
+        kind = cache_sync_pages(run, c, &waiting);
     }
     if (kind || !run->at.uncounted) {
         return kind;
     }
-    kind = run->apart ? sync_run_pages(run, c, &orphans) : IDA_OK;
-    return kind ? kind : sync_run_pages(run, c, &counts);
+    kind = run->apart ? cache_sync_pages(run, c, &orphans) : IDA_OK;
+    return kind ? kind : cache_sync_pages(run, c, &counts);
 }

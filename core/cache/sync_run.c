@@ -18,10 +18,10 @@
 
 /* --- state --- */
 
-ida_kind store_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_sync_state *state)
+ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_state *state)
 {
     db_result r;
-    *state = (store_sync_state){.tokens = "{}", .sign_ins = 1};
+    *state = (cache_sync_state){.tokens = "{}", .sign_ins = 1};
     ida_kind kind = store_read(s, c, STMT_sync_state_get, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
     if (kind || !r.rows) {
         return kind;
@@ -40,13 +40,13 @@ ida_kind store_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_dire
 
 /* --- transactions of a run --- */
 
-ida_ctx *sync_run_batch(sync_run *run, const ida_ctx *c)
+ida_ctx *cache_sync_batch(cache_sync *run, const ida_ctx *c)
 {
     apr_pool_clear(run->batch_pool);
     return ida_ctx_make(c->env, run->batch_pool);
 }
 
-ida_kind sync_run_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind)
+ida_kind cache_sync_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind)
 {
     if (kind) {
         ida_fail(c, kind, "%s", batch->message ? batch->message : ida_kind_text(kind));
@@ -56,9 +56,9 @@ ida_kind sync_run_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind)
 }
 
 typedef struct phase {
-    sync_run *run;
-    sync_step step;
-    sync_cursor *from, to; /* a transaction that is repeated starts at `from` again */
+    cache_sync *run;
+    cache_step step;
+    cache_cursor *from, to; /* a transaction that is repeated starts at `from` again */
     int more, tried;
     int superseded; /* by another run of this directory */
 } phase;
@@ -96,21 +96,21 @@ static int is_usable(const store *s)
 
 /* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done
  * later. In a first load the phases count their transactions for it: each time waits for the disk. */
-static void relieve(sync_run *run, ida_ctx *c)
+static void relieve(cache_sync *run, ida_ctx *c)
 {
     if (is_usable(run->at.s)) {
-        db_checkpoint(run->at.s->db, sync_run_batch(run, c));
+        db_checkpoint(run->at.s->db, cache_sync_batch(run, c));
     }
 }
 
-ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *cursor)
+ida_kind cache_sync_phase(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor)
 {
     phase p = {.run = run, .step = step, .from = cursor};
     ida_kind kind;
     int waited = 0;
     do {
-        ida_ctx *batch = sync_run_batch(run, c);
-        kind = sync_run_failed(c, batch, store_transaction(run->at.s, batch, phase_work, &p));
+        ida_ctx *batch = cache_sync_batch(run, c);
+        kind = cache_sync_failed(c, batch, store_transaction(run->at.s, batch, phase_work, &p));
         if (kind == IDA_CONFLICT && run->at.copying && !p.superseded) {
             run->copies--; /* some row was there: the same once more, without */
             run->at.copying = 0;
@@ -141,12 +141,12 @@ ida_kind sync_run_phase(sync_run *run, ida_ctx *c, sync_step step, sync_cursor *
 }
 
 typedef struct paging {
-    const sync_pages *pages;
+    const cache_pages *pages;
     db_result r;
 } paging;
 
 /* cursor->count is the next row of the page. */
-static ida_kind step_page(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_page(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     const paging *p = cursor->baton;
     int from = (int)cursor->count, to = from + p->pages->chunk < p->r.rows ? from + p->pages->chunk : p->r.rows, again = 0;
@@ -156,7 +156,7 @@ static ida_kind step_page(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *m
     return kind;
 }
 
-ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
+ida_kind cache_sync_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
 {
     const cache_at *at = &run->at;
     char id[CACHE_ID_MAX + 1] = "", sub[CACHE_KEY_MAX + 100] = "";
@@ -171,7 +171,7 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
         if (pages->which) {
             args[count++] = (db_arg)DB_T(pages->which);
         }
-        kind = sync_run_failed(c, reading, store_read(at->s, reading, pages->read, args, count, &p.r));
+        kind = cache_sync_failed(c, reading, store_read(at->s, reading, pages->read, args, count, &p.r));
         if (kind || !p.r.rows) {
             return kind;
         }
@@ -179,8 +179,8 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
         if (pages->keys == 2) {
             apr_cpystrn(sub, db_text(&p.r, p.r.rows - 1, 1), sizeof sub);
         }
-        sync_cursor cursor = {.baton = &p};
-        kind = sync_run_phase(run, c, step_page, &cursor);
+        cache_cursor cursor = {.baton = &p};
+        kind = cache_sync_phase(run, c, step_page, &cursor);
         if (!kind && !run->at.first) {
             relieve(run, c);
         }
@@ -190,14 +190,14 @@ ida_kind sync_run_pages(sync_run *run, ida_ctx *c, const sync_pages *pages)
 
 /* --- the buffer --- */
 
-void sync_buffer_clear(sync_buffer *b)
+void cache_buffer_clear(cache_buffer *b)
 {
     apr_pool_t *pool = b->pool;
     apr_pool_clear(pool);
-    *b = (sync_buffer){.pool = pool, .index = apr_hash_make(pool), .slices = apr_array_make(pool, 16, sizeof(sync_slice))};
+    *b = (cache_buffer){.pool = pool, .index = apr_hash_make(pool), .slices = apr_array_make(pool, 16, sizeof(cache_slice))};
 }
 
-int sync_buffer_empty(const sync_buffer *b)
+int cache_buffer_empty(const cache_buffer *b)
 {
     return !b->count && !b->slices->nelts;
 }
@@ -208,13 +208,13 @@ static int is(const char *a, const char *b)
 }
 
 /* What the cache holds already is noted, not carried along. */
-static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const sync_buffer *b, const char *kind_name, db_statement digests)
+static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b, const char *kind_name, db_statement digests)
 {
     const cache_at *at = &run->at;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
     db_result r;
     int count = 0;
-    for (const sync_entry *e = b->head; e; e = e->next) {
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
         if (is(e->op, "put") && is(e->kind, kind_name) && *e->digest) {
             ids[count++] = e->id;
         }
@@ -223,7 +223,7 @@ static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const sync_buffer *b, 
                                        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
                           : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) {
-        sync_entry *e =
+        cache_sync_entry *e =
             apr_hash_get(b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
         if (e && is(e->digest, db_text(&r, row, 1))) {
             e->op = "same";
@@ -234,23 +234,23 @@ static ida_kind skip_unchanged(sync_run *run, ida_ctx *c, const sync_buffer *b, 
 }
 
 /* Slices of lists that are in the cache, or that another list replaced, need not be staged. */
-static int wanted(const sync_buffer *b, ida_ctx *c, const sync_entry *e)
+static int wanted(const cache_buffer *b, ida_ctx *c, const cache_sync_entry *e)
 {
     if (!is(e->kind, "members")) {
         return 1;
     }
-    const sync_entry *list = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
+    const cache_sync_entry *list = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
     return list && list->seq == e->seq && is(list->op, "put");
 }
 
-static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
+static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b)
 {
     const cache_at *at = &run->at;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
     apr_hash_t *staged = apr_hash_make(c->pool);
     db_result r;
     int count = 0;
-    for (const sync_entry *e = b->head; e; e = e->next) {
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
         if (e->untold) {
             ids[count++] = e->id;
         }
@@ -263,23 +263,23 @@ static ida_kind keep_managers(sync_run *run, ida_ctx *c, const sync_buffer *b)
             : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
         const char *id = db_text(&r, row, 0);
-        sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+        cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
         if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
-            sync_entry_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
+            cache_sync_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
         }
         apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
     }
     return kind;
 }
 
-ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entries, int count)
+ida_kind cache_sync_stage(cache_sync *run, ida_ctx *c, const cache_sync_entry *const *entries, int count)
 {
     enum { COLUMNS = 7 };
     cache_at *at = &run->at;
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
     const char **values = apr_palloc(c->pool, (apr_size_t)(count + 1) * COLUMNS * sizeof *values);
     for (int i = 0; i < count; i++) {
-        const sync_entry *e = entries[i];
+        const cache_sync_entry *e = entries[i];
         const char *const row[COLUMNS] = {e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
                                           e->digest, e->item};
         memcpy(values + COLUMNS * i, row, sizeof row);
@@ -287,7 +287,7 @@ ida_kind sync_run_stage(sync_run *run, ida_ctx *c, const sync_entry *const *entr
     return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, count, NULL);
 }
 
-static ida_kind into_staging(sync_run *run, ida_ctx *c, const sync_buffer *b)
+static ida_kind into_staging(cache_sync *run, ida_ctx *c, const cache_buffer *b)
 {
     ida_kind kind = keep_managers(run, c, b);
     if (!kind) {
@@ -296,14 +296,14 @@ static ida_kind into_staging(sync_run *run, ida_ctx *c, const sync_buffer *b)
     if (!kind) {
         kind = skip_unchanged(run, c, b, "group", STMT_group_digests);
     }
-    const sync_entry **entries = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *entries);
+    const cache_sync_entry **entries = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *entries);
     int count = 0;
-    for (const sync_entry *e = b->head; e; e = e->next) {
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
         if (wanted(b, c, e)) {
             entries[count++] = e;
         }
     }
-    return kind ? kind : sync_run_stage(run, c, entries, count);
+    return kind ? kind : cache_sync_stage(run, c, entries, count);
 }
 
 static ida_kind analyze(store *s, ida_ctx *c, void *baton)
@@ -316,29 +316,29 @@ static ida_kind analyze(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind sync_run_analyze(sync_run *run, ida_ctx *c, db_statement statement, db_statement more)
+ida_kind cache_sync_analyze(cache_sync *run, ida_ctx *c, db_statement statement, db_statement more)
 {
     db_statement statements[] = {statement, more};
     store *s = run->at.s;
     if (s->db && !db_is_postgresql(s->db)) {
         return IDA_OK; /* it goes by the figures in the schema */
     }
-    ida_ctx *batch = sync_run_batch(run, c);
-    return sync_run_failed(c, batch, store_transaction(s, batch, analyze, statements));
+    ida_ctx *batch = cache_sync_batch(run, c);
+    return cache_sync_failed(c, batch, store_transaction(s, batch, analyze, statements));
 }
 
-static ida_kind step_write(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_write(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     (void)more;
     return into_staging(run, c, cursor->baton);
 }
 
-ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
+ida_kind cache_sync_write(cache_sync *run, ida_ctx *c, const cache_buffer *buffer)
 {
     int first = run->at.first;
-    ida_kind kind = run->bare && sync_load_needs_indexes(buffer) ? sync_indexes_back(run, c) : IDA_OK;
-    kind = kind || !first ? kind : sync_load_numbers(run, c, buffer);
-    kind = kind || !(buffer->behind_users || run->users_done) ? kind : sync_load_users_end(run, c);
+    ida_kind kind = run->bare && cache_load_needs_indexes(buffer) ? cache_indexes_back(run, c) : IDA_OK;
+    kind = kind || !first ? kind : cache_load_numbers(run, c, buffer);
+    kind = kind || !(buffer->behind_users || run->users_done) ? kind : cache_load_users_end(run, c);
     if (kind) {
         return kind;
     }
@@ -346,8 +346,8 @@ ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
         run->told |= buffer->told;
         run->analyze_at = 0;
     }
-    sync_cursor cursor = {.baton = first ? (const void *)buffer->load : buffer};
-    kind = sync_run_phase(run, c, first ? sync_load_step : step_write, &cursor);
+    cache_cursor cursor = {.baton = first ? (const void *)buffer->load : buffer};
+    kind = cache_sync_phase(run, c, first ? cache_load_step : step_write, &cursor);
     if (!kind && !first) {
         relieve(run, c);
     }
@@ -355,28 +355,28 @@ ida_kind sync_run_write(sync_run *run, ida_ctx *c, const sync_buffer *buffer)
         return kind;
     }
     run->analyze_at = run->flushes * 4; /* tables that grow from nothing */
-    return sync_run_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
+    return cache_sync_analyze(run, c, STMT_analyze_entries, STMT_analyze_members);
 }
 
-ida_kind sync_run_flush(sync_run *run, ida_ctx *c)
+ida_kind cache_sync_flush(cache_sync *run, ida_ctx *c)
 {
-    if (sync_buffer_empty(run->buffer)) {
+    if (cache_buffer_empty(run->buffer)) {
         return IDA_OK;
     }
     if (run->writer) {
         run->first_bytes = 2 * run->first_bytes < run->full_bytes ? 2 * run->first_bytes : run->full_bytes;
-        return sync_writer_give(run, c);
+        return cache_writer_give(run, c);
     }
-    ida_kind kind = sync_run_write(run, c, run->buffer);
+    ida_kind kind = cache_sync_write(run, c, run->buffer);
     if (!kind) {
-        sync_buffer_clear(run->buffer);
+        cache_buffer_clear(run->buffer);
     }
     return kind;
 }
 
 /* --- begin and end --- */
 
-static ida_kind step_empty(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *more)
+static ida_kind step_empty(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     (void)cursor;
     db_result r;
@@ -387,16 +387,16 @@ static ida_kind step_empty(sync_run *run, ida_ctx *c, sync_cursor *cursor, int *
     return kind;
 }
 
-ida_kind sync_run_empty(sync_run *run, ida_ctx *c)
+ida_kind cache_sync_empty(cache_sync *run, ida_ctx *c)
 {
-    sync_cursor cursor = {0};
-    return sync_run_phase(run, c, step_empty, &cursor);
+    cache_cursor cursor = {0};
+    return cache_sync_phase(run, c, step_empty, &cursor);
 }
 
-ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
+ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
                         int full)
 {
-    sync_run *run = apr_pcalloc(pool, sizeof *run);
+    cache_sync *run = apr_pcalloc(pool, sizeof *run);
     db_result r;
     *out = NULL;
     run->pool = pool;
@@ -421,7 +421,7 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
         return kind;
     }
     run->at.staged = run->at.run = db_int(&r, 0, 0);
-    kind = sync_run_empty(run, c);
+    kind = cache_sync_empty(run, c);
     if (!kind && full) {
         kind = store_read(s, c, STMT_directory_empty, DB_ARGS(DB_T(tenant), DB_T(run->at.directory)), &r);
         if (!kind && r.rows) {
@@ -431,35 +431,35 @@ ida_kind sync_run_begin(sync_run **out, store *s, ida_ctx *c, apr_pool_t *pool, 
             run->at.copying = run->copies > 0;
             run->full_bytes = db_is_postgresql(s->db) ? FIRST_PG_BYTES : FIRST_LITE_BYTES;
             run->first_bytes = run->full_bytes / FIRST_GROWS;
-            kind = sync_writer_start(run, c);
-            kind = kind ? kind : sync_indexes_aside(run, c);
+            kind = cache_writer_start(run, c);
+            kind = kind ? kind : cache_indexes_aside(run, c);
             run->by_id = run->bare;
         }
     }
     if (!kind && !run->bare) {
-        kind = sync_indexes_back(run, c);
+        kind = cache_indexes_back(run, c);
     }
     if (!kind && !run->at.first) {
         run->buffer = apr_pcalloc(pool, sizeof *run->buffer);
         apr_pool_create(&run->buffer->pool, pool);
-        sync_buffer_clear(run->buffer);
+        cache_buffer_clear(run->buffer);
     }
     *out = kind ? NULL : run;
     return kind;
 }
 
-ida_kind sync_run_abort(sync_run *run, ida_ctx *c, const char *error)
+ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error)
 {
     const cache_at *at = &run->at;
     if (run->at.first) {
-        sync_writer_stop(run);
+        cache_writer_stop(run);
     } else {
-        sync_buffer_clear(run->buffer);
+        cache_buffer_clear(run->buffer);
     }
     cache_memory_clear(at->memory);
     ida_kind kind = store_write(at->s, c, STMT_sync_state_failed,
                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
-    kind = kind ? kind : sync_run_empty(run, c);
+    kind = kind ? kind : cache_sync_empty(run, c);
     if (run->at.first) {
         store_disconnect(at->s);
     }

@@ -14,11 +14,11 @@
 #define SLICE_MEMBERS 250
 #define NAMED_AT_ONCE 2000
 
-void sync_entry_manager(apr_pool_t *pool, sync_entry *e, const char *op, const char *earlier)
+void cache_sync_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
 {
     const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
-    cache_record_read(pool, e->item, item, CACHE_USER_FIELDS);
-    cache_record_read(pool, earlier, before, CACHE_USER_FIELDS);
+    cache_item_read(pool, e->item, item, CACHE_USER_FIELDS);
+    cache_item_read(pool, earlier, before, CACHE_USER_FIELDS);
     if (strcmp(op, "same") == 0) {
         item[CACHE_USER_manager_untold] = ida_printf(pool, "%d", CACHE_MANAGER_KEPT);
     } else if (!before[CACHE_USER_manager_untold]) {
@@ -28,18 +28,18 @@ void sync_entry_manager(apr_pool_t *pool, sync_entry *e, const char *op, const c
     } else {
         return;
     }
-    e->item = cache_record(pool, item, CACHE_USER_FIELDS);
+    e->item = cache_item(pool, item, CACHE_USER_FIELDS);
     e->digest = cache_digest(pool, e->item, strlen(e->item));
 }
 
 /* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's pool already. */
-static sync_entry *entry_of(sync_buffer *b, const char *kind, const char *id, const char *sub)
+static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char *id, const char *sub)
 {
     const char *key = apr_pstrcat(b->pool, kind, "\1", id, "\1", sub, NULL);
-    sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
+    cache_sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
     if (!e) {
         e = apr_pcalloc(b->pool, sizeof *e);
-        *e = (sync_entry){.kind = kind, .id = id, .sub = sub};
+        *e = (cache_sync_entry){.kind = kind, .id = id, .sub = sub};
         apr_hash_set(b->index, key, APR_HASH_KEY_STRING, e);
         *(b->last ? &b->last->next : &b->head) = e;
         b->last = e;
@@ -51,7 +51,7 @@ static sync_entry *entry_of(sync_buffer *b, const char *kind, const char *id, co
 
 /* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool already. The last word holds,
  * as in staging; "present" says less than an entry, and a group told without members says nothing of the list before it. */
-static void say(sync_run *run, sync_entry *e, const char *op, int64_t seq, const char *digest, const char *item, size_t item_len)
+static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t seq, const char *digest, const char *item, size_t item_len)
 {
     if (strcmp(op, "present") == 0 && e->op && strcmp(e->op, "delete") != 0) {
         return;
@@ -64,17 +64,17 @@ static void say(sync_run *run, sync_entry *e, const char *op, int64_t seq, const
     e->seq = seq > 0 ? seq : e->seq;
 }
 
-static void stage(sync_run *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
+static void stage(cache_sync *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
                   const char *digest, const char *item)
 {
     say(run, entry_of(run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
 }
 
-static ida_kind flush_when_full(sync_run *run, ida_ctx *c)
+static ida_kind flush_when_full(cache_sync *run, ida_ctx *c)
 {
-    const sync_buffer *b = run->buffer;
+    const cache_buffer *b = run->buffer;
     int full = run->at.first ? b->bytes >= run->first_bytes : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
-    return full ? sync_run_flush(run, c) : IDA_OK;
+    return full ? cache_sync_flush(run, c) : IDA_OK;
 }
 
 static ida_kind id_check(ida_ctx *c, const char *id)
@@ -90,30 +90,30 @@ static const char *kind_of(const char *kind)
     return strcmp(kind, "group") == 0 ? "group" : "user";
 }
 
-ida_kind sync_run_user(sync_run *run, ida_ctx *c, const sync_user *user)
+ida_kind cache_sync_user(cache_sync *run, ida_ctx *c, const cache_user *user)
 {
     ida_kind kind = id_check(c, user->id);
     if (kind) {
         return kind;
     }
-    sync_user told = *user;
+    cache_user told = *user;
     /* In a first load the cache's manager is what the run told. */
     told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
     apr_pool_t *p = run->buffer->pool;
     const char *item = cache_user_item(run->item_pool, &told);
     size_t len = strlen(item);
-    sync_entry *e = entry_of(run->buffer, "user", apr_pstrdup(p, user->id), "");
-    const sync_entry before = *e;
+    cache_sync_entry *e = entry_of(run->buffer, "user", apr_pstrdup(p, user->id), "");
+    const cache_sync_entry before = *e;
     say(run, e, "put", ++run->seq, cache_digest(p, item, len), apr_pstrmemdup(p, item, len), len);
     e->untold = told.manager_untold != 0;
     if (e->untold && before.op && strcmp(before.op, "put") == 0) {
-        sync_entry_manager(p, e, before.op, before.item);
+        cache_sync_manager(p, e, before.op, before.item);
     }
     return flush_when_full(run, c);
 }
 
-ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const sync_sign_ins *times)
+ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id, const cache_sign_in_list *times)
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
@@ -121,32 +121,32 @@ ida_kind sync_run_sign_ins(sync_run *run, ida_ctx *c, const char *user_id, const
         const char *const record[] = {ida_printf(p, "%lld", (long long)times->last),
                                       ida_printf(p, "%lld", (long long)times->last_noninteractive),
                                       ida_printf(p, "%lld", (long long)times->last_success)};
-        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_record(p, record, 3));
+        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_item(p, record, 3));
         kind = flush_when_full(run, c);
     }
     return kind;
 }
 
 /* The buffer that begins then tells the writer. */
-ida_kind sync_run_users_told(sync_run *run, ida_ctx *c)
+ida_kind cache_sync_users_told(cache_sync *run, ida_ctx *c)
 {
-    ida_kind kind = run->at.first ? sync_run_flush(run, c) : IDA_OK;
+    ida_kind kind = run->at.first ? cache_sync_flush(run, c) : IDA_OK;
     run->buffer->behind_users = !kind && run->at.first;
     return kind;
 }
 
-int64_t sync_run_number(const sync_run *run)
+int64_t cache_sync_number(const cache_sync *run)
 {
     return run->at.staged;
 }
 
-ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
+ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
                            const char ***ids, int *count)
 {
     enum { PAGE = 500 };
     const cache_at *at = &run->at;
     db_result r;
-    ida_kind kind = sync_run_flush(run, c);
+    ida_kind kind = cache_sync_flush(run, c);
     *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
     *count = 0;
     do {
@@ -157,7 +157,7 @@ ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t c
                                  &r);
         for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
             const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
-            cache_record_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
+            cache_item_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
             int64_t created = !told                         ? db_int(&r, row, 2)
                               : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10)
                                                             : 0;
@@ -170,7 +170,7 @@ ida_kind sync_run_returned(sync_run *run, ida_ctx *c, int64_t settled, int64_t c
     return kind;
 }
 
-ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes)
+ida_kind cache_sync_settled(cache_sync *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes)
 {
     const cache_at *at = &run->at;
     db_result r;
@@ -180,7 +180,7 @@ ida_kind sync_run_settled(sync_run *run, ida_ctx *c, const char *group_id, int64
     return kind;
 }
 
-ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const char *manager_id)
+ida_kind cache_sync_report(cache_sync *run, ida_ctx *c, const char *user_id, const char *manager_id)
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
@@ -192,7 +192,7 @@ ida_kind sync_run_report(sync_run *run, ida_ctx *c, const char *user_id, const c
 }
 
 /* Members each once, in slices; the digest over all of them. */
-static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, const sync_member *members, int count)
+static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq, const cache_member *members, int count)
 {
     apr_pool_t *list_pool = run->item_pool;
     apr_pool_clear(list_pool);
@@ -208,7 +208,7 @@ static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, 
         }
     }
     for (int at = 0; at < kept; at += SLICE_MEMBERS) {
-        const char *slice = cache_record(run->buffer->pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
+        const char *slice = cache_item(run->buffer->pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
         const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
         apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
         stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
@@ -219,7 +219,7 @@ static const char *stage_list(sync_run *run, const char *group_id, int64_t seq, 
 
 /* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all
  * is in. */
-ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, const sync_member *members, int count)
+ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group, const cache_member *members, int count)
 {
     ida_kind kind = id_check(c, group->id);
     if (kind) {
@@ -233,11 +233,11 @@ ida_kind sync_run_group(sync_run *run, ida_ctx *c, const sync_group *group, cons
     return flush_when_full(run, c);
 }
 
-ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *member, int removed)
+ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *member, int removed)
 {
     ida_kind kind = id_check(c, group_id);
     if (!kind && run->buffer->slices->nelts) { /* those come behind changes when they are written */
-        kind = sync_run_flush(run, c);
+        kind = cache_sync_flush(run, c);
     }
     const char *item = kind ? NULL : cache_member_item(run->buffer->pool, member);
     if (!item) {
@@ -248,12 +248,12 @@ ida_kind sync_run_member(sync_run *run, ida_ctx *c, const char *group_id, const 
 }
 
 /* In a first load there is nothing that a slice could contradict: no last word needs to be found for each member. */
-static ida_kind name_members(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
+static ida_kind name_members(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *members, int count)
 {
     ida_kind kind = id_check(c, group_id);
-    sync_buffer *b = run->buffer;
+    cache_buffer *b = run->buffer;
     const char **items = apr_palloc(b->pool, (apr_size_t)(count + 1) * sizeof *items);
-    sync_slice slice = {.items = items, .seq = ++run->seq};
+    cache_slice slice = {.items = items, .seq = ++run->seq};
     for (int i = 0; !kind && i < count; i++) {
         items[slice.count] = cache_member_item(b->pool, &members[i]);
         slice.count += items[slice.count] != NULL;
@@ -262,23 +262,23 @@ static ida_kind name_members(sync_run *run, ida_ctx *c, const char *group_id, co
         return kind;
     }
     slice.group_id = apr_pstrdup(b->pool, group_id);
-    APR_ARRAY_PUSH(b->slices, sync_slice) = slice;
+    APR_ARRAY_PUSH(b->slices, cache_slice) = slice;
     b->bytes += (size_t)slice.count * MEMBER_BYTES;
     return flush_when_full(run, c);
 }
 
-ida_kind sync_run_slice(sync_run *run, ida_ctx *c, const char *group_id, const sync_member *members, int count)
+ida_kind cache_sync_slice(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *members, int count)
 {
     ida_kind kind = IDA_OK;
     int step = run->at.first ? NAMED_AT_ONCE : 1;
     for (int i = 0; !kind && i < count; i += step) {
         kind = run->at.first ? name_members(run, c, group_id, members + i, count - i < step ? count - i : step)
-                             : sync_run_member(run, c, group_id, &members[i], 0);
+                             : cache_sync_member(run, c, group_id, &members[i], 0);
     }
     return kind;
 }
 
-static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)
+static ida_kind stage_word(cache_sync *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)
 {
     ida_kind kind = id_check(c, id);
     if (!kind) {
@@ -288,17 +288,17 @@ static ida_kind stage_word(sync_run *run, ida_ctx *c, const char *kind_name, con
     return kind;
 }
 
-ida_kind sync_run_delete(sync_run *run, ida_ctx *c, const char *kind, const char *id)
+ida_kind cache_sync_delete(cache_sync *run, ida_ctx *c, const char *kind, const char *id)
 {
     return stage_word(run, c, kind, id, "delete");
 }
 
-ida_kind sync_run_present(sync_run *run, ida_ctx *c, const char *kind, const char *id)
+ida_kind cache_sync_present(cache_sync *run, ida_ctx *c, const char *kind, const char *id)
 {
     return stage_word(run, c, kind, id, "present");
 }
 
-ida_kind sync_run_complete(sync_run *run, ida_ctx *c, const char *kind)
+ida_kind cache_sync_complete(cache_sync *run, ida_ctx *c, const char *kind)
 {
     (void)c;
     run->complete[strcmp(kind_of(kind), "group") == 0] = 1;

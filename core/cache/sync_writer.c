@@ -12,15 +12,15 @@
 typedef struct sync_writer sync_writer;
 
 struct sync_writer {
-    sync_run *run;
+    cache_sync *run;
     const ida_env *env;
-    sync_buffer buffers[2];  /* one fills, one is written or empty */
+    cache_buffer buffers[2];  /* one fills, one is written or empty */
     apr_pool_t *pool;        /* of the thread: the message of its failure */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    const sync_buffer *work; /* NULL: nothing to do */
+    const cache_buffer *work; /* NULL: nothing to do */
     int stop;
     ida_kind kind;           /* first failure; nothing is written after it */
     const ida_ctx *failed;
@@ -48,7 +48,7 @@ static void *thread_main(void *baton)
             continue;
         }
         pthread_mutex_unlock(&w->lock);
-        ida_kind kind = sync_run_write(w->run, c, w->work);
+        ida_kind kind = cache_sync_write(w->run, c, w->work);
         pthread_mutex_lock(&w->lock);
         w->kind = kind;
         w->failed = c;
@@ -62,7 +62,7 @@ static void *thread_main(void *baton)
 
 static apr_status_t end(void *baton)
 {
-    sync_run *run = baton;
+    cache_sync *run = baton;
     sync_writer *w = run->writer;
     if (!w) {
         return APR_SUCCESS;
@@ -83,7 +83,7 @@ static apr_status_t end(void *baton)
     return APR_SUCCESS;
 }
 
-ida_kind sync_writer_start(sync_run *run, ida_ctx *c)
+ida_kind cache_writer_start(cache_sync *run, ida_ctx *c)
 {
     sync_writer *w = apr_pcalloc(run->pool, sizeof *w);
     store *s = store_make(run->pool, run->at.s->dsn, DB_SYNC);
@@ -99,7 +99,7 @@ ida_kind sync_writer_start(sync_run *run, ida_ctx *c)
     w->pool = apart();
     for (int i = 0; i < 2; i++) {
         w->buffers[i].pool = apart();
-        sync_buffer_clear(&w->buffers[i]);
+        cache_buffer_clear(&w->buffers[i]);
     }
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
@@ -121,15 +121,15 @@ static ida_kind wait_idle(sync_writer *w, ida_ctx *c)
         pthread_cond_wait(&w->changed, &w->lock);
     }
     if (w->kind) {
-        sync_run_failed(c, w->failed, w->kind);
+        cache_sync_failed(c, w->failed, w->kind);
     }
     return w->kind;
 }
 
-ida_kind sync_writer_give(sync_run *run, ida_ctx *c)
+ida_kind cache_writer_give(cache_sync *run, ida_ctx *c)
 {
     sync_writer *w = run->writer;
-    sync_load_make(run, run->buffer); /* while the writer is at the one before */
+    cache_load_make(run, run->buffer); /* while the writer is at the one before */
     pthread_mutex_lock(&w->lock);
     ida_kind kind = wait_idle(w, c);
     if (!kind) {
@@ -139,12 +139,12 @@ ida_kind sync_writer_give(sync_run *run, ida_ctx *c)
     pthread_mutex_unlock(&w->lock);
     if (!kind) {
         run->buffer = run->buffer == &w->buffers[0] ? &w->buffers[1] : &w->buffers[0];
-        sync_buffer_clear(run->buffer);
+        cache_buffer_clear(run->buffer);
     }
     return kind;
 }
 
-ida_kind sync_writer_wait(sync_run *run, ida_ctx *c)
+ida_kind cache_writer_wait(cache_sync *run, ida_ctx *c)
 {
     sync_writer *w = run->writer;
     pthread_mutex_lock(&w->lock);
@@ -153,7 +153,7 @@ ida_kind sync_writer_wait(sync_run *run, ida_ctx *c)
     return kind;
 }
 
-void sync_writer_stop(sync_run *run)
+void cache_writer_stop(cache_sync *run)
 {
     if (run->writer) {
         apr_pool_cleanup_run(run->pool, run, end);

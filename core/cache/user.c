@@ -192,7 +192,7 @@ enum {
 };
 
 /* Keeps the item back when a write-through is protected against it. */
-static ida_kind hold(cache_at *at, ida_ctx *c, const sync_entry *e, const char *const *item, const db_result *known, int row,
+static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item, const db_result *known, int row,
                      int *held)
 {
     *held = 0;
@@ -220,16 +220,16 @@ typedef struct batch {
 
 static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id, const char *record)
 {
-    int count = cache_record_count(record);
+    int count = cache_item_count(record);
     const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values);
-    cache_record_read(pool, record, values, count);
+    cache_item_read(pool, record, values, count);
     for (int i = 0; i < count; i++) {
         APR_ARRAY_PUSH(to, const char *) = id;
         APR_ARRAY_PUSH(to, const char *) = values[i];
     }
 }
 
-static void put_row(batch *b, const sync_entry *e, const char *const *item, const char *digest, const char *run,
+static void put_row(batch *b, const cache_sync_entry *e, const char *const *item, const char *digest, const char *run,
                     const char *written_at)
 {
     const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
@@ -243,7 +243,7 @@ static void put_row(batch *b, const sync_entry *e, const char *const *item, cons
 
 /* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest
  * stays empty. */
-static void add_row(batch *b, cache_at *at, ida_ctx *c, const sync_entry *e, const char **item, const db_result *known, int row)
+static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char **item, const db_result *known, int row)
 {
     int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
     int protected = !at->written_at && written > cache_horizon(at, c);
@@ -295,7 +295,7 @@ static int counts(const char *enabled, const char *guest)
     return enabled && guest && *enabled == '1' && *guest == '0';
 }
 
-static ida_kind known_users(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count, db_result *r,
+static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count, db_result *r,
                             apr_hash_t **rows)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
@@ -313,7 +313,7 @@ static ida_kind known_users(cache_at *at, ida_ctx *c, const sync_entry *const *e
     return kind;
 }
 
-ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entries, int count)
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count)
 {
     db_result known;
     apr_hash_t *rows;
@@ -324,7 +324,7 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
     ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
     census_begin(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
-        const sync_entry *e = entries[i];
+        const cache_sync_entry *e = entries[i];
         const char *item[CACHE_USER_FIELDS];
         const int *found = apr_hash_get(rows, e->id, APR_HASH_KEY_STRING);
         int row = found ? *found : -1, held = 0;
@@ -332,7 +332,7 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const sync_entry *const *entr
         if (late ? row < 0 : row >= 0 && !at->written_at && same(e->digest, db_text(&known, row, U_DIGEST))) {
             continue;
         }
-        cache_record_read(c->pool, e->item, item, CACHE_USER_FIELDS);
+        cache_item_read(c->pool, e->item, item, CACHE_USER_FIELDS);
         if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
             continue;
         }
@@ -404,11 +404,11 @@ static ida_kind write_new_addresses(cache_at *at, ida_ctx *c, apr_array_header_t
     return cache_copy(at, c, STMT_address_copy, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2);
 }
 
-ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all, int count)
+ida_kind cache_users_load(cache_at *at, ida_ctx *c, const cache_sync_entry *const *all, int count)
 {
     db_result r;
     batch b;
-    const sync_entry **entries = apr_pmemdup(c->pool, all, (apr_size_t)count * sizeof *entries);
+    const cache_sync_entry **entries = apr_pmemdup(c->pool, all, (apr_size_t)count * sizeof *entries);
     const char **items = apr_palloc(c->pool, (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
     unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)count + 1);
     const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
@@ -423,7 +423,7 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all
     batch_begin(&b, c->pool, count);
     for (int i = 0; i < count; i++) {
         const char **item = items + (apr_size_t)i * CACHE_USER_FIELDS;
-        cache_record_read(c->pool, entries[i]->item, item, CACHE_USER_FIELDS);
+        cache_item_read(c->pool, entries[i]->item, item, CACHE_USER_FIELDS);
         for (int time = CACHE_USER_last_sign_in_at; time <= CACHE_USER_last_success_at; time++) {
             item[time] = item[time] ? item[time] : "0";
         }
@@ -434,7 +434,7 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const sync_entry *const *all
     for (int i = 0; !kind && i < count; i++) {
         const char *const *item = items + (apr_size_t)i * CACHE_USER_FIELDS;
         if (!done[i]) {
-            const sync_entry *e = entries[i]; /* the place at the front is one that is done */
+            const cache_sync_entry *e = entries[i]; /* the place at the front is one that is done */
             entries[i] = entries[known];
             entries[known++] = e;
             continue;

@@ -10,19 +10,19 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-const char *const access_source_words[] = {"dynamic_group", "iga_request", "role_template", "direct", NULL};
+const char *const governance_access_source_words[] = {"dynamic_group", "iga_request", "role_template", "direct", NULL};
 
-int access_source_parse(const char *word)
+int governance_access_source_parse(const char *word)
 {
-    for (int i = 0; word && access_source_words[i]; i++) {
-        if (strcmp(access_source_words[i], word) == 0) {
+    for (int i = 0; word && governance_access_source_words[i]; i++) {
+        if (strcmp(governance_access_source_words[i], word) == 0) {
             return i;
         }
     }
     return -1;
 }
 
-const char *access_list(apr_pool_t *pool, const char *const *texts, int count)
+const char *governance_access_list(apr_pool_t *pool, const char *const *texts, int count)
 {
     json_t *list = ida_json_keep(pool, json_array());
     for (int i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ const char *access_list(apr_pool_t *pool, const char *const *texts, int count)
     return ida_json_text(pool, list);
 }
 
-int access_group_order(const access_group *a, const access_group *b)
+int governance_access_group_order(const access_group *a, const access_group *b)
 {
     int order = strcmp(a->name_key, b->name_key);
     return order ? order : strcmp(a->id, b->id);
@@ -40,7 +40,7 @@ int access_group_order(const access_group *a, const access_group *b)
 /* --- facts --- */
 
 typedef struct approval {
-    const store_approval *row;
+    const governance_approval *row;
     struct approval *next;
 } approval;
 
@@ -76,9 +76,9 @@ static char *key_of(apr_pool_t *pool, const char *user_id, const char *person)
 
 static ida_kind load_approvals(access_facts *f, ida_ctx *c, const char *ids, const char *keys)
 {
-    const store_approval *rows;
+    const governance_approval *rows;
     int count;
-    ida_kind kind = store_access_approvals(f->s, c, f->tenant, ids, keys, &rows, &count);
+    ida_kind kind = governance_membership_approvals(f->s, c, f->tenant, ids, keys, &rows, &count);
     for (int i = 0; !kind && i < count; i++) {
         const char *key = key_of(c->pool, rows[i].user_id, rows[i].person);
         approval *one = apr_palloc(c->pool, sizeof *one);
@@ -90,10 +90,10 @@ static ida_kind load_approvals(access_facts *f, ida_ctx *c, const char *ids, con
 
 static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, const char *keys)
 {
-    const store_assigned *rows;
-    const store_granting *grants;
+    const governance_assigned *rows;
+    const governance_granting *grants;
     int count, grant_count = 0;
-    ida_kind kind = store_access_assigned(f->s, c, f->tenant, ids, keys, &rows, &count);
+    ida_kind kind = governance_membership_assigned(f->s, c, f->tenant, ids, keys, &rows, &count);
     if (kind || !count) {
         return kind;
     }
@@ -107,7 +107,7 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
         }
     }
     apr_hash_clear(templates);
-    kind = store_access_templates(f->s, c, f->tenant, access_list(c->pool, wanted, wanted_count), &grants, &grant_count);
+    kind = governance_membership_templates(f->s, c, f->tenant, governance_access_list(c->pool, wanted, wanted_count), &grants, &grant_count);
     for (int i = 0; !kind && i < grant_count; i++) {
         template *t = apr_palloc(c->pool, sizeof *t);
         *t = (template){grants[i].id, grants[i].name, ida_json_load(c->pool, grants[i].groups), i};
@@ -125,7 +125,7 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
     return kind;
 }
 
-ida_kind access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count)
+ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count)
 {
     access_facts *f = *facts = apr_pcalloc(c->pool, sizeof *f);
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
@@ -141,7 +141,7 @@ ida_kind access_facts_load(access_facts **facts, store *s, ida_ctx *c, const cha
             keys[key_count++] = people[i].upn_key;
         }
     }
-    const char *id_list = access_list(c->pool, ids, id_count), *key_list = access_list(c->pool, keys, key_count);
+    const char *id_list = governance_access_list(c->pool, ids, id_count), *key_list = governance_access_list(c->pool, keys, key_count);
     ida_kind kind = load_approvals(f, c, id_list, key_list);
     return kind ? kind : load_assigned(f, c, id_list, key_list);
 }
@@ -166,7 +166,7 @@ static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const acce
     }
     if (!r->resolved) {
         ida_group *found;
-        ida_kind kind = store_group_find(f->s, c, f->tenant, named, &found);
+        ida_kind kind = cache_group_find(f->s, c, f->tenant, named, &found);
         if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
             ida_ctx_clear(c);
         } else if (kind) {
@@ -182,11 +182,11 @@ static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const acce
 }
 
 /* The request decided last among those that granted this group. */
-static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list, const access_group *group, const store_approval **best)
+static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list, const access_group *group, const governance_approval **best)
 {
     ida_kind kind = IDA_OK;
     for (; !kind && list; list = list->next) {
-        const store_approval *a = list->row;
+        const governance_approval *a = list->row;
         int same = a->group_id && strcmp(a->group_id, group->id) == 0;
         if (!a->group_id) {
             kind = means(f, c, a->group_name, group, &same);
@@ -220,12 +220,12 @@ static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
     return IDA_OK;
 }
 
-ida_kind access_attribute(access_facts *f, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant)
+ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant)
 {
     const struct {
         const char *prefix, *value;
     } names[] = {{"i", person->id}, {"i", person->other_id}, {"p", person->upn_key}};
-    const store_approval *request = NULL;
+    const governance_approval *request = NULL;
     const template *granting = NULL;
     ida_kind kind = IDA_OK;
     *grant = (access_grant){.source = ACCESS_DIRECT};
@@ -272,16 +272,16 @@ static int by_grant(const void *a, const void *b)
 {
     const reached *one = *(const reached *const *)a, *other = *(const reached *const *)b;
     return one->grant.source != other->grant.source ? (int)one->grant.source - (int)other->grant.source
-                                                    : access_group_order(&one->group, &other->group);
+                                                    : governance_access_group_order(&one->group, &other->group);
 }
 
 static int by_name(const void *a, const void *b)
 {
     const reached *one = *(const reached *const *)a, *other = *(const reached *const *)b;
-    return access_group_order(&one->group, &other->group);
+    return governance_access_group_order(&one->group, &other->group);
 }
 
-static reached *reach(walk *w, const store_edge *e, const reached *before)
+static reached *reach(walk *w, const governance_edge *e, const reached *before)
 {
     reached *r = apr_pcalloc(w->c->pool, sizeof *r);
     r->group = (access_group){.directory = e->directory, .id = e->group_id, .name = e->name, .name_key = e->name_key, .kind = e->kind, .dynamic = e->dynamic};
@@ -298,17 +298,17 @@ static reached *reach(walk *w, const store_edge *e, const reached *before)
 static ida_kind first_level(walk *w, const access_person *person)
 {
     const char *ids[2] = {person->id, person->other_id};
-    const store_edge *edges;
+    const governance_edge *edges;
     access_facts *facts;
     int count;
-    ida_kind kind = store_access_up(w->s, w->c, w->tenant, "user", access_list(w->c->pool, ids, person->other_id ? 2 : 1), &edges, &count);
+    ida_kind kind = governance_membership_up(w->s, w->c, w->tenant, "user", governance_access_list(w->c->pool, ids, person->other_id ? 2 : 1), &edges, &count);
     if (!kind) {
-        kind = access_facts_load(&facts, w->s, w->c, w->tenant, person, 1);
+        kind = governance_access_facts_load(&facts, w->s, w->c, w->tenant, person, 1);
     }
     for (int i = 0; !kind && i < count; i++) {
         if (!apr_hash_get(w->seen, edges[i].group_id, APR_HASH_KEY_STRING)) {
             reached *r = reach(w, &edges[i], NULL);
-            kind = access_attribute(facts, w->c, person, &r->group, &r->grant);
+            kind = governance_access_attribute(facts, w->c, person, &r->group, &r->grant);
         }
     }
     if (!kind) {
@@ -322,12 +322,12 @@ static ida_kind next_level(walk *w, int from, int to)
 {
     apr_pool_t *pool = w->c->pool;
     const char **ids = apr_palloc(pool, (apr_size_t)(to - from) * sizeof *ids);
-    const store_edge *edges;
+    const governance_edge *edges;
     int count;
     for (int i = from; i < to; i++) {
         ids[i - from] = APR_ARRAY_IDX(w->order, i, reached *)->group.id;
     }
-    ida_kind kind = store_access_up(w->s, w->c, w->tenant, "group", access_list(pool, ids, to - from), &edges, &count);
+    ida_kind kind = governance_membership_up(w->s, w->c, w->tenant, "group", governance_access_list(pool, ids, to - from), &edges, &count);
     if (kind) {
         return kind;
     }
@@ -335,17 +335,17 @@ static ida_kind next_level(walk *w, int from, int to)
     for (int i = 0; i < count; i++) {
         apr_array_header_t *of = apr_hash_get(holders, edges[i].member_id, APR_HASH_KEY_STRING);
         if (!of) {
-            of = apr_array_make(pool, 4, sizeof(const store_edge *));
+            of = apr_array_make(pool, 4, sizeof(const governance_edge *));
             apr_hash_set(holders, edges[i].member_id, APR_HASH_KEY_STRING, of);
         }
-        APR_ARRAY_PUSH(of, const store_edge *) = &edges[i];
+        APR_ARRAY_PUSH(of, const governance_edge *) = &edges[i];
     }
     for (int i = from; i < to; i++) {
         const reached *member = APR_ARRAY_IDX(w->order, i, reached *);
         const apr_array_header_t *of = apr_hash_get(holders, member->group.id, APR_HASH_KEY_STRING);
         int first = w->order->nelts;
         for (int k = 0; of && k < of->nelts; k++) {
-            const store_edge *e = APR_ARRAY_IDX(of, k, const store_edge *);
+            const governance_edge *e = APR_ARRAY_IDX(of, k, const governance_edge *);
             if (strcmp(e->directory, member->group.directory) == 0 && !apr_hash_get(w->seen, e->group_id, APR_HASH_KEY_STRING)) {
                 reach(w, e, member);
             }
@@ -368,10 +368,10 @@ static access_row row_of(apr_pool_t *pool, const reached *r)
 static int in_order(const void *a, const void *b)
 {
     const access_row *one = a, *other = b;
-    return one->inherited != other->inherited ? one->inherited - other->inherited : access_group_order(one->group, other->group);
+    return one->inherited != other->inherited ? one->inherited - other->inherited : governance_access_group_order(one->group, other->group);
 }
 
-ida_kind access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count)
+ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count)
 {
     const access_person person = {user->id, user->other_id, user->upn ? ida_fold_address(c->pool, user->upn) : NULL};
     walk w = {s, c, tenant, apr_hash_make(c->pool), apr_array_make(c->pool, 32, sizeof(reached *))};

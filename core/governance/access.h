@@ -9,8 +9,8 @@
 
 /* From strongest to weakest. */
 typedef enum access_source { ACCESS_DYNAMIC, ACCESS_REQUEST, ACCESS_TEMPLATE, ACCESS_DIRECT, ACCESS_SOURCE_COUNT } access_source;
-extern const char *const access_source_words[]; /* "dynamic_group" ..., NULL-terminated */
-int access_source_parse(const char *word);      /* -1: none, every source */
+extern const char *const governance_access_source_words[]; /* "dynamic_group" ..., NULL-terminated */
+int governance_access_source_parse(const char *word);      /* -1: none, every source */
 
 typedef struct access_group {
     const char *directory, *id, *name, *name_key, *kind;
@@ -42,11 +42,11 @@ typedef struct access_person {
 
 /* What governance granted to a set of people. */
 typedef struct access_facts access_facts;
-ida_kind access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count);
-ida_kind access_attribute(access_facts *facts, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant);
+ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count);
+ida_kind governance_access_attribute(access_facts *facts, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant);
 
 /* Every group somebody is in, directly or over others to any depth; direct ones first, then by name. */
-ida_kind access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count);
+ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count);
 
 /* --- from the group's side (core/governance/access_resource.c) --- */
 
@@ -69,11 +69,11 @@ typedef struct access_query {
 } access_query;
 
 /* Everyone in the group, those directly in it first. *more: there are further ones. *total only when wanted. */
-ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *query, const access_member **rows, int *count, int *more, int64_t *total);
+ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *query, const access_member **rows, int *count, int *more, int64_t *total);
 
 /* For both sides. */
-int access_group_order(const access_group *a, const access_group *b); /* by name, then ID */
+int governance_access_group_order(const access_group *a, const access_group *b); /* by name, then ID */
 /* JSON array of `count` texts. */
-const char *access_list(apr_pool_t *pool, const char *const *texts, int count);
+const char *governance_access_list(apr_pool_t *pool, const char *const *texts, int count);
 
 #endif

@@ -31,15 +31,15 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
     apr_hash_set(b->groups, resource->id, APR_HASH_KEY_STRING, b->resource);
     APR_ARRAY_PUSH(order, const char *) = resource->id;
     for (int from = 0; from < order->nelts;) {
-        const store_edge *edges;
+        const governance_edge *edges;
         int count, to = order->nelts;
-        const char *ids = access_list(pool, (const char *const *)order->elts + from, to - from);
-        ida_kind kind = store_access_down(s, c, tenant, directory, ids, &edges, &count);
+        const char *ids = governance_access_list(pool, (const char *const *)order->elts + from, to - from);
+        ida_kind kind = governance_membership_down(s, c, tenant, directory, ids, &edges, &count);
         if (kind) {
             return kind;
         }
         for (int i = 0; i < count; i++) {
-            const store_edge *e = &edges[i];
+            const governance_edge *e = &edges[i];
             const access_group *holder = apr_hash_get(b->groups, e->group_id, APR_HASH_KEY_STRING);
             access_group *g = apr_hash_get(b->groups, e->member_id, APR_HASH_KEY_STRING);
             if (!g) {
@@ -47,37 +47,37 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
                 *g = (access_group){directory, e->member_id, e->name, e->name_key, e->kind, e->dynamic, holder->distance + 1, holder};
                 apr_hash_set(b->groups, g->id, APR_HASH_KEY_STRING, g);
                 APR_ARRAY_PUSH(order, const char *) = g->id;
-            } else if (g->distance == holder->distance + 1 && access_group_order(holder, g->next) < 0) {
+            } else if (g->distance == holder->distance + 1 && governance_access_group_order(holder, g->next) < 0) {
                 g->next = holder;
             }
         }
         from = to;
     }
-    b->all = access_list(pool, (const char *const *)order->elts, order->nelts);
-    b->within = order->nelts > 1 ? access_list(pool, (const char *const *)order->elts + 1, order->nelts - 1) : NULL;
+    b->all = governance_access_list(pool, (const char *const *)order->elts, order->nelts);
+    b->within = order->nelts > 1 ? governance_access_list(pool, (const char *const *)order->elts + 1, order->nelts - 1) : NULL;
     return IDA_OK;
 }
 
 /* --- one batch of members --- */
 
 /* The person behind each member: of the premises' accounts that the cloud has too, the cloud's row. */
-static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, access_member *members, access_person *people)
+static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, access_member *members, access_person *people)
 {
     const char **shadows = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *shadows);
     apr_hash_t *twins = apr_hash_make(c->pool);
-    const store_twin *found;
+    const governance_twin *found;
     int shadow_count = 0, found_count = 0;
     for (int i = 0; i < count; i++) {
         if (rows[i].shadow) {
             shadows[shadow_count++] = rows[i].id;
         }
     }
-    ida_kind kind = shadow_count ? store_access_twins(s, c, tenant, access_list(c->pool, shadows, shadow_count), &found, &found_count) : IDA_OK;
+    ida_kind kind = shadow_count ? governance_membership_twins(s, c, tenant, governance_access_list(c->pool, shadows, shadow_count), &found, &found_count) : IDA_OK;
     for (int i = found_count - 1; i >= 0; i--) { /* the best one is set last */
         apr_hash_set(twins, found[i].own, APR_HASH_KEY_STRING, &found[i]);
     }
     for (int i = 0; i < count; i++) {
-        const store_twin *t = apr_hash_get(twins, rows[i].id, APR_HASH_KEY_STRING);
+        const governance_twin *t = apr_hash_get(twins, rows[i].id, APR_HASH_KEY_STRING);
         members[i] = t ? (access_member){.number = rows[i].number, .id = t->id, .upn = t->upn, .display_name = t->display_name}
                        : (access_member){.number = rows[i].number, .id = rows[i].id, .upn = rows[i].upn, .display_name = rows[i].display_name};
         people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key} : (access_person){rows[i].id, NULL, rows[i].upn_key};
@@ -91,15 +91,15 @@ typedef struct root {
 } root;
 
 /* Which groups on the way hold these people directly: member -> roots. */
-static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, apr_hash_t *roots)
+static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, apr_hash_t *roots)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
-    const store_pair *pairs;
+    const governance_pair *pairs;
     int pair_count;
     for (int i = 0; i < count; i++) {
         ids[i] = rows[i].id;
     }
-    ida_kind kind = store_access_roots(s, c, tenant, b->resource->directory, access_list(c->pool, ids, count), b->all, &pairs, &pair_count);
+    ida_kind kind = governance_membership_roots(s, c, tenant, b->resource->directory, governance_access_list(c->pool, ids, count), b->all, &pairs, &pair_count);
     for (int i = 0; !kind && i < pair_count; i++) {
         root *r = apr_palloc(c->pool, sizeof *r);
         *r = (root){apr_hash_get(b->groups, pairs[i].group, APR_HASH_KEY_STRING), apr_hash_get(roots, pairs[i].member, APR_HASH_KEY_STRING)};
@@ -117,12 +117,12 @@ static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const ac
         if (!r->group || (best && r->group->distance > best->distance)) {
             continue;
         }
-        ida_kind kind = access_attribute(facts, c, person, r->group, &grant);
+        ida_kind kind = governance_access_attribute(facts, c, person, r->group, &grant);
         if (kind) {
             return kind;
         }
         if (!best || r->group->distance < best->distance || grant.source < best_grant.source ||
-            (grant.source == best_grant.source && access_group_order(r->group, best) < 0)) {
+            (grant.source == best_grant.source && governance_access_group_order(r->group, best) < 0)) {
             best = r->group;
             best_grant = grant;
         }
@@ -136,14 +136,14 @@ static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const ac
     return IDA_OK;
 }
 
-static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *tenant, const store_member *rows, int count, access_member *members)
+static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, access_member *members)
 {
     access_person *people = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *people);
     apr_hash_t *roots = apr_hash_make(c->pool);
     access_facts *facts;
     ida_kind kind = persons_of(s, c, tenant, rows, count, members, people);
     if (!kind) {
-        kind = access_facts_load(&facts, s, c, tenant, people, count);
+        kind = governance_access_facts_load(&facts, s, c, tenant, people, count);
     }
     if (!kind) {
         kind = roots_of(b, s, c, tenant, rows, count, roots);
@@ -159,19 +159,19 @@ static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *
 /* Without a filter both numbers are in the cache's own hands. */
 static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_query *q, int64_t *total)
 {
-    const store_edge *nested;
+    const governance_edge *nested;
     int nested_count;
     const char *ids[] = {q->resource->id};
     int64_t inherited = 0;
-    ida_kind kind = store_access_down(s, c, q->tenant, b->resource->directory, access_list(c->pool, ids, 1), &nested, &nested_count);
+    ida_kind kind = governance_membership_down(s, c, q->tenant, b->resource->directory, governance_access_list(c->pool, ids, 1), &nested, &nested_count);
     if (!kind && b->within) {
-        kind = store_access_inherited_count(s, c, q->tenant, b->resource->directory, q->resource->id, b->within, &inherited);
+        kind = governance_membership_inherited_count(s, c, q->tenant, b->resource->directory, q->resource->id, b->within, &inherited);
     }
     *total = q->resource->member_count - (kind ? 0 : nested_count) + inherited;
     return kind;
 }
 
-ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *q, const access_member **out, int *count, int *more, int64_t *total)
+ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *q, const access_member **out, int *count, int *more, int64_t *total)
 {
     below b;
     access_member *kept = apr_palloc(c->pool, (apr_size_t)(q->limit + 1) * sizeof *kept);
@@ -184,14 +184,14 @@ ida_kind access_to_resource(store *s, ida_ctx *c, const access_query *q, const a
         kind = count_all(&b, s, c, q, &seen);
     }
     while (!kind && inherited < 2 && (found <= q->limit || counting)) {
-        const store_member *rows;
+        const governance_member *rows;
         int row_count = 0, wanted = filtered ? ROUND : q->limit + 1 - found;
         if (q->gone && q->gone(q->gone_baton)) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The caller has gone.");
         }
-        kind = inherited ? (b.within ? store_access_inherited(s, c, q->tenant, b.resource->directory, b.resource->id, b.within, after, wanted, &rows, &row_count)
+        kind = inherited ? (b.within ? governance_membership_inherited(s, c, q->tenant, b.resource->directory, b.resource->id, b.within, after, wanted, &rows, &row_count)
                                      : IDA_OK)
-                         : store_access_direct(s, c, q->tenant, b.resource->directory, b.resource->id, after, wanted, &rows, &row_count);
+                         : governance_membership_direct(s, c, q->tenant, b.resource->directory, b.resource->id, after, wanted, &rows, &row_count);
         if (kind) {
             return kind;
         }

@@ -19,7 +19,7 @@ static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant, const ida_
     return kind;
 }
 
-ida_kind store_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who, int *added)
+ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, int *added)
 {
     const char *person;
     db_result r;
@@ -35,13 +35,13 @@ ida_kind store_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_r
     return kind;
 }
 
-ida_kind store_role_task_of(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who, const char **task_id)
+ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, const char **task_id)
 {
     const char *person;
     return assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, task_id);
 }
 
-ida_kind store_role_task(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const store_assignee *who)
+ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who)
 {
     const char *person;
     ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
@@ -49,7 +49,7 @@ ida_kind store_role_task(store *s, ida_ctx *c, const char *tenant, const ida_rol
                            : store_write(s, c, STMT_assignment_task, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person), DB_T(who->task_id)), NULL);
 }
 
-ida_kind store_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
+ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
                              const char **task_id)
 {
     const char *person;
@@ -60,13 +60,13 @@ ida_kind store_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida
     return kind ? kind : store_write(s, c, STMT_assignment_remove, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
 }
 
-ida_kind store_request_create(store *s, ida_ctx *c, const char *tenant, const ida_access_service *service, const ida_user *user,
+ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant, const ida_access_service *service, const ida_user *user,
                               const char *justification, const char **id)
 {
     const char *person = ida_fold_address(c->pool, user->upn);
     const ida_access_request *open;
     ida_group *group;
-    ida_kind kind = store_request_open_of(s, c, tenant, person, service->name, &open);
+    ida_kind kind = governance_request_open_of(s, c, tenant, person, service->name, &open);
     if (!kind) {
         return ida_fail(c, IDA_CONFLICT, "%s has asked for %s already: request %s is open.", user->upn, service->name, open->id);
     }
@@ -74,7 +74,7 @@ ida_kind store_request_create(store *s, ida_ctx *c, const char *tenant, const id
         return kind;
     }
     ida_ctx_clear(c);
-    kind = store_group_find(s, c, tenant, service->group, &group);
+    kind = cache_group_find(s, c, tenant, service->group, &group);
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         return ida_fail(c, kind, "The service %s grants the group %s, of which the directory has %s.", service->name, service->group,
                         kind == IDA_CONFLICT ? "several: the access catalog must name it by ID" : "none");
@@ -88,7 +88,7 @@ ida_kind store_request_create(store *s, ida_ctx *c, const char *tenant, const id
                                DB_T(user->id), DB_T(justification ? justification : ""), DB_I(ida_now(c->env)), DB_T(service->approvers)), NULL);
 }
 
-ida_kind store_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id, int approved, const char *by)
+ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id, int approved, const char *by)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_decide,
@@ -96,19 +96,19 @@ ida_kind store_request_decide(store *s, ida_ctx *c, const char *tenant, const ch
     return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
 }
 
-ida_kind store_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id)
+ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id)
 {
     return store_write(s, c, STMT_request_task, DB_ARGS(DB_T(tenant), DB_T(id), DB_T(task_id)), NULL);
 }
 
-ida_kind store_request_end(store *s, ida_ctx *c, const char *tenant, const char *id)
+ida_kind governance_request_end(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_end, DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
     return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is neither open nor approved.", id);
 }
 
-ida_kind store_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_retain, DB_ARGS(DB_T(tenant), DB_I(before), DB_I(max)), &r);

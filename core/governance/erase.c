@@ -103,8 +103,8 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_erase_own,
-                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
-                                       DB_T(access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
+                                       DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *state = db_text(&r, i, 5);
         const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6)) : NULL;
@@ -125,7 +125,7 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_erase_accounts,
-                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts))), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts))), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         add_id(g, db_text(&r, i, 0));
     }
@@ -136,8 +136,8 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_erase_cached,
-                               DB_ARGS(DB_T(tenant), DB_T(access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
-                                       DB_T(access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
+                                       DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
     return kind || !r.rows ? kind
                            : ida_fail(c, IDA_CONFLICT,
                                       "The directory %s still has %s: the next synchronisation would bring the data back. Delete the account in the "
@@ -145,7 +145,7 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
                                       db_text(&r, 0, 0), db_text(&r, 0, 1), tenant);
 }
 
-ida_kind store_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, store_traces **traces)
+ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, governance_traces **traces)
 {
     apr_pool_t *pool = c->pool;
     gathering g = {pool, apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)),
@@ -165,13 +165,13 @@ ida_kind store_erase_find(store *s, ida_ctx *c, const char *tenant, const char *
     if (kind) {
         return kind;
     }
-    store_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
-    *t = (store_traces){.tenant = tenant,
+    governance_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
+    *t = (governance_traces){.tenant = tenant,
                         .upn = upn,
-                        .marks = access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
-                        .names = access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
-                        .tasks = access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
-                        .ids = access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
+                        .marks = governance_access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
+                        .names = governance_access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
+                        .tasks = governance_access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
+                        .ids = governance_access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
                         .mark_count = g.marks->nelts,
                         .name_count = g.names->nelts,
                         .task_count = g.tasks->nelts,
@@ -216,7 +216,7 @@ static int has_part(ida_ctx *c, const char *text, const char *name)
     return 0;
 }
 
-static int has_name(ida_ctx *c, const store_traces *t, const char *folded)
+static int has_name(ida_ctx *c, const governance_traces *t, const char *folded)
 {
     for (int i = 0; i < t->name_count; i++) {
         if (strstr(folded, ida_fold_search(c->pool, t->name_list[i]))) {
@@ -226,7 +226,7 @@ static int has_name(ida_ctx *c, const store_traces *t, const char *folded)
     return 0;
 }
 
-static int has_pair(ida_ctx *c, const store_traces *t, const char *folded)
+static int has_pair(ida_ctx *c, const governance_traces *t, const char *folded)
 {
     for (int i = 0; i < t->pair_count; i++) {
         if (has_part(c, folded, t->pairs[i][0]) && has_part(c, folded, t->pairs[i][1])) {
@@ -236,7 +236,7 @@ static int has_pair(ida_ctx *c, const store_traces *t, const char *folded)
     return 0;
 }
 
-int store_erase_concerns(ida_ctx *c, const store_traces *t, const ida_audit *r)
+int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audit_record *r)
 {
     const char *const parts[] = {r->actor, r->label, r->target, r->endpoint, r->parameters, r->detail};
     const char *all = "";
@@ -263,14 +263,14 @@ int store_erase_concerns(ida_ctx *c, const store_traces *t, const ida_audit *r)
 /* --- audit --- */
 
 typedef struct audit_work {
-    const store_traces *traces;
+    const governance_traces *traces;
     const db_result *page;
     int64_t erased; /* by this page */
 } audit_work;
 
-static ida_audit record_of(const db_result *r, int i)
+static audit_record record_of(const db_result *r, int i)
 {
-    return (ida_audit){.actor = db_text(r, i, 1), .label = db_text(r, i, 2), .action = db_text(r, i, 3), .target = db_text(r, i, 4),
+    return (audit_record){.actor = db_text(r, i, 1), .label = db_text(r, i, 2), .action = db_text(r, i, 3), .target = db_text(r, i, 4),
                        .endpoint = db_text(r, i, 5), .parameters = db_text(r, i, 6), .detail = db_text(r, i, 7)};
 }
 
@@ -280,8 +280,8 @@ static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
     ida_kind kind = IDA_OK;
     w->erased = 0;
     for (int i = 0; !kind && i < w->page->rows; i++) {
-        ida_audit record = record_of(w->page, i);
-        if (store_erase_concerns(c, w->traces, &record)) {
+        audit_record record = record_of(w->page, i);
+        if (governance_erase_concerns(c, w->traces, &record)) {
             kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
             w->erased++;
         }
@@ -289,18 +289,18 @@ static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-static int any_concerns(ida_ctx *c, const store_traces *traces, const db_result *page)
+static int any_concerns(ida_ctx *c, const governance_traces *traces, const db_result *page)
 {
     for (int i = 0; i < page->rows; i++) {
-        ida_audit record = record_of(page, i);
-        if (store_erase_concerns(c, traces, &record)) {
+        audit_record record = record_of(page, i);
+        if (governance_erase_concerns(c, traces, &record)) {
             return 1;
         }
     }
     return 0;
 }
 
-ida_kind store_erase_audit(store *s, ida_ctx *c, const store_traces *traces, int64_t *count)
+ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count)
 {
     ida_ctx page = *c; /* a log of years does not fit into memory */
     int64_t after = 0;
@@ -332,7 +332,7 @@ ida_kind store_erase_audit(store *s, ida_ctx *c, const store_traces *traces, int
 /* --- cache --- */
 
 /* How a DN of the person begins: named by the local part, or by the display name. Keys of DNs are folded. */
-static const char *dn_beginnings(ida_ctx *c, const store_traces *t)
+static const char *dn_beginnings(ida_ctx *c, const governance_traces *t)
 {
     static const char *const attributes[] = {"uid=", "cn="};
     apr_array_header_t *all = apr_array_make(c->pool, 8, sizeof(char *));
@@ -347,10 +347,10 @@ static const char *dn_beginnings(ida_ctx *c, const store_traces *t)
             once(all, apr_pstrcat(c->pool, attributes[a], ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
         }
     }
-    return access_list(c->pool, (const char *const *)all->elts, all->nelts);
+    return governance_access_list(c->pool, (const char *const *)all->elts, all->nelts);
 }
 
-ida_kind store_erase_cache(store *s, ida_ctx *c, const store_traces *traces, int64_t *count)
+ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count)
 {
     const json_t *ids = ida_json_load(c->pool, traces->ids), *id;
     db_result r;
@@ -358,7 +358,7 @@ ida_kind store_erase_cache(store *s, ida_ctx *c, const store_traces *traces, int
     ida_kind kind = IDA_OK;
     json_array_foreach((json_t *)ids, i, id) {
         for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-            kind = store_cache_user_gone(s, c, traces->tenant, (ida_directory_kind)d, json_string_value(id));
+            kind = cache_tell_gone(s, c, traces->tenant, (ida_directory_kind)d, json_string_value(id));
         }
     }
     kind = kind ? kind : store_write(s, c, STMT_erase_addresses, DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);

@@ -7,7 +7,7 @@
 #include "core/store/store.h"
 
 /* What the store knows the person by. */
-typedef struct store_traces {
+typedef struct governance_traces {
     const char *tenant, *upn;
     const char *marks;   /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means nobody else */
     const char *names;   /* JSON array: display names as written, and as they stand in JSON texts */
@@ -17,28 +17,28 @@ typedef struct store_traces {
     const char *const *mark_list, *const *name_list, *const *task_list;
     const char *const (*pairs)[2]; /* given and family names, of the same person */
     int pair_count;
-} store_traces;
+} governance_traces;
 
 /* Collects the traces and refuses while they would come back: IDA_CONFLICT names the directory that still has the person, or the task
  * that is not over. Role DB_REQUEST. */
-ida_kind store_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, store_traces **traces);
+ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, governance_traces **traces);
 
-typedef struct store_erased {
+typedef struct governance_erased {
     int64_t tasks, requests, assignments, runs, mentions, audit, cache;
-} store_erased;
+} governance_erased;
 
 /* Audit: salt and personal part of every record that tells of the person; the chain stays whole. In short transactions. Role DB_INGEST. */
-ida_kind store_erase_audit(store *s, ida_ctx *c, const store_traces *traces, int64_t *count);
+ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count);
 /* What a deletion left in the cache: addresses, memberships, licences, links of others. Role DB_SYNC. */
-ida_kind store_erase_cache(store *s, ida_ctx *c, const store_traces *traces, int64_t *count);
+ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count);
 /* The main file, last because it is what the traces come from; with the audit record of the erasure. Looks again under the tenant's lock
- * and refuses as store_erase_find does. Role DB_REQUEST. */
-ida_kind store_erase_main(store *s, ida_ctx *c, const store_traces *traces, store_erased *erased, ida_audit *record);
+ * and refuses as governance_erase_find does. Role DB_REQUEST. */
+ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces, governance_erased *erased, audit_record *record);
 
 /* 1 when a tenant's document names the person (approver, protected account): an administrator must take that out. */
-ida_kind store_erase_in_document(store *s, ida_ctx *c, const store_traces *traces, int *named);
+ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *traces, int *named);
 
 /* 1 when the record tells of the person. */
-int store_erase_concerns(ida_ctx *c, const store_traces *traces, const ida_audit *record);
+int governance_erase_concerns(ida_ctx *c, const governance_traces *traces, const audit_record *record);
 
 #endif

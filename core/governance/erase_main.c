@@ -63,7 +63,7 @@ static const char *without(apr_pool_t *pool, const char *text, const char *what,
     return clean;
 }
 
-static const char *cleaned(ida_ctx *c, const store_traces *t, const char *text, int named)
+static const char *cleaned(ida_ctx *c, const governance_traces *t, const char *text, int named)
 {
     for (int i = 0; i < t->mark_count; i++) {
         text = without(c->pool, text, t->mark_list[i], 0);
@@ -75,7 +75,7 @@ static const char *cleaned(ida_ctx *c, const store_traces *t, const char *text, 
 }
 
 /* Until a look finds nothing: each changes what it found into a text that is not found again. */
-static ida_kind clean_place(store *s, ida_ctx *c, const store_traces *t, const struct place *p, int64_t *count)
+static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, const struct place *p, int64_t *count)
 {
     db_result r = {.rows = 1};
     ida_kind kind = IDA_OK;
@@ -92,13 +92,13 @@ static ida_kind clean_place(store *s, ida_ctx *c, const store_traces *t, const s
     return kind;
 }
 
-static ida_kind own_rows(store *s, ida_ctx *c, const store_traces *t, store_erased *e)
+static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, governance_erased *e)
 {
     db_result r;
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < t->task_count; i++) {
-        kind = store_task_give_back_seat(s, c, t->tenant, t->task_list[i]);
-        kind = kind ? kind : store_task_free_names(s, c, t->task_list[i]);
+        kind = queue_task_give_back_seat(s, c, t->tenant, t->task_list[i]);
+        kind = kind ? kind : queue_task_free_names(s, c, t->task_list[i]);
     }
     const struct {
         db_statement statement;
@@ -126,19 +126,19 @@ static ida_kind own_rows(store *s, ida_ctx *c, const store_traces *t, store_eras
 }
 
 typedef struct main_work {
-    const store_traces *traces;
-    store_erased *erased, before;
-    ida_audit *record;
+    const governance_traces *traces;
+    governance_erased *erased, before;
+    audit_record *record;
 } main_work;
 
 static ida_kind erase_main(store *s, ida_ctx *c, void *baton)
 {
     main_work *w = baton;
-    const store_traces *t = w->traces;
-    store_traces *now;
+    const governance_traces *t = w->traces;
+    governance_traces *now;
     *w->erased = w->before;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
-    kind = kind ? kind : store_erase_find(s, c, t->tenant, t->upn, &now);
+    kind = kind ? kind : governance_erase_find(s, c, t->tenant, t->upn, &now);
     kind = kind ? kind : own_rows(s, c, t, w->erased);
     for (size_t i = 0; !kind && i < sizeof places / sizeof *places; i++) {
         kind = clean_place(s, c, t, &places[i], &w->erased->mentions);
@@ -146,7 +146,7 @@ static ida_kind erase_main(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    const store_erased *e = w->erased;
+    const governance_erased *e = w->erased;
     w->record->parameters = ida_json_text(
         c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "tasks", (json_int_t)e->tasks, "requests", (json_int_t)e->requests,
                                                   "assignments", (json_int_t)e->assignments, "runs", (json_int_t)e->runs, "mentions",
@@ -154,13 +154,13 @@ static ida_kind erase_main(store *s, ida_ctx *c, void *baton)
     return store_audit_add(s, c, w->record);
 }
 
-ida_kind store_erase_main(store *s, ida_ctx *c, const store_traces *traces, store_erased *erased, ida_audit *record)
+ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces, governance_erased *erased, audit_record *record)
 {
     main_work w = {traces, erased, *erased, record};
     return store_transaction(s, c, erase_main, &w);
 }
 
-ida_kind store_erase_in_document(store *s, ida_ctx *c, const store_traces *t, int *named)
+ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *t, int *named)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_erase_see_document, DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T("[]")), &r);

@@ -33,7 +33,7 @@ static ida_role_template template_of(ida_ctx *c, const db_result *r, int i)
     return (ida_role_template){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2), list_of(c, db_text(r, i, 3)), list_of(c, db_text(r, i, 4))};
 }
 
-ida_kind store_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_role_template **rows, int *count)
+ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_role_template **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_template_list, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
@@ -50,12 +50,12 @@ ida_kind store_template_list(store *s, ida_ctx *c, const char *tenant, const cha
     return IDA_OK;
 }
 
-ida_kind store_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
     return number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind store_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out)
+ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_template_by_id, DB_ARGS(DB_T(tenant), DB_T(template)), &r);
@@ -91,20 +91,20 @@ static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const 
     return IDA_OK;
 }
 
-ida_kind store_assignment_list(store *s, ida_ctx *c, const char *tenant, const char *after_template, const char *after_person, int limit,
+ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant, const char *after_template, const char *after_person, int limit,
                                const ida_role_assignment **rows, int *count)
 {
     return assignments(s, c, STMT_assignment_list, DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)), rows, count);
 }
 
-ida_kind store_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, const ida_role_assignment **rows, int *count)
+ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, const ida_role_assignment **rows, int *count)
 {
     return assignments(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), rows, count);
 }
 
 /* --- access requests --- */
 
-ida_kind store_service_get(store *s, ida_ctx *c, const char *tenant, const char *name, ida_access_service *service)
+ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name, ida_access_service *service)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_service_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
@@ -139,25 +139,25 @@ static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_
     return IDA_OK;
 }
 
-int store_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
+int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
 {
     const char *id = request->user_id;
     return (id && (strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0))) ||
            strcmp(request->person, ida_fold_address(c->pool, user->upn)) == 0;
 }
 
-ida_kind store_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
+ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
                             const ida_access_request **rows, int *count)
 {
     return requests(s, c, STMT_request_open_list, DB_ARGS(DB_T(tenant), DB_I(after_at), DB_T(after_id), DB_I(limit)), rows, count);
 }
 
-ida_kind store_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
     return number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind store_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id, int limit, const ida_access_request **rows, int *count)
+ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id, int limit, const ida_access_request **rows, int *count)
 {
     return requests(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)), rows, count);
 }
@@ -168,7 +168,7 @@ static ida_kind one_request(ida_ctx *c, ida_kind kind, const ida_access_request 
     return kind || count ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no such access request.");
 }
 
-ida_kind store_request_get(store *s, ida_ctx *c, const char *tenant, const char *id, const ida_access_request **request)
+ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id, const ida_access_request **request)
 {
     const ida_access_request *rows = NULL;
     int count;
@@ -176,7 +176,7 @@ ida_kind store_request_get(store *s, ida_ctx *c, const char *tenant, const char 
     return one_request(c, kind, rows, count, request);
 }
 
-ida_kind store_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person, const char *service, const ida_access_request **request)
+ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person, const char *service, const ida_access_request **request)
 {
     const ida_access_request *rows = NULL;
     int count;
@@ -186,7 +186,7 @@ ida_kind store_request_open_of(store *s, ida_ctx *c, const char *tenant, const c
 
 /* --- workflows --- */
 
-ida_kind store_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_workflow_row **rows, int *count)
+ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_workflow_row **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_workflow_list, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
@@ -204,12 +204,12 @@ ida_kind store_workflow_list(store *s, ida_ctx *c, const char *tenant, const cha
     return IDA_OK;
 }
 
-ida_kind store_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
     return number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind store_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name, int *known)
+ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name, int *known)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_workflow_known, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
@@ -245,7 +245,7 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
     return IDA_OK;
 }
 
-ida_kind store_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t before_at, const char *before_id,
+ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t before_at, const char *before_id,
                              int limit, ida_workflow_run **rows, int *count)
 {
     db_result r;
@@ -265,7 +265,7 @@ ida_kind store_workflow_runs(store *s, ida_ctx *c, const char *tenant, const cha
     return load_actions(s, c, all, r.rows);
 }
 
-ida_kind store_workflow_runs_count(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t to, int64_t *total)
+ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t to, int64_t *total)
 {
     return number(s, c, STMT_workflow_runs_count, DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
 }

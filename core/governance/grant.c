@@ -9,21 +9,21 @@
 
 #define ITEMS_MAX 10000 /* rows of one account */
 
-const char access_by_template[] = "template", access_by_request[] = "request";
+const char governance_by_template[] = "template", governance_by_request[] = "request";
 
 /* --- what a template stands for --- */
 
-ida_kind store_access_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item)
+ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item)
 {
     ida_group *group;
-    ida_kind kind = store_group_find(s, c, tenant, named, &group);
+    ida_kind kind = cache_group_find(s, c, tenant, named, &group);
     if (!kind) {
         *item = (access_item){0, group->directory, group->id, group->name};
     }
     return kind;
 }
 
-ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
+ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
                               const access_item **items, int *count)
 {
     size_t groups = json_array_size(template->groups), licenses = json_array_size(template->licenses);
@@ -31,7 +31,7 @@ ida_kind store_template_items(store *s, ida_ctx *c, const char *tenant, const id
     *count = 0;
     for (size_t i = 0; i < groups; i++) {
         const char *named = json_string_value(json_array_get(template->groups, i));
-        ida_kind kind = store_access_item(s, c, tenant, named, &all[*count]);
+        ida_kind kind = governance_membership_item(s, c, tenant, named, &all[*count]);
         if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
             all[*count] = (access_item){0, home, NULL, named};
             ida_ctx_clear(c);
@@ -88,7 +88,7 @@ static ida_kind begin(store *s, ida_ctx *c, void *baton)
                               DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->item->name), DB_T(w->at->task->id), DB_I(ida_now(c->env))), NULL);
 }
 
-ida_kind store_grant_begin(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int *ours)
+ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int *ours)
 {
     grant_work w = {.at = at, .item = item};
     ida_kind kind = store_transaction(s, c, begin, &w);
@@ -108,18 +108,18 @@ static ida_kind settle(store *s, ida_ctx *c, void *baton)
                                                   DB_T(w->at->task->object_id), DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))), NULL);
 }
 
-ida_kind store_grant_settle(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int stood)
+ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int stood)
 {
     grant_work w = {.at = at, .item = item, .stood = stood};
     return store_transaction(s, c, settle, &w);
 }
 
-ida_kind store_grant_forget(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item)
+ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item)
 {
     return store_write(s, c, STMT_grant_forget, DB_ARGS(ROW_KEY(at, item)), NULL);
 }
 
-ida_kind store_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const access_item **items, int *count)
+ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const access_item **items, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_grant_list,
@@ -134,7 +134,7 @@ ida_kind store_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const
     return kind;
 }
 
-ida_kind store_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, const access_grantor **grantors, int *count)
+ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, const access_grantor **grantors, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_grant_unassigned,
@@ -142,7 +142,7 @@ ida_kind store_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, cons
                                        DB_I(ITEMS_MAX)), &r);
     access_grantor *all = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *all);
     for (int i = 0; !kind && i < r.rows; i++) {
-        all[i] = (access_grantor){access_by_template, db_text(&r, i, 0), db_text(&r, i, 1)};
+        all[i] = (access_grantor){governance_by_template, db_text(&r, i, 0), db_text(&r, i, 1)};
     }
     *grantors = all;
     *count = kind ? 0 : r.rows;
@@ -155,7 +155,7 @@ static ida_kind person_of(store *s, ida_ctx *c, const ida_task *task, access_per
 {
     ida_user *user;
     *person = (access_person){task->object_id, NULL, task->person};
-    ida_kind kind = store_user_details(s, c, task->tenant, task->object_id, &user, NULL);
+    ida_kind kind = cache_user_details(s, c, task->tenant, task->object_id, &user, NULL);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -169,20 +169,20 @@ static ida_kind person_of(store *s, ida_ctx *c, const ida_task *task, access_per
 static void lists_of(ida_ctx *c, const access_person *person, const char **ids, const char **keys)
 {
     const char *both[] = {person->id, person->other_id};
-    *ids = access_list(c->pool, both, person->other_id ? 2 : 1);
-    *keys = access_list(c->pool, &person->upn_key, person->upn_key ? 1 : 0);
+    *ids = governance_access_list(c->pool, both, person->other_id ? 2 : 1);
+    *keys = governance_access_list(c->pool, &person->upn_key, person->upn_key ? 1 : 0);
 }
 
 static ida_kind template_stands(store *s, ida_ctx *c, const access_grant_at *at, int *stands)
 {
     access_person person;
-    const store_assigned *rows;
+    const governance_assigned *rows;
     const char *ids, *keys;
     int count = 0;
     ida_kind kind = person_of(s, c, at->task, &person);
     if (!kind) {
         lists_of(c, &person, &ids, &keys);
-        kind = store_access_assigned(s, c, at->task->tenant, ids, keys, &rows, &count);
+        kind = governance_membership_assigned(s, c, at->task->tenant, ids, keys, &rows, &count);
     }
     for (int i = 0; !kind && i < count; i++) {
         *stands |= strcmp(rows[i].template_id, at->by->id) == 0;
@@ -190,14 +190,14 @@ static ida_kind template_stands(store *s, ida_ctx *c, const access_grant_at *at,
     return kind;
 }
 
-ida_kind store_grant_stands(store *s, ida_ctx *c, const access_grant_at *at, int *stands)
+ida_kind governance_grant_stands(store *s, ida_ctx *c, const access_grant_at *at, int *stands)
 {
     const ida_access_request *request;
     *stands = 0;
-    if (strcmp(at->by->source, access_by_template) == 0) {
+    if (strcmp(at->by->source, governance_by_template) == 0) {
         return template_stands(s, c, at, stands);
     }
-    ida_kind kind = store_request_get(s, c, at->task->tenant, at->by->id, &request);
+    ida_kind kind = governance_request_get(s, c, at->task->tenant, at->by->id, &request);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -221,7 +221,7 @@ static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const 
             *why = strcmp(db_text(&r, i, 2), "stood") == 0 && !*why ? "it stood before this was granted" : *why;
         } else {
             *heir = (access_grantor){source, id, NULL};
-            *why = ida_printf(c->pool, "another %s gave it too", strcmp(source, access_by_template) == 0 ? "role template" : "access request");
+            *why = ida_printf(c->pool, "another %s gave it too", strcmp(source, governance_by_template) == 0 ? "role template" : "access request");
         }
     }
     if (!kind && !mine) {
@@ -237,19 +237,19 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, cons
     access_facts *facts;
     access_grant grant;
     ida_group *found;
-    ida_kind kind = store_group_find(s, c, at->task->tenant, item->id, &found);
+    ida_kind kind = cache_group_find(s, c, at->task->tenant, item->id, &found);
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         ida_ctx_clear(c);
         return IDA_OK; /* the directory will say the same */
     }
-    kind = kind ? kind : access_facts_load(&facts, s, c, at->task->tenant, person, 1);
+    kind = kind ? kind : governance_access_facts_load(&facts, s, c, at->task->tenant, person, 1);
     if (kind) {
         return kind;
     }
     access_group group = {.directory = ida_directory_name(found->directory), .id = found->id, .name = found->name,
                           .name_key = ida_fold_search(c->pool, found->name), .kind = found->kind,
                           .dynamic = strcmp(found->kind, "dynamic") == 0 || (found->rule && *found->rule)};
-    kind = access_attribute(facts, c, person, &group, &grant);
+    kind = governance_access_attribute(facts, c, person, &group, &grant);
     if (kind || grant.source == ACCESS_DIRECT || (grant.id && strcmp(grant.id, at->by->id) == 0)) {
         return kind;
     }
@@ -257,7 +257,7 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, cons
         *why = "a rule of the directory decides who is in it";
         return IDA_OK;
     }
-    *heir = (access_grantor){grant.source == ACCESS_TEMPLATE ? access_by_template : access_by_request, grant.id, grant.name};
+    *heir = (access_grantor){grant.source == ACCESS_TEMPLATE ? governance_by_template : governance_by_request, grant.id, grant.name};
     *why = ida_printf(c->pool, grant.source == ACCESS_TEMPLATE ? "the role template %s grants it too" : "the access request for %s grants it too",
                       grant.name);
     return IDA_OK;
@@ -278,26 +278,26 @@ static int names_license(ida_ctx *c, const ida_role_template *template, const ch
 static ida_kind licensed(store *s, ida_ctx *c, const access_grant_at *at, const access_person *person, const access_item *item, access_grantor *heir,
                          const char **why)
 {
-    const store_assigned *rows;
+    const governance_assigned *rows;
     const char *ids, *keys;
     int count = 0;
     lists_of(c, person, &ids, &keys);
-    ida_kind kind = store_access_assigned(s, c, at->task->tenant, ids, keys, &rows, &count);
+    ida_kind kind = governance_membership_assigned(s, c, at->task->tenant, ids, keys, &rows, &count);
     for (int i = 0; !kind && !*why && i < count; i++) {
         ida_role_template *template = NULL;
         if (strcmp(rows[i].template_id, at->by->id) == 0) {
             continue;
         }
-        kind = store_template_find(s, c, at->task->tenant, rows[i].template_id, &template);
+        kind = governance_template_find(s, c, at->task->tenant, rows[i].template_id, &template);
         if (!kind && names_license(c, template, key_of(c, item))) {
-            *heir = (access_grantor){access_by_template, template->id, template->name};
+            *heir = (access_grantor){governance_by_template, template->id, template->name};
             *why = ida_printf(c->pool, "the role template %s grants it too", template->name);
         }
     }
     return kind;
 }
 
-ida_kind store_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why)
+ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why)
 {
     access_person person;
     *why = NULL;
@@ -323,10 +323,10 @@ static ida_kind hand_over(store *s, ida_ctx *c, void *baton)
     if (l->heir->source) {
         kind = store_write(s, c, STMT_grant_inherit, DB_ARGS(ROW_KEY(l->at, l->item), DB_T(l->heir->source), DB_T(l->heir->id)), NULL);
     }
-    return kind ? kind : store_grant_forget(s, c, l->at, l->item);
+    return kind ? kind : governance_grant_forget(s, c, l->at, l->item);
 }
 
-ida_kind store_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, const access_grantor *heir)
+ida_kind governance_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, const access_grantor *heir)
 {
     legacy l = {at, item, heir};
     return store_transaction(s, c, hand_over, &l);

@@ -26,9 +26,9 @@ static json_t *item_json(const access_item *item)
     return json_pack("{s:s, s:s?, s:s}", "kind", item->license ? "license" : "group", "id", item->id, "name", item->name);
 }
 
-ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id)
+ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id)
 {
-    ida_due due;
+    zone_due due;
     json_t *items = json_array();
     json_t *payload = ida_json_keep(c->pool, json_pack("{s:s, s:s, s:s, s:o}", "source", order->by->source, "sourceId", order->by->id,
                                                        "sourceName", order->by->name, "items", items));
@@ -45,7 +45,7 @@ ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, cons
     if (!task->step_count) {
         return IDA_OK;
     }
-    ida_kind kind = ida_schedule(c, IDA_DUE_CREATE, order->tenant->time_zone, NULL, NULL, &due);
+    ida_kind kind = zone_schedule(c, ZONE_DUE_CREATE, order->tenant->time_zone, NULL, NULL, &due);
     if (kind) {
         return kind;
     }
@@ -67,17 +67,17 @@ ida_kind store_grant_order(store *s, ida_ctx *c, const access_order *order, cons
     task->warnings = "[]";
     task->username = order->username;
     task->label = order->label ? order->label : "";
-    kind = store_task_insert(s, c, task);
+    kind = queue_task_insert(s, c, task);
     *task_id = kind ? NULL : task->id;
     return kind;
 }
 
-ida_kind store_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by, const access_item **items, int *count)
+ida_kind governance_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by, const access_item **items, int *count)
 {
     const json_t *payload = ida_json_load(c->pool, task->payload ? task->payload : "{}"), *list = json_object_get(payload, "items"), *one;
     const char *source = ida_json_string(payload, "source");
     size_t i;
-    *by = (access_grantor){source && strcmp(source, access_by_request) == 0 ? access_by_request : access_by_template,
+    *by = (access_grantor){source && strcmp(source, governance_by_request) == 0 ? governance_by_request : governance_by_template,
                            ida_json_string(payload, "sourceId"), ida_json_string(payload, "sourceName")};
     access_item *all = apr_palloc(c->pool, (json_array_size(list) + 1) * sizeof *all);
     *count = 0;
@@ -106,7 +106,7 @@ static const ending end_open = {STMT_leave_open, STMT_leave_withdraw, "request.w
 
 static ida_kind note_end(store *s, ida_ctx *c, const ida_task *task, const ending *e, const char *id, const char *name)
 {
-    ida_audit *record = ida_audit_make(c, task->tenant, "workflow");
+    audit_record *record = audit_make(c, task->tenant, "workflow");
     record->actor = "worker";
     record->label = "";
     record->action = e->action;
@@ -130,12 +130,12 @@ static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const ending
                            : store_write(s, c, e->end, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user), DB_I(ida_now(c->env))), NULL);
 }
 
-ida_kind store_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count)
+ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count)
 {
     return end_all(s, c, task, &end_assignments, count);
 }
 
-ida_kind store_grant_leave(store *s, ida_ctx *c, const ida_task *offboarding)
+ida_kind governance_grant_leave(store *s, ida_ctx *c, const ida_task *offboarding)
 {
     static const ending *const ends[] = {&end_assignments, &end_approved, &end_open};
     ida_kind kind = IDA_OK;

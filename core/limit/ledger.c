@@ -10,14 +10,14 @@
 
 #include <time.h>
 
-uint64_t ledger_now(const ledger_clock *clock)
+uint64_t limit_ledger_now(const ledger_clock *clock)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - clock->epoch_ns;
 }
 
-uint32_t ledger_tick(const ledger_clock *clock, uint64_t now)
+uint32_t limit_ledger_tick(const ledger_clock *clock, uint64_t now)
 {
     return (uint32_t)(now / clock->tick_ns) + LEDGER_FIRST_TICK;
 }
@@ -33,7 +33,7 @@ static void mark_raise(_Atomic uint64_t *mark, uint64_t proposal)
 {
     uint64_t seen = atomic_load(mark);
     while (mark_before(seen, proposal)) {
-        IDA_LIMITER_STEP();
+        LIMIT_STEP();
         if (atomic_compare_exchange_weak(mark, &seen, proposal)) {
             return;
         }
@@ -79,18 +79,18 @@ static void view_set(ledger_view *view, const ledger_clock *clock, uint32_t used
     view->free_ns = until_tick(clock, tick, now);
 }
 
-ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
+ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
                             ledger_view *view)
 {
     for (;;) {
         uint64_t s = atomic_load(&l->state);
-        IDA_LIMITER_STEP();
+        LIMIT_STEP();
         if (atomic_load(id_word) != id) {
             return LEDGER_GONE;
         }
         uint32_t t = word_tick(s), c = word_total(s), free_tick;
-        uint64_t now = ledger_now(clock);
-        uint32_t k = ledger_tick(clock, now);
+        uint64_t now = limit_ledger_now(clock);
+        uint32_t k = limit_ledger_tick(clock, now);
         if (k < t) {
             k = t; /* another thread's clock reading was later than ours */
         }
@@ -99,17 +99,17 @@ ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t
             view_set(view, clock, used, free_tick, now);
             return LEDGER_REFUSED;
         }
-        IDA_LIMITER_STEP();
+        LIMIT_STEP();
         if (k != t) {
             mark_raise(&l->mark[k % LEDGER_MARKS], word_make(k, c));
         }
-        IDA_LIMITER_STEP();
+        LIMIT_STEP();
         if (!atomic_compare_exchange_strong(&l->state, &s, word_make(k, c + 1))) {
             continue;
         }
-        IDA_LIMITER_STEP();
-        now = ledger_now(clock);
-        if (ledger_tick(clock, now) == k) {
+        LIMIT_STEP();
+        now = limit_ledger_now(clock);
+        if (limit_ledger_tick(clock, now) == k) {
             view_set(view, clock, used + 1, k + LEDGER_WINDOW, now);
             return LEDGER_ADMITTED;
         }
@@ -117,15 +117,15 @@ ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t
     }
 }
 
-ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
+ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
                           uint32_t limit, ledger_view *view)
 {
     uint64_t s = atomic_load(&l->state);
     if (atomic_load(id_word) != id) {
         return LEDGER_GONE;
     }
-    uint64_t now = ledger_now(clock);
-    uint32_t k = ledger_tick(clock, now), t = word_tick(s), free_tick;
+    uint64_t now = limit_ledger_now(clock);
+    uint32_t k = limit_ledger_tick(clock, now), t = word_tick(s), free_tick;
     uint32_t used = window_used(l, s, k < t ? t : k, limit, &free_tick);
     int full = used >= limit;
     view_set(view, clock, used, full ? free_tick : used ? t + LEDGER_WINDOW : k, now);
@@ -141,7 +141,7 @@ static int reset_from(ledger *l, uint64_t s)
         return 0;
     }
     for (int i = 0; i < LEDGER_MARKS; i++) {
-        IDA_LIMITER_STEP();
+        LIMIT_STEP();
         mark_raise(&l->mark[i], word_make(0, total));
     }
     return 1;
@@ -153,37 +153,37 @@ static int idle_at(const ledger *l, uint64_t s, const ledger_clock *clock)
     if (!owner.tick_ns) {
         return 1; /* never had one */
     }
-    uint32_t k = ledger_tick(&owner, ledger_now(&owner)), t = word_tick(s);
+    uint32_t k = limit_ledger_tick(&owner, limit_ledger_now(&owner)), t = word_tick(s);
     return k >= t && k - t >= LEDGER_IDLE;
 }
 
-int ledger_is_idle(const ledger *l, const ledger_clock *clock)
+int limit_ledger_is_idle(const ledger *l, const ledger_clock *clock)
 {
     return idle_at(l, atomic_load(&l->state), clock);
 }
 
-int ledger_retire(ledger *l, const ledger_clock *clock)
+int limit_ledger_retire(ledger *l, const ledger_clock *clock)
 {
     uint64_t s = atomic_load(&l->state);
     if (!idle_at(l, s, clock)) {
         return 0;
     }
-    IDA_LIMITER_STEP();
+    LIMIT_STEP();
     return reset_from(l, s); /* fails when an admission came in between */
 }
 
-void ledger_reset(ledger *l)
+void limit_ledger_reset(ledger *l)
 {
     while (!reset_from(l, atomic_load(&l->state))) {
     }
 }
 
-void ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used)
+void limit_ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used)
 {
-    uint32_t total = word_total(atomic_load(&l->state)), k = ledger_tick(clock, ledger_now(clock));
+    uint32_t total = word_total(atomic_load(&l->state)), k = limit_ledger_tick(clock, limit_ledger_now(clock));
     atomic_store(&l->tick_ns, clock->tick_ns);
-    IDA_LIMITER_STEP();
+    LIMIT_STEP();
     mark_raise(&l->mark[k % LEDGER_MARKS], word_make(k, total));
-    IDA_LIMITER_STEP();
+    LIMIT_STEP();
     atomic_store(&l->state, word_make(k, total + used));
 }

@@ -23,7 +23,7 @@ typedef struct block_head {
     struct { table_place own, shared; } tables[TABLES];
 } block_head;
 
-struct ida_limiter {
+struct rate_limiter {
     block_head *head;
     uint64_t tick_ns; /* tests; 0: by the rate */
     struct { table own, shared; } tables[TABLES];
@@ -44,19 +44,19 @@ static size_t lay_out(block_head *head, unsigned slots)
     size_t at = (sizeof *head + 511) & ~(size_t)511;
     head->slots = n;
     for (int i = 0; i < TABLES; i++) {
-        at = table_lay_out(&head->tables[i].own, n, at);
-        at = table_lay_out(&head->tables[i].shared, shared, at);
+        at = limit_table_lay_out(&head->tables[i].own, n, at);
+        at = limit_table_lay_out(&head->tables[i].shared, shared, at);
     }
     return at;
 }
 
-size_t ida_limiter_size(unsigned slots)
+size_t limit_size(unsigned slots)
 {
     block_head head;
     return lay_out(&head, slots);
 }
 
-void ida_limiter_format(void *block, size_t size, unsigned slots, const unsigned char hash_key[16])
+void limit_format(void *block, size_t size, unsigned slots, const unsigned char hash_key[16])
 {
     block_head *head = block;
     ledger_clock boot = {0, 1};
@@ -64,32 +64,32 @@ void ida_limiter_format(void *block, size_t size, unsigned slots, const unsigned
         return; /* stays unformatted: attach says so */
     }
     memcpy(head->hash_key, hash_key, sizeof head->hash_key);
-    head->epoch_ns = ledger_now(&boot);
+    head->epoch_ns = limit_ledger_now(&boot);
     for (int i = 0; i < TABLES; i++) {
-        table_format(block, &head->tables[i].own);
-        table_format(block, &head->tables[i].shared);
+        limit_table_format(block, &head->tables[i].own);
+        limit_table_format(block, &head->tables[i].shared);
     }
     head->size = size;
     head->magic = MAGIC;
 }
 
-unsigned ida_limiter_slots(const void *block, size_t size)
+unsigned limit_slots(const void *block, size_t size)
 {
     const block_head *head = block;
     return block && size >= sizeof *head && head->magic == MAGIC && head->size == size ? head->slots : 0;
 }
 
-ida_limiter *ida_limiter_attach(apr_pool_t *pool, void *block, size_t size, uint64_t tick_ns)
+rate_limiter *limit_attach(apr_pool_t *pool, void *block, size_t size, uint64_t tick_ns)
 {
-    if (!ida_limiter_slots(block, size)) {
+    if (!limit_slots(block, size)) {
         return NULL;
     }
-    ida_limiter *l = apr_pcalloc(pool, sizeof *l);
+    rate_limiter *l = apr_pcalloc(pool, sizeof *l);
     l->head = block;
     l->tick_ns = tick_ns;
     for (int i = 0; i < TABLES; i++) {
-        table_attach(&l->tables[i].own, block, &l->head->tables[i].own);
-        table_attach(&l->tables[i].shared, block, &l->head->tables[i].shared);
+        limit_table_attach(&l->tables[i].own, block, &l->head->tables[i].own);
+        limit_table_attach(&l->tables[i].shared, block, &l->head->tables[i].shared);
     }
     return l;
 }
@@ -97,7 +97,7 @@ ida_limiter *ida_limiter_attach(apr_pool_t *pool, void *block, size_t size, uint
 /* Everything one charge needs to know. */
 typedef struct charging {
     const unsigned char *hash_key;
-    ida_limit_kind kind;
+    limit_kind kind;
     uint32_t period_s;
     table *own, *shared;
     uint64_t id;
@@ -115,12 +115,12 @@ static uint64_t id_of(const charging *ch, uint64_t kind, uint64_t what)
 /* Beside the kinds of names, so that no name can be hashed into a line. */
 static uint64_t shared_id(const charging *ch)
 {
-    return id_of(ch, 16u + ch->kind, table_home(ch->own, ch->id));
+    return id_of(ch, 16u + ch->kind, limit_table_home(ch->own, ch->id));
 }
 
-static void charging_begin(charging *ch, ida_limiter *l, ida_limit_kind kind, const char *name, const ida_rate *rate)
+static void charging_begin(charging *ch, rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate)
 {
-    int which = kind == IDA_LIMIT_ADDRESS || kind == IDA_LIMIT_FAILURES;
+    int which = kind == LIMIT_ADDRESS || kind == LIMIT_FAILURES;
     ch->hash_key = l->head->hash_key;
     ch->kind = kind;
     ch->period_s = rate->period_s;
@@ -141,12 +141,12 @@ static uint32_t used_in_shared(void *baton)
     for (;;) {
         ledger_view view;
         int claimed;
-        uint32_t slot = table_find(ch->shared, id, &claimed);
+        uint32_t slot = limit_table_find(ch->shared, id, &claimed);
         if (slot == TABLE_NONE) {
             return 0;
         }
         uint64_t word = claimed ? id | TABLE_CLAIM : id;
-        if (ledger_look(&ch->shared->ledgers[slot], &ch->shared->ids[slot], word, &ch->clock, UINT32_MAX, &view) != LEDGER_GONE) {
+        if (limit_ledger_look(&ch->shared->ledgers[slot], &ch->shared->ids[slot], word, &ch->clock, UINT32_MAX, &view) != LEDGER_GONE) {
             return view.used;
         }
     }
@@ -157,39 +157,39 @@ static ledger_answer charge_shared(charging *ch, ledger_view *view)
     uint64_t id = shared_id(ch);
     for (;;) {
         int claimed;
-        uint32_t slot = table_find(ch->shared, id, &claimed);
+        uint32_t slot = limit_table_find(ch->shared, id, &claimed);
         if (slot == TABLE_NONE || claimed) {
-            slot = table_insert(ch->shared, id, &ch->clock, NULL, NULL);
+            slot = limit_table_insert(ch->shared, id, &ch->clock, NULL, NULL);
         }
         if (slot == TABLE_NONE) { /* more periods in use at once than there are shared records near: no place to count in */
             view->used = ch->limit;
             view->free_ns = ch->clock.tick_ns;
             return LEDGER_REFUSED;
         }
-        ledger_answer answer = ledger_charge(&ch->shared->ledgers[slot], &ch->shared->ids[slot], id, &ch->clock, ch->limit, view);
+        ledger_answer answer = limit_ledger_charge(&ch->shared->ledgers[slot], &ch->shared->ids[slot], id, &ch->clock, ch->limit, view);
         if (answer != LEDGER_GONE) {
             return answer;
         }
     }
 }
 
-static ledger_answer charge(ida_limiter *l, charging *ch, ledger_view *view, int *shared)
+static ledger_answer charge(rate_limiter *l, charging *ch, ledger_view *view, int *shared)
 {
     for (;;) {
         int claimed;
-        uint32_t slot = table_find(ch->own, ch->id, &claimed);
+        uint32_t slot = limit_table_find(ch->own, ch->id, &claimed);
         if (slot == TABLE_NONE || claimed) {
-            slot = table_insert(ch->own, ch->id, &ch->clock, used_in_shared, ch);
+            slot = limit_table_insert(ch->own, ch->id, &ch->clock, used_in_shared, ch);
         }
         *shared = slot == TABLE_NONE;
         ledger_answer answer;
         if (slot != TABLE_NONE) {
-            answer = ledger_charge(&ch->own->ledgers[slot], &ch->own->ids[slot], ch->id, &ch->clock, ch->limit, view);
+            answer = limit_ledger_charge(&ch->own->ledgers[slot], &ch->own->ids[slot], ch->id, &ch->clock, ch->limit, view);
         } else {
             answer = charge_shared(ch, view);
-            IDA_LIMITER_STEP();
+            LIMIT_STEP();
             /* Got a record of its own meanwhile, which may not know of this charge: it is wasted, the own record decides. */
-            if (answer == LEDGER_ADMITTED && table_find(ch->own, ch->id, &claimed) != TABLE_NONE) {
+            if (answer == LEDGER_ADMITTED && limit_table_find(ch->own, ch->id, &claimed) != TABLE_NONE) {
                 continue;
             }
             atomic_fetch_add(&l->head->overflows, 1);
@@ -205,14 +205,14 @@ static unsigned seconds(uint64_t ns)
     return (unsigned)((ns + 999999999u) / 1000000000u);
 }
 
-static void report(ida_charge *out, ledger_answer answer, const ledger_view *view, uint32_t limit)
+static void report(limit_cost *out, ledger_answer answer, const ledger_view *view, uint32_t limit)
 {
     out->admitted = answer != LEDGER_REFUSED;
     out->remaining = view->used < limit ? limit - view->used : 0;
     out->retry_after_s = seconds(view->free_ns);
 }
 
-static int unlimited(const ida_rate *rate, ida_charge *out)
+static int unlimited(const ida_rate *rate, limit_cost *out)
 {
     memset(out, 0, sizeof *out);
     if (rate->limit && !rate->off) {
@@ -223,7 +223,7 @@ static int unlimited(const ida_rate *rate, ida_charge *out)
     return 1;
 }
 
-void ida_limiter_charge(ida_limiter *l, ida_limit_kind kind, const char *name, const ida_rate *rate, ida_charge *out)
+void limit_charge(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate, limit_cost *out)
 {
     charging ch;
     ledger_view view;
@@ -235,7 +235,7 @@ void ida_limiter_charge(ida_limiter *l, ida_limit_kind kind, const char *name, c
     report(out, answer, &view, ch.limit);
 }
 
-void ida_limiter_peek(ida_limiter *l, ida_limit_kind kind, const char *name, const ida_rate *rate, ida_charge *out)
+void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate, limit_cost *out)
 {
     charging ch;
     ledger_view view = {0, 0};
@@ -246,16 +246,16 @@ void ida_limiter_peek(ida_limiter *l, ida_limit_kind kind, const char *name, con
     charging_begin(&ch, l, kind, name, rate);
     table *t = ch.own;
     uint64_t id = ch.id;
-    uint32_t slot = table_find(t, id, &claimed);
+    uint32_t slot = limit_table_find(t, id, &claimed);
     if (slot == TABLE_NONE) { /* nothing of its own: in a full neighbourhood the shared record would decide */
         t = ch.shared;
         id = shared_id(&ch);
-        slot = table_find(t, id, &claimed);
+        slot = limit_table_find(t, id, &claimed);
         out->shared = slot != TABLE_NONE;
     }
     ledger_answer answer = LEDGER_ADMITTED;
     if (slot != TABLE_NONE) {
-        answer = ledger_look(&t->ledgers[slot], &t->ids[slot], id, &ch.clock, ch.limit, &view);
+        answer = limit_ledger_look(&t->ledgers[slot], &t->ids[slot], id, &ch.clock, ch.limit, &view);
         if (answer == LEDGER_GONE) { /* recycled under our eyes: it was idle */
             memset(&view, 0, sizeof view);
         }
@@ -263,7 +263,7 @@ void ida_limiter_peek(ida_limiter *l, ida_limit_kind kind, const char *name, con
     report(out, answer, &view, ch.limit);
 }
 
-uint64_t ida_limiter_overflows(const ida_limiter *l)
+uint64_t limit_overflows(const rate_limiter *l)
 {
     return atomic_load(&l->head->overflows);
 }

@@ -19,7 +19,7 @@ static pthread_mutex_t *mutex_of(const table *t, uint32_t stripe)
     return (pthread_mutex_t *)((char *)t->mutexes + (size_t)stripe * MUTEX_SPAN);
 }
 
-size_t table_lay_out(table_place *place, uint32_t slots, size_t at)
+size_t limit_table_lay_out(table_place *place, uint32_t slots, size_t at)
 {
     place->lines = slots / TABLE_LINE;
     place->stripes = place->lines / 2 < TABLE_STRIPES ? place->lines / 2 : TABLE_STRIPES;
@@ -29,7 +29,7 @@ size_t table_lay_out(table_place *place, uint32_t slots, size_t at)
     return place->ledgers + (size_t)slots * sizeof(ledger);
 }
 
-void table_format(void *block, const table_place *place)
+void limit_table_format(void *block, const table_place *place)
 {
     pthread_mutexattr_t shared;
     pthread_mutexattr_init(&shared);
@@ -41,7 +41,7 @@ void table_format(void *block, const table_place *place)
     pthread_mutexattr_destroy(&shared);
 }
 
-void table_attach(table *t, void *block, const table_place *place)
+void limit_table_attach(table *t, void *block, const table_place *place)
 {
     t->mutexes = (pthread_mutex_t *)((char *)block + place->mutexes);
     t->ids = (_Atomic uint64_t *)((char *)block + place->ids);
@@ -50,7 +50,7 @@ void table_attach(table *t, void *block, const table_place *place)
     t->stripes = place->stripes;
 }
 
-uint32_t table_home(const table *t, uint64_t id)
+uint32_t limit_table_home(const table *t, uint64_t id)
 {
     return (uint32_t)(id >> 1) & (t->lines - 1);
 }
@@ -59,7 +59,7 @@ uint32_t table_home(const table *t, uint64_t id)
 static uint32_t second_line(const table *t, uint64_t id)
 {
     uint32_t choices = t->lines / t->stripes - 1; /* at least 1 */
-    return table_home(t, id) ^ (t->stripes * (1 + (uint32_t)(id >> 33) % choices));
+    return limit_table_home(t, id) ^ (t->stripes * (1 + (uint32_t)(id >> 33) % choices));
 }
 
 static uint32_t find_in_line(const table *t, uint32_t line, uint64_t id, int *claimed)
@@ -74,10 +74,10 @@ static uint32_t find_in_line(const table *t, uint32_t line, uint64_t id, int *cl
     return TABLE_NONE;
 }
 
-uint32_t table_find(const table *t, uint64_t id, int *claimed)
+uint32_t limit_table_find(const table *t, uint64_t id, int *claimed)
 {
     *claimed = 0;
-    uint32_t slot = find_in_line(t, table_home(t, id), id, claimed);
+    uint32_t slot = find_in_line(t, limit_table_home(t, id), id, claimed);
     return slot != TABLE_NONE ? slot : find_in_line(t, second_line(t, id), id, claimed);
 }
 
@@ -92,10 +92,10 @@ static void finish_claims(table *t, uint32_t stripe, const ledger_clock *clock)
                 continue;
             }
             if (word_tick(atomic_load(&t->ledgers[i].state)) == 0) {
-                ledger_reset(&t->ledgers[i]);
+                limit_ledger_reset(&t->ledgers[i]);
                 atomic_store(&t->ids[i], 0);
             } else {
-                int gone = ledger_retire(&t->ledgers[i], clock);
+                int gone = limit_ledger_retire(&t->ledgers[i], clock);
                 atomic_store(&t->ids[i], gone ? 0 : word & ~(uint64_t)TABLE_CLAIM);
             }
         }
@@ -117,21 +117,21 @@ static int lock_stripe(table *t, uint32_t stripe, const ledger_clock *clock)
  * their callers here. */
 static int recycle(table *t, uint32_t slot, const ledger_clock *clock)
 {
-    if (!ledger_is_idle(&t->ledgers[slot], clock)) {
+    if (!limit_ledger_is_idle(&t->ledgers[slot], clock)) {
         return 0;
     }
     uint64_t word = atomic_load(&t->ids[slot]);
     atomic_store(&t->ids[slot], word | TABLE_CLAIM);
-    IDA_LIMITER_STEP();
-    int gone = ledger_retire(&t->ledgers[slot], clock);
-    IDA_LIMITER_STEP();
+    LIMIT_STEP();
+    int gone = limit_ledger_retire(&t->ledgers[slot], clock);
+    LIMIT_STEP();
     atomic_store(&t->ids[slot], gone ? 0 : word);
     return gone;
 }
 
 static uint32_t free_slot(table *t, uint64_t id, const ledger_clock *clock)
 {
-    uint32_t lines[2] = {table_home(t, id), second_line(t, id)};
+    uint32_t lines[2] = {limit_table_home(t, id), second_line(t, id)};
     for (int look_at_idle = 0; look_at_idle < 2; look_at_idle++) {
         for (int l = 0; l < 2; l++) {
             for (uint32_t i = lines[l] * TABLE_LINE; i < (lines[l] + 1) * TABLE_LINE; i++) {
@@ -144,23 +144,23 @@ static uint32_t free_slot(table *t, uint64_t id, const ledger_clock *clock)
     return TABLE_NONE;
 }
 
-uint32_t table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton)
+uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton)
 {
-    uint32_t stripe = table_home(t, id) & (t->stripes - 1);
+    uint32_t stripe = limit_table_home(t, id) & (t->stripes - 1);
     int claimed;
     if (!lock_stripe(t, stripe, clock)) {
         return TABLE_NONE;
     }
-    uint32_t slot = table_find(t, id, &claimed);
+    uint32_t slot = limit_table_find(t, id, &claimed);
     if (slot == TABLE_NONE) {
         slot = free_slot(t, id, clock);
         if (slot != TABLE_NONE) {
             /* First the claim, then the question what was used elsewhere: who charges elsewhere looks for the claim afterwards.
              */
             atomic_store(&t->ids[slot], id | TABLE_CLAIM);
-            IDA_LIMITER_STEP();
-            ledger_begin(&t->ledgers[slot], clock, used ? used(baton) : 0);
-            IDA_LIMITER_STEP();
+            LIMIT_STEP();
+            limit_ledger_begin(&t->ledgers[slot], clock, used ? used(baton) : 0);
+            LIMIT_STEP();
             atomic_store(&t->ids[slot], id);
         }
     }

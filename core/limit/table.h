@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* Tests put random pauses between the atomic steps. */
-#ifndef IDA_LIMITER_STEP
-#define IDA_LIMITER_STEP() ((void)0)
+#ifndef LIMIT_STEP
+#define LIMIT_STEP() ((void)0)
 #endif
 
 #define LEDGER_MARKS 62
@@ -53,8 +53,8 @@ typedef struct ledger_clock {
     uint64_t tick_ns;
 } ledger_clock;
 
-uint64_t ledger_now(const ledger_clock *clock);   /* ns since epoch */
-uint32_t ledger_tick(const ledger_clock *clock, uint64_t now);
+uint64_t limit_ledger_now(const ledger_clock *clock);   /* ns since epoch */
+uint32_t limit_ledger_tick(const ledger_clock *clock, uint64_t now);
 
 typedef enum ledger_answer { LEDGER_ADMITTED, LEDGER_REFUSED, LEDGER_GONE } ledger_answer;
 
@@ -64,19 +64,19 @@ typedef struct ledger_view {
 } ledger_view;
 
 /* One admission under `limit`, as long as *id_word is `id`; LEDGER_GONE when it is not: look the record up again. */
-ledger_answer ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
+ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
                             ledger_view *view);
 /* What a charge would find. */
-ledger_answer ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
+ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
                           uint32_t limit, ledger_view *view);
 
-int ledger_is_idle(const ledger *l, const ledger_clock *clock);
+int limit_ledger_is_idle(const ledger *l, const ledger_clock *clock);
 
 /* These three under the stripe's mutex, while the id word has its claim bit set or is 0. */
-int ledger_retire(ledger *l, const ledger_clock *clock); /* 1: was idle and is reset; 0: still in use, untouched */
-void ledger_reset(ledger *l);                            /* whatever it holds becomes "never" */
+int limit_ledger_retire(ledger *l, const ledger_clock *clock); /* 1: was idle and is reset; 0: still in use, untouched */
+void limit_ledger_reset(ledger *l);                            /* whatever it holds becomes "never" */
 /* first tick of a new owner, which has used so much already */
-void ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used);
+void limit_ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used);
 
 /* A table: stripes' mutexes, lines of eight ids, one ledger an id. */
 typedef struct table_place {
@@ -92,23 +92,23 @@ typedef struct table {            /* private memory */
 } table;
 
 /* Lays a table of `slots` records out from `at` on; returns the offset behind it. */
-size_t table_lay_out(table_place *place, uint32_t slots, size_t at);
-void table_format(void *block, const table_place *place);
-void table_attach(table *t, void *block, const table_place *place);
+size_t limit_table_lay_out(table_place *place, uint32_t slots, size_t at);
+void limit_table_format(void *block, const table_place *place);
+void limit_table_attach(table *t, void *block, const table_place *place);
 
 #define TABLE_CLAIM 1u /* lowest bit of an id word: being set up or taken down by the holder of the stripe's mutex */
 #define TABLE_NONE UINT32_MAX
 
-uint32_t table_home(const table *t, uint64_t id); /* line where the id belongs */
+uint32_t limit_table_home(const table *t, uint64_t id); /* line where the id belongs */
 
 /* Slot of the id, or TABLE_NONE. *claimed: it is there, but only the holder of the mutex may touch it now. */
-uint32_t table_find(const table *t, uint64_t id, int *claimed);
+uint32_t limit_table_find(const table *t, uint64_t id, int *claimed);
 
 /* How much an id that gets a record of its own has used elsewhere; asked while its claim is visible to all. */
 typedef uint32_t (*table_used)(void *baton);
 
 /* Slot of the id, inserted when needed; TABLE_NONE when all neighbours are active (or the mutex is unusable). `clock` is the
  * new owner's. */
-uint32_t table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton);
+uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct ida_create {
     const unsigned char *photo; /* NULL when absent */
     size_t photo_len;
     const char *photo_type;     /* "image/jpeg" or "image/png" */
-    const char *date, *time;    /* texts, NULL when absent; ida_schedule checks them */
+    const char *date, *time;    /* texts, NULL when absent; zone_schedule checks them */
     json_t *warnings;           /* array of strings; belongs to the pool */
 } ida_create;
 

@@ -97,7 +97,7 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     ida_json_put(object, "type", ida_task_type_text(task->type));
     ida_json_put(object, "state", ida_task_state_text(task->state));
     ida_json_put(object, "userPrincipalName", task->upn);
-    ida_json_put(object, "scheduledAt", ida_schedule_local(c, task->zone, task->due_at));
+    ida_json_put(object, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(object, "scheduledAtUtc", task->due_at);
     ida_json_put_time(object, "createdAt", task->created_at);
     ida_json_put_time(object, "startedAt", task->started_at);

@@ -29,7 +29,7 @@ static void put_grant(json_t *out, const access_row *row)
         ida_json_put(by, "id", grant->id);
         ida_json_put(by, "name", grant->name);
     }
-    ida_json_put(out, "source", access_source_words[grant->source]);
+    ida_json_put(out, "source", governance_access_source_words[grant->source]);
     ida_json_put_time(out, "grantedAt", grant->at);
     json_object_set_new(out, "grantedBy", by);
     json_object_set_new(out, "via", via);
@@ -63,16 +63,16 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     const char *word = ida_json_string(call->arguments, "source");
     const access_row *rows, *last = NULL;
     const ida_user *user = call->input;
-    store_freshness fresh;
+    cache_freshness fresh;
     json_t *position, *next = NULL;
-    int count, source = access_source_parse(word), limit = ida_op_limit(call), more = 0;
+    int count, source = governance_access_source_parse(word), limit = ida_op_limit(call), more = 0;
     int64_t total = 0;
     ida_kind kind = ida_op_position(call, NULL, "iss", &position);
     if (!kind) {
-        kind = access_of_user(s, c, call->principal->company, user, &rows, &count);
+        kind = governance_access_of_user(s, c, call->principal->company, user, &rows, &count);
     }
     if (!kind) {
-        kind = store_freshness_get(s, c, call->tenant, &fresh);
+        kind = cache_freshness_get(s, c, call->tenant, &fresh);
     }
     if (kind) {
         return kind;
@@ -111,7 +111,7 @@ static ida_kind run_user_access(ida_call *call)
     return kind ? kind : store_snapshot(call->store, call->c, user_access, call);
 }
 
-#define SOURCE_PARAM {"source", IDA_PARAM_STRING, 0, 0, 0, access_source_words, "Only memberships of this source."}
+#define SOURCE_PARAM {"source", IDA_PARAM_STRING, 0, 0, 0, governance_access_source_words, "Only memberships of this source."}
 
 static const ida_param user_params[] = {
     {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "Object ID or UPN, e.g. eva.berg@contoso.example."},
@@ -147,7 +147,7 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group)
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, "resource"), *shown = ida_clean(c->pool, wanted, strlen(wanted), 128);
-    ida_kind kind = store_group_find(s, c, call->principal->company, wanted, group);
+    ida_kind kind = cache_group_find(s, c, call->principal->company, wanted, group);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "resource: No group has the ID or name \"%s\". The list of what a member can reach shows the exact name and ID.", shown);
     }
@@ -162,7 +162,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     ida_group *group;
     const access_member *rows;
-    store_freshness fresh;
+    cache_freshness fresh;
     json_t *position, *next = NULL;
     int count, more;
     int64_t total;
@@ -175,13 +175,13 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     }
     call->target = group->name;
     const access_query query = {
-        .tenant = call->principal->company, .resource = group, .source = access_source_parse(ida_json_string(call->arguments, "source")),
+        .tenant = call->principal->company, .resource = group, .source = governance_access_source_parse(ida_json_string(call->arguments, "source")),
         .inherited = (int)ida_op_number_at(position, 1), .after = ida_op_number_at(position, 2), .limit = ida_op_limit(call), .want_total = !position,
         .gone = call->gone, .gone_baton = call->gone_baton,
     };
-    kind = access_to_resource(s, c, &query, &rows, &count, &more, &total);
+    kind = governance_access_to_resource(s, c, &query, &rows, &count, &more, &total);
     if (!kind) {
-        kind = store_freshness_get(s, c, call->tenant, &fresh);
+        kind = cache_freshness_get(s, c, call->tenant, &fresh);
     }
     if (kind) {
         return kind;

@@ -18,7 +18,7 @@ static ida_kind person_of(ida_call *call, apr_hash_t *known, const char *upn, co
     const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
     if (!found) {
         ida_user *u;
-        ida_kind kind = store_user_by_upn(call->store, c, call->principal->company, upn, &u);
+        ida_kind kind = cache_user_by_upn(call->store, c, call->principal->company, upn, &u);
         if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c);
         } else if (kind) {
@@ -56,7 +56,7 @@ static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access
         if (kind) {
             return kind;
         }
-        if (json_is_string(upn) && user && user->enabled && !store_request_is_own(call->c, r, user)) {
+        if (json_is_string(upn) && user && user->enabled && !governance_request_is_own(call->c, r, user)) {
             json_array_append_new(approvers, ida_person_json(user->id, user->upn, user->display_name));
         }
     }
@@ -68,19 +68,19 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const ida_access_request *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    store_freshness fresh;
+    cache_freshness fresh;
     json_t *position, *next = NULL, *items = ida_json_keep(c->pool, json_array());
     int count = 0, limit = ida_op_limit(call);
     int64_t total = 0;
     ida_kind kind = ida_op_position(call, NULL, "is", &position);
     if (!kind) {
-        kind = store_request_open(s, c, call->principal->company, ida_op_number_at(position, 0), ida_op_text_at(position, 1), limit + 1, &rows, &count);
+        kind = governance_request_open(s, c, call->principal->company, ida_op_number_at(position, 0), ida_op_text_at(position, 1), limit + 1, &rows, &count);
     }
     if (!kind) {
-        kind = store_request_open_count(s, c, call->principal->company, &total);
+        kind = governance_request_open_count(s, c, call->principal->company, &total);
     }
     if (!kind) {
-        kind = store_freshness_get(s, c, call->tenant, &fresh);
+        kind = cache_freshness_get(s, c, call->tenant, &fresh);
     }
     for (int i = 0; !kind && i < count && i < limit; i++) {
         kind = request_json(call, known, &rows[i], items);

@@ -7,9 +7,9 @@
 static const char *const categories[] = {"api", "workflow", "portal", NULL};
 
 /* The ID is that of `idadminctl audit list`: the place in the chain. */
-static json_t *record_json(ida_ctx *c, const ida_audit_row *row)
+static json_t *record_json(ida_ctx *c, const audit_row *row)
 {
-    const ida_audit *a = &row->record;
+    const audit_record *a = &row->record;
     json_t *out = json_object(), *parameters = a->parameters ? ida_json_load(c->pool, a->parameters) : NULL;
     ida_json_put(out, "id", ida_printf(c->pool, "%lld", (long long)row->seq));
     ida_json_put_time(out, "at", a->at);
@@ -29,7 +29,7 @@ static json_t *record_json(ida_ctx *c, const ida_audit_row *row)
 static ida_kind run_log(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const ida_audit_row *rows;
+    const audit_row *rows;
     json_t *position, *next = NULL;
     int count, limit = ida_op_limit(call);
     int64_t total = 0;

@@ -34,7 +34,7 @@ typedef struct held_tenant {
 } held_tenant;
 
 typedef struct entry {
-    ida_snapshot snapshot; /* first: callers give back a pointer to it */
+    ida_caller snapshot; /* first: callers give back a pointer to it */
     atomic_int references;
     held_tenant *tenant;
     int64_t revision, loaded_at, synced_at;
@@ -50,7 +50,7 @@ typedef struct shard {
     unsigned known;
 } shard;
 
-struct ida_snapshots {
+struct ida_callers {
     shard shards[SHARDS];
     unsigned max_known; /* a shard */
 };
@@ -70,14 +70,14 @@ static void entry_release(entry *e)
     }
 }
 
-void ida_snapshot_release(const ida_snapshot *snapshot)
+void ida_caller_release(const ida_caller *snapshot)
 {
     entry_release((entry *)((char *)snapshot - offsetof(entry, snapshot)));
 }
 
 static apr_status_t destroy(void *baton)
 {
-    ida_snapshots *all = baton;
+    ida_callers *all = baton;
     for (int i = 0; i < SHARDS; i++) {
         for (int b = 0; b < BUCKETS; b++) {
             for (entry *e = all->shards[i].bucket[b], *next; e; e = next) {
@@ -90,9 +90,9 @@ static apr_status_t destroy(void *baton)
     return APR_SUCCESS;
 }
 
-ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max)
+ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max)
 {
-    ida_snapshots *all = apr_pcalloc(pool, sizeof *all);
+    ida_callers *all = apr_pcalloc(pool, sizeof *all);
     all->max_known = max / SHARDS ? max / SHARDS : 1;
     for (int i = 0; i < SHARDS; i++) {
         pthread_mutex_init(&all->shards[i].lock, NULL);
@@ -148,7 +148,7 @@ static void evict_oldest(shard *sh)
 }
 
 /* Takes the place of an older state; the table gets a reference of its own. */
-static void keep(ida_snapshots *all, shard *sh, unsigned h, entry *e)
+static void keep(ida_callers *all, shard *sh, unsigned h, entry *e)
 {
     pthread_mutex_lock(&sh->lock);
     entry **at = find(sh, h, e->company, e->username);
@@ -253,7 +253,7 @@ static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
         e->snapshot.synced = 1;
         e->synced_at = old->synced_at;
     } else if (!kind) {
-        kind = store_tenant_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
+        kind = cache_is_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
         e->synced_at = e->loaded_at;
     }
     e->snapshot.tenant = kind ? NULL : e->tenant->tenant;
@@ -294,15 +294,15 @@ static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int
         int64_t age = now - old->loaded_at;
         int renew = age >= RENEW_MS && !old->renewing;
         atomic_fetch_add(&old->references, 1);
-        *good = age < IDA_SNAPSHOT_AGE_MS && !renew;
+        *good = age < IDA_CALLER_AGE_MS && !renew;
         old->renewing |= !*good;
     }
     pthread_mutex_unlock(&sh->lock);
     return old;
 }
 
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
-                          const char *key_hash, const ida_snapshot **out)
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source, const char *company, const char *username,
+                          const char *key_hash, const ida_caller **out)
 {
     const asked a = {company, username, key_hash};
     unsigned h = hash(company, username);
@@ -325,7 +325,7 @@ ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_sou
         }
         *out = &fresh->snapshot;
     /* still young enough; the next caller tries again */
-    } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_SNAPSHOT_AGE_MS) {
+    } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_CALLER_AGE_MS) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&sh->lock);
         old->renewing = 0;

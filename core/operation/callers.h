@@ -8,36 +8,36 @@
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
-#define IDA_SNAPSHOT_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
+#define IDA_CALLER_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
 
-typedef struct ida_snapshots ida_snapshots;
+typedef struct ida_callers ida_callers;
 
-/* A state of one API user. Constant, alive until ida_snapshot_release. */
-typedef struct ida_snapshot {
+/* A state of one API user. Constant, alive until ida_caller_release. */
+typedef struct ida_caller {
     int company_known;         /* there is such a tenant, if not such an API user */
     const char *key_hash;      /* NULL: there is no such API user; then nothing below is set. Of another key nothing but this */
     ida_principal principal;
     int disabled;
     const ida_tenant *tenant;  /* shared by threads: read only, and no Jansson reference is to be taken or given back */
     int synced;                /* every directory of the tenant has completed a full sync */
-} ida_snapshot;
+} ida_caller;
 
 /* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind other than IDA_OK with its
  * message. */
-typedef struct ida_snapshot_source {
+typedef struct ida_caller_source {
     ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
     void (*release)(void *baton, store *s);
     void *baton;
-} ida_snapshot_source;
+} ida_caller_source;
 
 /* `max` users are kept. */
-ida_snapshots *ida_snapshots_make(apr_pool_t *pool, unsigned max);
+ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max);
 
-/* The state of a user for who comes with a key of this hash, at most IDA_SNAPSHOT_AGE_MS old; IDA_OK also for one that does not exist or has
+/* The state of a user for who comes with a key of this hash, at most IDA_CALLER_AGE_MS old; IDA_OK also for one that does not exist or has
  * another key, which the caller judges (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names must
  * be valid (ida_name_valid). */
-ida_kind ida_snapshot_get(ida_snapshots *all, ida_ctx *c, const ida_snapshot_source *source, const char *company, const char *username,
-                          const char *key_hash, const ida_snapshot **out);
-void ida_snapshot_release(const ida_snapshot *snapshot);
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source, const char *company, const char *username,
+                          const char *key_hash, const ida_caller **out);
+void ida_caller_release(const ida_caller *snapshot);
 
 #endif

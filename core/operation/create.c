@@ -15,7 +15,7 @@
 /* What the check made of the body; lives in the call's pool. */
 typedef struct create_input {
     ida_create person;
-    ida_due due;
+    zone_due due;
     char *upn_local, *mail_local;
     const char *display_name;
 } create_input;
@@ -45,7 +45,7 @@ static ida_kind check(ida_call *call)
     create_input *in = apr_pcalloc(c->pool, sizeof *in);
     ida_kind kind = ida_payload_create(c, t, call->arguments, &in->person);
     if (!kind) {
-        kind = ida_schedule(c, IDA_DUE_CREATE, t->time_zone, in->person.date, in->person.time, &in->due);
+        kind = zone_schedule(c, ZONE_DUE_CREATE, t->time_zone, in->person.date, in->person.time, &in->due);
     }
     if (!kind && in->person.rehire && !in->person.employee_id) {
         ida_fault_add(c, "rehire", "needs an employeeId: people are never matched by name");
@@ -72,7 +72,7 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
     const create_input *in = call->input;
     const ida_tenant *t = call->tenant;
     char *upn, *mail;
-    ida_kind kind = store_address_choose(s, c, t->id, in->upn_local, t->upn_domain, task->id, &upn);
+    ida_kind kind = queue_address_choose(s, c, t->id, in->upn_local, t->upn_domain, task->id, &upn);
     if (kind) {
         return kind;
     }
@@ -82,7 +82,7 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
         task->mail = upn;
         return IDA_OK;
     }
-    kind = store_address_choose(s, c, t->id, in->mail_local, t->email_domain, task->id, &mail);
+    kind = queue_address_choose(s, c, t->id, in->mail_local, t->email_domain, task->id, &mail);
     task->mail = kind ? NULL : mail;
     return kind;
 }
@@ -90,9 +90,9 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
 /* After the task's row, to which reservations point. UPN and mail of a person are often one address: one reservation. */
 static ida_kind reserve_names(store *s, ida_ctx *c, const ida_task *task)
 {
-    ida_kind kind = store_address_reserve(s, c, task->tenant, task->upn, task->id);
+    ida_kind kind = queue_address_reserve(s, c, task->tenant, task->upn, task->id);
     if (!kind && strcmp(ida_fold_address(c->pool, task->mail), task->person) != 0) {
-        kind = store_address_reserve(s, c, task->tenant, task->mail, task->id);
+        kind = queue_address_reserve(s, c, task->tenant, task->mail, task->id);
     }
     return kind;
 }
@@ -121,7 +121,7 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, json_t *war
     const create_input *in = call->input;
     const char *when = in->due.past ? "the asked time has passed, so it is carried out now"
                        : in->due.given
-                           ? apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL)
+                           ? apr_pstrcat(c->pool, "it is carried out at ", zone_schedule_people(c, task->zone, task->due_at), NULL)
                            : "it is carried out now";
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message",
@@ -140,10 +140,10 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
         kind = choose_names(call, s, c, task);
     }
     if (!kind && task->seat) {
-        kind = store_seat_free(s, c, call->tenant);
+        kind = queue_seat_free(s, c, call->tenant);
     }
     if (!kind) {
-        kind = store_task_insert(s, c, task);
+        kind = queue_task_insert(s, c, task);
     }
     if (!kind) {
         kind = reserve_names(s, c, task);

@@ -13,7 +13,7 @@
 
 typedef struct delete_input {
     ida_delete wanted;
-    ida_due due;
+    zone_due due;
 } delete_input;
 
 #define OVERRIDE(name, max, about)                                                                              \
@@ -39,7 +39,7 @@ static ida_kind check(ida_call *call)
     delete_input *in = apr_pcalloc(c->pool, sizeof *in);
     ida_kind kind = ida_payload_delete(c, call->arguments, call->empty_body && strcmp(call->method, "DELETE") == 0, &in->wanted);
     if (!kind) {
-        kind = ida_schedule(c, IDA_DUE_DELETE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
+        kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
     }
     if (!kind) {
         kind = ida_faults_raise(c);
@@ -51,8 +51,8 @@ static ida_kind check(ida_call *call)
 static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_task *open, json_t *warnings)
 {
     const delete_input *in = call->input;
-    const char *at = ida_schedule_people(c, task->zone, task->due_at);
-    int braked = open && store_task_braked(open);
+    const char *at = zone_schedule_people(c, task->zone, task->due_at);
+    int braked = open && queue_task_braked(open);
     const char *what = !open    ? "is queued"
                        : braked ? "waits for release by an administrator (brake on mass offboarding) and has been moved"
                                 : "was queued already and has been moved";
@@ -69,10 +69,10 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_t
 static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
 {
     ida_task *open = NULL;
-    ida_kind kind = store_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &open);
+    ida_kind kind = queue_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &open);
     *moved = NULL;
     if (kind == IDA_NOT_FOUND) {
-        return store_task_insert(s, c, task);
+        return queue_task_insert(s, c, task);
     }
     if (kind) {
         return kind;
@@ -82,7 +82,7 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
     }
     *moved = open;
     task->id = open->id;
-    return store_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at,
+    return queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at,
                            task->payload);
 }
 
@@ -97,7 +97,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    kind = store_user_by_upn(s, c, call->principal->company, in->wanted.upn, &user);
+    kind = cache_user_by_upn(s, c, call->principal->company, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }

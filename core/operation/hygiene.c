@@ -19,7 +19,7 @@ typedef struct section {
     json_t *items, *next;  /* next: what identifies the last item, behind now and total; NULL on the last page */
 } section;
 
-static json_t *idle_row(const section *x, const store_person *p)
+static json_t *idle_row(const section *x, const cache_listed_person *p)
 {
     json_t *row = ida_person_row_json(p);
     json_object_set_new(row, "inactiveDays", p->active_at > 0 ? json_integer((x->now - p->active_at) / DAY_MS) : json_null());
@@ -30,12 +30,12 @@ static ida_kind idle(section *x, int guest)
 {
     ida_ctx *c = x->call->c;
     const char *tenant = x->call->principal->company;
-    const store_person *rows;
+    const cache_listed_person *rows;
     int count;
-    ida_kind kind = store_people_idle(x->s, c, tenant, guest, x->before, ida_op_number_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1,
+    ida_kind kind = cache_people_idle(x->s, c, tenant, guest, x->before, ida_op_number_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1,
                                       &rows, &count);
     if (!kind && !x->position) {
-        kind = store_people_idle_count(x->s, c, tenant, guest, x->before, &x->total);
+        kind = cache_people_idle_count(x->s, c, tenant, guest, x->before, &x->total);
     }
     for (int i = 0; !kind && i < count && i < x->limit; i++) {
         json_array_append_new(x->items, idle_row(x, &rows[i]));
@@ -60,11 +60,11 @@ static ida_kind without_manager(section *x)
 {
     ida_ctx *c = x->call->c;
     const char *tenant = x->call->principal->company;
-    const store_person *rows;
+    const cache_listed_person *rows;
     int count;
-    ida_kind kind = store_people_unmanaged(x->s, c, tenant, ida_op_text_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1, &rows, &count);
+    ida_kind kind = cache_people_unmanaged(x->s, c, tenant, ida_op_text_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1, &rows, &count);
     if (!kind && !x->position) {
-        kind = store_people_unmanaged_count(x->s, c, tenant, &x->total);
+        kind = cache_people_unmanaged_count(x->s, c, tenant, &x->total);
     }
     for (int i = 0; !kind && i < count && i < x->limit; i++) {
         json_array_append_new(x->items, idle_row(x, &rows[i]));
@@ -79,11 +79,11 @@ static ida_kind empty_groups(section *x)
 {
     ida_ctx *c = x->call->c;
     const char *tenant = x->call->principal->company;
-    const store_empty_group *rows;
+    const cache_empty_group *rows;
     int count;
-    ida_kind kind = store_groups_empty(x->s, c, tenant, ida_op_text_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1, &rows, &count);
+    ida_kind kind = cache_groups_empty(x->s, c, tenant, ida_op_text_at(x->position, 2), ida_op_text_at(x->position, 3), x->limit + 1, &rows, &count);
     if (!kind && !x->position) {
-        kind = store_groups_empty_count(x->s, c, tenant, &x->total);
+        kind = cache_groups_empty_count(x->s, c, tenant, &x->total);
     }
     for (int i = 0; !kind && i < count && i < x->limit; i++) {
         json_array_append_new(x->items, ida_json_texts("id", rows[i].id, "name", rows[i].name, "kind", rows[i].kind, "directory",
@@ -128,7 +128,7 @@ static unsigned wanted_sections(const ida_call *call)
 }
 
 /* Without sign-ins in the directory an account counts as unused since it was made: that must be said, or people are called stale who are not. */
-static const char *note_of(ida_call *call, const store_freshness *fresh, int n)
+static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
 {
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
         if (call->tenant->has_directory[d] && !fresh->sign_ins[d] && !(sections[n].cloud && d != IDA_DIR_CLOUD)) {
@@ -144,7 +144,7 @@ typedef struct report {
     int days;
 } report;
 
-static ida_kind put_section(store *s, report *r, const store_freshness *fresh, int n, json_t *out)
+static ida_kind put_section(store *s, report *r, const cache_freshness *fresh, int n, json_t *out)
 {
     ida_call *call = r->call;
     ida_ctx *c = call->c;
@@ -186,14 +186,14 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
     ida_call *call = r->call;
     const json_t *days = json_object_get(call->arguments, "staleDays");
     unsigned wanted = wanted_sections(call);
-    store_freshness fresh;
+    cache_freshness fresh;
     if (ida_json_string(call->arguments, "cursor") && (wanted & (wanted - 1))) {
         return ida_fail(c, IDA_BAD_REQUEST, "cursor: belongs to one section; name it alone in sections");
     }
     r->days = days ? (int)json_integer_value(days) : call->tenant->stale_after_days;
     json_t *all = json_object();
     call->result = ida_json_keep(c->pool, json_pack("{s:i, s:o}", "staleAfterDays", r->days, "sections", all));
-    ida_kind kind = store_freshness_get(s, c, call->tenant, &fresh);
+    ida_kind kind = cache_freshness_get(s, c, call->tenant, &fresh);
     for (int n = 0; !kind && section_names[n]; n++) {
         kind = wanted & (1u << n) ? put_section(s, r, &fresh, n, all) : IDA_OK;
     }

@@ -79,7 +79,7 @@ ida_kind ida_op_replay(ida_call *call);
      "true: every check is made and the plan returned; nothing is reserved or queued."}
 
 /* Due time, requester and steps of a new task. */
-void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due);
+void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due);
 /* Says beforehand that the brake will likely hold a task that disables an account. */
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task, json_t *warnings);
 /* Leaves a step out again that the task does not need. */
@@ -97,11 +97,11 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
 /* Queues an update of a person (core/operation/update.c), inside a write's transaction under the tenant's lock: its seat, manager and what
  * else is queued for the person are looked at. For PATCH and for a rehire that restores. */
 ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const struct ida_user *user, struct ida_update *update,
-                             const ida_due *due, ida_task **task);
+                             const zone_due *due, ida_task **task);
 
 /* A creation's employeeId against those who were here before (core/operation/rehire.c). *restored: the payload asked to restore and call->result
  * is complete; else the creation goes on. IDA_CONFLICT names whom it belongs to. `warnings` are the answer's. */
-ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person, const ida_due *due, json_t *warnings,
+ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person, const zone_due *due, json_t *warnings,
                        int *restored);
 
 /* Adds taskId, userPrincipalName, scheduledAt, scheduledAtUtc and warnings (borrowed) to call->result. */

@@ -258,10 +258,10 @@ static const char *action_of(const ida_call *call)
     return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
 }
 
-static ida_audit *make_record(ida_call *call, ida_kind kind)
+static audit_record *make_record(ida_call *call, ida_kind kind)
 {
     ida_ctx *c = call->c;
-    ida_audit *a = ida_audit_make(c, call->principal->company, "api");
+    audit_record *a = audit_make(c, call->principal->company, "api");
     const char *target = call->target ? call->target : ida_json_string(call->arguments, "userPrincipalName");
     a->actor = call->principal->username;
     a->label = call->principal->label;
@@ -277,7 +277,7 @@ static ida_audit *make_record(ida_call *call, ida_kind kind)
     return a;
 }
 
-ida_audit *ida_operation_refusal(ida_call *call, ida_kind kind)
+audit_record *ida_operation_refusal(ida_call *call, ida_kind kind)
 {
     call->audit = make_record(call, kind);
     return call->audit;
@@ -295,7 +295,7 @@ ida_kind ida_op_synced(ida_call *call)
 {
     /* Of its own: whatever the work failed with stays the answer when all is well. */
     ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
-    ida_kind kind = store_tenant_synced(call->store, asking, call->tenant, &call->synced);
+    ida_kind kind = cache_is_synced(call->store, asking, call->tenant, &call->synced);
     if (kind) {
         c->retry_after = asking->retry_after;
         c->message_is_public = 0;

@@ -75,7 +75,7 @@ typedef struct ida_call {
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry run's plan is made of it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
     int64_t count;                  /* items in the result, for the audit record; counted by ida_operation_run */
-    ida_audit *audit;               /* the record of this call */
+    audit_record *audit;               /* the record of this call */
     int audit_written;              /* 1: already in the outbox, with the work's own transaction; else the face spools it */
     /* 1 when the caller has closed its connection: nobody waits for an answer. NULL: cannot be known. For work in rounds. */
     int (*gone)(void *baton);
@@ -131,6 +131,6 @@ json_t *ida_operation_pages(const ida_operation *op, const json_t *result);
 
 /* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429...
  * `operation` may be NULL. */
-ida_audit *ida_operation_refusal(ida_call *call, ida_kind kind);
+audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
 
 #endif

@@ -110,7 +110,7 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     return out;
 }
 
-json_t *ida_person_row_json(const store_person *p)
+json_t *ida_person_row_json(const cache_listed_person *p)
 {
     json_t *out = json_object();
     ida_json_put(out, "id", p->id);

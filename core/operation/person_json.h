@@ -13,7 +13,7 @@ char *ida_user_text(apr_pool_t *pool, const ida_user *u);
 /* All members of get_user; `licenses` is borrowed. */
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
 /* One row of a list of people. */
-json_t *ida_person_row_json(const store_person *p);
+json_t *ida_person_row_json(const cache_listed_person *p);
 /* {id, userPrincipalName, displayName}; null where unknown. */
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
 

@@ -7,7 +7,7 @@
 #include "core/cache/person.h"
 #include "core/base/text.h"
 
-void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const ida_due *due)
+void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due)
 {
     task->wall_date = due->date;
     task->wall_time = due->time;
@@ -67,7 +67,7 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
     if (limit <= 0) {
         return IDA_OK;
     }
-    ida_kind kind = store_task_disablings_expected(s, c, task->tenant, task->person, task->due_at > now ? task->due_at : now, &expected);
+    ida_kind kind = queue_task_disablings_expected(s, c, task->tenant, task->person, task->due_at > now ? task->due_at : now, &expected);
     if (!kind && expected >= limit) {
         json_array_append_new(warnings, json_string(ida_printf(c->pool,
                                                                "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
@@ -82,7 +82,7 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
 {
     ida_task *creation;
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
-    ida_kind kind = store_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
+    ida_kind kind = queue_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(
             c, IDA_NOT_FOUND,
@@ -101,9 +101,9 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
     const char *tenant = call->principal->company;
     ida_user *user;
     ida_task *task;
-    ida_kind kind = store_user_by_upn(s, c, tenant, upn, &user);
+    ida_kind kind = cache_user_by_upn(s, c, tenant, upn, &user);
     if (kind == IDA_NOT_FOUND) {
-        kind = store_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &task);
+        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &task);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_BAD_REQUEST,
@@ -121,7 +121,7 @@ void ida_op_queued(ida_call *call, ida_ctx *c, const ida_task *task, json_t *war
     call->planned = task;
     ida_json_put(call->result, "taskId", task->id);
     ida_json_put(call->result, "userPrincipalName", task->upn);
-    ida_json_put(call->result, "scheduledAt", ida_schedule_local(c, task->zone, task->due_at));
+    ida_json_put(call->result, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(call->result, "scheduledAtUtc", task->due_at);
     json_object_set(call->result, "warnings", warnings);
 }

@@ -27,7 +27,7 @@ static int has_left(const former *f)
 /* Who has the number: people of the cache, of whom `left` are on the way out or out, and creations that are open. */
 typedef struct holders {
     former *people;
-    store_coming *coming;
+    queue_coming *coming;
     int people_count, coming_count, left;
     const former *one_left;
     const char *named; /* all of them, for people */
@@ -43,11 +43,11 @@ static void name(apr_pool_t *pool, holders *h, const char *what, const char *upn
 static ida_kind find_people(store *s, ida_ctx *c, const char *tenant, const char *employee_id, holders *h)
 {
     ida_user **users;
-    ida_kind kind = store_users_of_employee(s, c, tenant, employee_id, &users, &h->people_count);
+    ida_kind kind = cache_users_of_employee(s, c, tenant, employee_id, &users, &h->people_count);
     h->people = apr_pcalloc(c->pool, sizeof *h->people * (apr_size_t)(h->people_count + 1));
     for (int i = 0; !kind && i < h->people_count; i++) {
         h->people[i].user = users[i];
-        kind = store_task_open(s, c, tenant, ida_fold_address(c->pool, users[i]->upn), IDA_USER_DELETE, &h->people[i].offboarding);
+        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, users[i]->upn), IDA_USER_DELETE, &h->people[i].offboarding);
         if (kind == IDA_NOT_FOUND) {
             h->people[i].offboarding = NULL;
             ida_ctx_clear(c);
@@ -61,7 +61,7 @@ static ida_kind find_holders(store *s, ida_ctx *c, const char *tenant, const cha
 {
     *h = (holders){0};
     ida_kind kind = find_people(s, c, tenant, employee_id, h);
-    kind = kind ? kind : store_rehire_coming(s, c, tenant, employee_id, &h->coming, &h->coming_count);
+    kind = kind ? kind : queue_rehire_coming(s, c, tenant, employee_id, &h->coming, &h->coming_count);
     for (int i = 0; !kind && i < h->people_count; i++) {
         const former *f = &h->people[i];
         if (has_left(f)) {
@@ -106,9 +106,9 @@ static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, c
 /* Array of {id, name, directory} for the task; `answer` tells of those and of what cannot come back. */
 static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const ida_task *like, ida_update *update, json_t *answer)
 {
-    store_membership *rows;
+    queue_membership *rows;
     int count;
-    ida_kind kind = like->object_id ? store_rehire_memberships(s, c, like->tenant, like->directory, like->object_id, &rows, &count)
+    ida_kind kind = like->object_id ? queue_rehire_memberships(s, c, like->tenant, like->directory, like->object_id, &rows, &count)
                                     : (count = 0, IDA_OK);
     json_t *back = ida_json_keep(c->pool, json_array()), *lost = ida_json_keep(c->pool, json_array());
     for (int i = 0; !kind && i < count; i++) {
@@ -135,8 +135,8 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
 /* With a record of its own: whoever asks why the offboarding did not happen finds it. */
 static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const ida_task *leaving)
 {
-    ida_kind kind = store_task_cancel(s, c, leaving->tenant, leaving->id);
-    ida_audit *record = ida_audit_make(c, leaving->tenant, "api");
+    ida_kind kind = queue_task_cancel(s, c, leaving->tenant, leaving->id);
+    audit_record *record = audit_make(c, leaving->tenant, "api");
     record->actor = call->principal->username;
     record->label = call->principal->label;
     record->action = "task.cancel";
@@ -147,13 +147,13 @@ static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const i
     return kind ? kind : store_audit_add(s, c, record);
 }
 
-static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const former *f, const ida_due *due, json_t *warnings,
+static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const former *f, const zone_due *due, json_t *warnings,
                    json_t *rehire)
 {
     const char *what = f->offboarding ? "the queued offboarding is cancelled" : "the account that was offboarded comes back";
     const char *when = due->past || !due->given
                            ? "now"
-                           : apr_pstrcat(c->pool, "at ", ida_schedule_people(c, task->zone, task->due_at), NULL);
+                           : apr_pstrcat(c->pool, "at ", zone_schedule_people(c, task->zone, task->due_at), NULL);
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message", apr_psprintf(c->pool, "%s is rehired: %s; the update of the account is carried out %s.",
                                                        task->upn, what, when));
@@ -162,7 +162,7 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const forme
     ida_op_queued(call, c, task, warnings);
 }
 
-static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const former *f, const ida_due *due,
+static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const former *f, const zone_due *due,
                         json_t *warnings)
 {
     ida_update update;
@@ -194,7 +194,7 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
     return kind;
 }
 
-ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const ida_due *due, json_t *warnings,
+ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const ida_create *person, const zone_due *due, json_t *warnings,
                        int *restored)
 {
     int wants_restore = person->rehire && strcmp(person->rehire, "restore") == 0;

@@ -31,7 +31,7 @@ static ida_kind find_groups(ida_call *call, apr_hash_t *known)
     for (apr_hash_index_t *i = apr_hash_first(c->pool, known); i; i = apr_hash_next(i)) {
         names[count++] = apr_hash_this_key(i);
     }
-    ida_kind kind = store_groups_find(call->store, c, call->principal->company, names, count, found);
+    ida_kind kind = cache_groups_find(call->store, c, call->principal->company, names, count, found);
     for (int i = 0; !kind && i < count; i++) {
         if (!found[i]) {
             found[i] = apr_pcalloc(c->pool, sizeof **found);
@@ -67,19 +67,19 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    store_freshness fresh;
+    cache_freshness fresh;
     json_t *position, *next = NULL, *items = ida_json_keep(c->pool, json_array());
     int count = 0, limit = ida_op_limit(call);
     int64_t total = 0;
     ida_kind kind = ida_op_position(call, NULL, "s", &position);
     if (!kind) {
-        kind = store_template_list(s, c, call->principal->company, ida_op_text_at(position, 0), limit + 1, &rows, &count);
+        kind = governance_template_list(s, c, call->principal->company, ida_op_text_at(position, 0), limit + 1, &rows, &count);
     }
     if (!kind) {
-        kind = store_template_count(s, c, call->principal->company, &total);
+        kind = governance_template_count(s, c, call->principal->company, &total);
     }
     if (!kind) {
-        kind = store_freshness_get(s, c, call->tenant, &fresh);
+        kind = cache_freshness_get(s, c, call->tenant, &fresh);
     }
     for (int i = 0; !kind && i < count && i < limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
@@ -129,7 +129,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_role_template *t;
     int64_t assigned;
     json_t *position, *next = NULL;
-    ida_kind kind = store_template_find(s, c, call->principal->company, wanted, &t);
+    ida_kind kind = governance_template_find(s, c, call->principal->company, wanted, &t);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "roleTemplate: No role template has the ID or name \"%s\"%s", ida_clean(c->pool, wanted, strlen(wanted), 128),
                         call->face == IDA_FACE_MCP ? "; list_role_templates shows them." : ".");

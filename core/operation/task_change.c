@@ -10,17 +10,17 @@
 
 static ida_kind cancel(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return store_task_cancel(s, c, change->tenant, change->id);
+    return queue_task_cancel(s, c, change->tenant, change->id);
 }
 
 static ida_kind retry(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return store_task_retry(s, c, change->tenant, change->id);
+    return queue_task_retry(s, c, change->tenant, change->id);
 }
 
 static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return store_task_release(s, c, change->tenant, change->id, change->username);
+    return queue_task_release(s, c, change->tenant, change->id, change->username);
 }
 
 /* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone
@@ -28,25 +28,25 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
-    ida_due due;
+    zone_due due;
     ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
     if (!kind) {
-        kind = ida_schedule(c, change->task->type == IDA_USER_DELETE ? IDA_DUE_DELETE : IDA_DUE_UPDATE, tenant->time_zone,
+        kind = zone_schedule(c, change->task->type == IDA_USER_DELETE ? ZONE_DUE_DELETE : ZONE_DUE_UPDATE, tenant->time_zone,
                             change->date ? change->date : change->task->wall_date,
                             change->time ? change->time : change->task->wall_time, &due);
     }
     kind = kind ? kind : ida_faults_raise(c);
     return kind ? kind
-                : store_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone, due.at_ms, NULL);
+                : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone, due.at_ms, NULL);
 }
 
 static const char *when(ida_ctx *c, const ida_task *task)
 {
-    int held = store_task_braked(task);
+    int held = queue_task_braked(task);
     return task->due_at <= ida_now(c->env)
                ? held ? "it is carried out as soon as it is released" : "it is carried out now"
                : ida_printf(c->pool, "%sit is carried out at %s", held ? "once released " : "",
-                            ida_schedule_people(c, task->zone, task->due_at));
+                            zone_schedule_people(c, task->zone, task->due_at));
 }
 
 static const char *nothing_more(ida_ctx *c, const ida_task *task)
@@ -78,9 +78,9 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
     ida_task *task, *waiting;
     int count = 0;
     const char *named = NULL;
-    ida_kind kind = change->verb == IDA_TASK_CANCEL ? store_task_get(s, c, change->tenant, change->id, 0, &task) : IDA_NOT_FOUND;
+    ida_kind kind = change->verb == IDA_TASK_CANCEL ? queue_task_get(s, c, change->tenant, change->id, 0, &task) : IDA_NOT_FOUND;
     if (!kind && task->type == IDA_USER_CREATE) {
-        kind = store_task_naming_manager(s, c, change->tenant, task->person, WAITING_NAMED_MAX + 1, &waiting, &count);
+        kind = queue_task_naming_manager(s, c, change->tenant, task->person, WAITING_NAMED_MAX + 1, &waiting, &count);
     }
     for (int i = 0; !kind && i < count && i < WAITING_NAMED_MAX; i++) {
         named = ida_printf(c->pool, "%s%s%s (task %s)", named ? named : "", named ? ", " : "", waiting[i].upn, waiting[i].id);
@@ -101,13 +101,13 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
 ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_kind kind = store_tenant_lock(s, c, change->tenant);
-    kind = kind ? kind : store_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(c->pool, change->id, strlen(change->id), 64));
     }
     kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
-    kind = kind ? kind : store_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (!kind) {
         change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s", ida_task_type_text(change->task->type), change->task->upn,
                                      verbs[change->verb].done, verbs[change->verb].outlook(c, change->task), change->waiting ? change->waiting : "");

@@ -29,7 +29,7 @@ static ida_kind run_get(ida_call *call)
 {
     const char *id = ida_json_string(call->arguments, "id");
     ida_task *task;
-    ida_kind kind = store_task_get(call->store, call->c, call->principal->company, id, 0, &task);
+    ida_kind kind = queue_task_get(call->store, call->c, call->principal->company, id, 0, &task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(call->c->pool, id, strlen(id), 64));
@@ -58,14 +58,14 @@ static ida_kind run_list(ida_call *call)
     if (kind) {
         return kind;
     }
-    store_task_filter filter = {
+    queue_task_filter filter = {
         .state = ida_json_string(call->arguments, "state"),
         .type = ida_json_string(call->arguments, "type"),
         .person = upn ? ida_fold_address(c->pool, upn) : NULL,
         .before_id = position,
         .limit = limit + 1, /* one more tells whether there is a next page */
     };
-    kind = store_task_list(call->store, c, call->principal->company, &filter, &tasks, &count, &total);
+    kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count, &total);
     if (kind) {
         return kind;
     }

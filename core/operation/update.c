@@ -17,7 +17,7 @@
 
 typedef struct update_input {
     ida_update wanted;
-    ida_due due;
+    zone_due due;
 } update_input;
 
 #define TEXT(name, max, about) {name, IDA_PARAM_STRING, IDA_PARAM_CLEARED, 0, max, NULL, about " Empty or null clears it."}
@@ -44,7 +44,7 @@ static ida_kind check(ida_call *call)
     update_input *in = apr_pcalloc(c->pool, sizeof *in);
     ida_kind kind = ida_payload_update(c, call->arguments, &in->wanted);
     if (!kind) {
-        kind = ida_schedule(c, IDA_DUE_UPDATE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
+        kind = zone_schedule(c, ZONE_DUE_UPDATE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
     }
     if (!kind) {
         kind = ida_faults_raise(c);
@@ -62,7 +62,7 @@ static void warn(json_t *warnings, const char *text)
 static ida_kind look_at_offboarding(store *s, ida_ctx *c, const ida_task *task, const ida_update *update)
 {
     ida_task *leaving;
-    ida_kind kind = store_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &leaving);
+    ida_kind kind = queue_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &leaving);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -93,9 +93,9 @@ static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c, ida_task *task, 
     if (user->guest) {
         return IDA_OK; /* guests take none */
     }
-    ida_kind kind = store_seat_of_person(s, c, task->tenant, task->person, NULL, &counted);
+    ida_kind kind = queue_seat_of_person(s, c, task->tenant, task->person, NULL, &counted);
     if (!kind && !counted) {
-        kind = store_seat_free(s, c, call->tenant);
+        kind = queue_seat_free(s, c, call->tenant);
         task->seat = !kind;
     }
     return kind;
@@ -169,7 +169,7 @@ static void drop_steps(ida_ctx *c, ida_task *task, const ida_update *update)
     }
 }
 
-ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_user *user, ida_update *update, const ida_due *due,
+ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_user *user, ida_update *update, const zone_due *due,
                              ida_task **out)
 {
     ida_task *task = *out = ida_op_task_of(call, c, IDA_USER_UPDATE, user);
@@ -192,7 +192,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     if (!kind) {
         name_task(call, c, task, update, user);
         ida_warn_not_kept(c->pool, call->tenant, task->directory, update->values, update->photo_type, update->warnings);
-        kind = store_task_insert(s, c, task);
+        kind = queue_task_insert(s, c, task);
     }
     return kind;
 }
@@ -206,7 +206,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_task *task;
     update.warnings = ida_json_keep(c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_kind kind = store_tenant_lock(s, c, call->principal->company);
-    kind = kind ? kind : store_user_by_upn(s, c, call->principal->company, update.upn, &user);
+    kind = kind ? kind : cache_user_by_upn(s, c, call->principal->company, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }
@@ -216,7 +216,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     }
     const char *when = in->due.past ? "the asked time has passed, so it is carried out now"
                        : in->due.given
-                           ? apr_pstrcat(c->pool, "it is carried out at ", ida_schedule_people(c, task->zone, task->due_at), NULL)
+                           ? apr_pstrcat(c->pool, "it is carried out at ", zone_schedule_people(c, task->zone, task->due_at), NULL)
                            : "it is carried out now";
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message", apr_psprintf(c->pool, "The update of %s is queued; %s.", task->upn, when));

@@ -36,9 +36,9 @@ static ida_kind run_get(ida_call *call)
     ida_user *user;
     json_t *licenses = NULL;
     /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks like. */
-    ida_kind kind = store_user_brief(call->store, c, tenant, upn, &user);
+    ida_kind kind = cache_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {
-        kind = store_user_details(call->store, c, tenant, user->id, &user, &licenses);
+        kind = cache_user_details(call->store, c, tenant, user->id, &user, &licenses);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "No user with the userPrincipalName \"%s\" exists in this tenant.",

@@ -20,13 +20,13 @@ static int longer_first(const void *a, const void *b)
 }
 
 /* Words of a query into a filter; the longest first, because most rows fail there. Number of words, -1: too many. */
-static int words_of(apr_pool_t *pool, const char *query, store_people_filter *filter)
+static int words_of(apr_pool_t *pool, const char *query, cache_people_filter *filter)
 {
     char *rest = ida_fold_search(pool, query), *last = NULL;
     int count = 0;
     for (char *word = apr_strtok(rest, " ", &last); word; word = apr_strtok(NULL, " ", &last)) {
         const char *marked = ida_search_word(pool, word);
-        if (marked && count == STORE_WORDS_MAX) {
+        if (marked && count == CACHE_WORDS_MAX) {
             return -1;
         }
         if (marked) {
@@ -44,11 +44,11 @@ static int words_of(apr_pool_t *pool, const char *query, store_people_filter *fi
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
-    store_people_filter filter = {.enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .after_name = "", .after_id = "", .limit = CANDIDATES};
-    const store_person *rows;
+    cache_people_filter filter = {.enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .after_name = "", .after_id = "", .limit = CANDIDATES};
+    const cache_listed_person *rows;
     int count = 0;
     *named = "";
-    ida_kind kind = words_of(c->pool, text, &filter) > 0 ? store_people_search(call->store, c, call->principal->company, &filter, &rows, &count) : IDA_OK;
+    ida_kind kind = words_of(c->pool, text, &filter) > 0 ? cache_people_search(call->store, c, call->principal->company, &filter, &rows, &count) : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "", *handle = rows[i].upn ? rows[i].upn : rows[i].id;
         json_t *quoted = ida_json_keep(c->pool, json_string(ida_clean(c->pool, name, strlen(name), 64)));
@@ -66,7 +66,7 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, "user"), *named;
-    ida_kind kind = store_user_details(call->store, c, call->principal->company, wanted, user, licenses);
+    ida_kind kind = cache_user_details(call->store, c, call->principal->company, wanted, user, licenses);
     if (kind != IDA_NOT_FOUND) {
         call->target = kind ? call->target : (*user)->upn;
         return kind;
@@ -89,11 +89,11 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     const char *tenant = call->principal->company, *query = ida_json_string(call->arguments, "query");
     const char *department = ida_json_string(call->arguments, "department"), *status = ida_json_string(call->arguments, "status");
     int64_t before = ida_argument_time(call, "lastSignInBefore"), total;
-    const store_person *rows;
-    store_freshness fresh;
+    const cache_listed_person *rows;
+    cache_freshness fresh;
     json_t *position;
     int count, limit = ida_op_limit(call);
-    store_people_filter filter = {
+    cache_people_filter filter = {
         .department = department ? ida_name_key(c->pool, department) : NULL,
         .enabled = -1, .guest = -1,
         .signed_in_from = ida_argument_time(call, "lastSignInAfter"),
@@ -101,7 +101,7 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
         .limit = limit + 1, /* one more tells whether there is a next page */
     };
     if (query && words_of(c->pool, query, &filter) < 1) {
-        return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits", STORE_WORDS_MAX);
+        return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits", CACHE_WORDS_MAX);
     }
     if (status) {
         filter.enabled = strcmp(status, "guest") == 0 ? -1 : strcmp(status, "active") == 0;
@@ -113,14 +113,14 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     }
     filter.after_name = ida_op_text_at(position, 1);
     filter.after_id = ida_op_text_at(position, 2);
-    kind = store_people_search(s, c, tenant, &filter, &rows, &count);
+    kind = cache_people_search(s, c, tenant, &filter, &rows, &count);
     if (!kind) {
-        kind = store_freshness_get(s, c, call->tenant, &fresh);
+        kind = cache_freshness_get(s, c, call->tenant, &fresh);
     }
     /* Counted once: pages that follow carry the number along. */
     total = position ? ida_op_number_at(position, 0) : count;
     if (!kind && !position && count > limit) {
-        kind = store_people_count(s, c, tenant, &filter, &total);
+        kind = cache_people_count(s, c, tenant, &filter, &total);
     }
     if (kind) {
         return kind;

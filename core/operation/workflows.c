@@ -18,10 +18,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_kind kind = ida_op_position(call, NULL, "s", &position);
     if (!kind) {
-        kind = store_workflow_list(s, c, call->principal->company, ida_op_text_at(position, 0), limit + 1, &rows, &count);
+        kind = governance_workflow_list(s, c, call->principal->company, ida_op_text_at(position, 0), limit + 1, &rows, &count);
     }
     if (!kind) {
-        kind = store_workflow_count(s, c, call->principal->company, &total);
+        kind = governance_workflow_count(s, c, call->principal->company, &total);
     }
     if (kind) {
         return kind;
@@ -98,18 +98,18 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_op_position(call, NULL, "is", &position);
     to = to ? to : INT64_MAX;
     if (!kind) {
-        kind = store_workflow_known(s, c, tenant, name, &known);
+        kind = governance_workflow_known(s, c, tenant, name, &known);
     }
     if (!kind && !known) {
         return ida_fail(c, IDA_NOT_FOUND, "workflow: No workflow is, or was within the task history, named \"%s\"%s",
                         ida_clean(c->pool, name, strlen(name), 128), call->face == IDA_FACE_MCP ? "; list_workflows shows the names." : ".");
     }
     if (!kind) {
-        kind = store_workflow_runs(s, c, tenant, name, from, position ? ida_op_number_at(position, 0) : to, ida_op_text_at(position, 1), limit + 1, &rows,
+        kind = governance_workflow_runs(s, c, tenant, name, from, position ? ida_op_number_at(position, 0) : to, ida_op_text_at(position, 1), limit + 1, &rows,
                                    &count);
     }
     if (!kind) {
-        kind = store_workflow_runs_count(s, c, tenant, name, from, to, &total);
+        kind = governance_workflow_runs_count(s, c, tenant, name, from, to, &total);
     }
     if (kind) {
         return kind;

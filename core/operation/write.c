@@ -100,7 +100,7 @@ static void plan(ida_call *call)
     }
     ida_json_put(told, "userPrincipalName", task->upn);
     ida_json_put_or_null(told, "mail", task->mail);
-    ida_json_put(told, "scheduledAt", ida_schedule_local(c, task->zone, task->due_at));
+    ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(told, "scheduledAtUtc", task->due_at);
     json_object_set_new(told, "steps", steps);
     ida_json_put(out, "message", "This was a dry run: every check was made, nothing was reserved, queued or changed.");

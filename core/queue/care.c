@@ -3,7 +3,7 @@
 #include "core/queue/inner.h"
 #include "core/store/tenant.h"
 
-ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
+ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_next_zone, DB_ARGS(DB_T(after)), &r);
@@ -11,7 +11,7 @@ ida_kind store_queue_next_zone(store *s, ida_ctx *c, const char *after, const ch
     return kind;
 }
 
-ida_kind store_queue_walls(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count)
+ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count)
 {
     db_result r;
     *count = 0;
@@ -21,13 +21,13 @@ ida_kind store_queue_walls(store *s, ida_ctx *c, const char *zone, const char *a
     }
     *tasks = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof **tasks);
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = store_task_of_row(c, &r, row, &(*tasks)[row]);
+        kind = queue_task_of_row(c, &r, row, &(*tasks)[row]);
     }
     *count = kind ? 0 : r.rows;
     return kind;
 }
 
-ida_kind store_queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due)
+ida_kind queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_queue_set_due, DB_ARGS(DB_T(task_id), DB_I(old_due), DB_I(new_due)), &r);
@@ -42,8 +42,8 @@ typedef struct retention {
 
 static ida_kind remove_task(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
-    ida_kind kind = store_task_give_back_seat(s, c, tenant, id);
-    kind = kind ? kind : store_task_free_names(s, c, id);
+    ida_kind kind = queue_task_give_back_seat(s, c, tenant, id);
+    kind = kind ? kind : queue_task_free_names(s, c, id);
     kind = kind ? kind : store_write(s, c, STMT_queue_delete_runs, DB_ARGS(DB_T(id)), NULL);
     return kind ? kind : store_write(s, c, STMT_queue_delete, DB_ARGS(DB_T(id)), NULL);
 }
@@ -62,7 +62,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind store_queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
 {
     retention t = {.tenant = tenant, .before = before, .max = max};
     ida_kind kind = store_transaction(s, c, retain, &t);

@@ -6,7 +6,7 @@
 #include "core/store/tenant.h"
 #include "core/queue/workflow.h"
 
-int store_task_account_possible(ida_ctx *c, const ida_task *task)
+int queue_task_account_possible(ida_ctx *c, const ida_task *task)
 {
     for (int i = 0; i < task->step_count; i++) {
         ida_outcome outcome = task->steps[i].outcome;
@@ -22,7 +22,7 @@ int store_task_account_possible(ida_ctx *c, const ida_task *task)
     return json_is_true(json_object_get(progress, "createSent")) || json_is_true(json_object_get(progress, "enableSent"));
 }
 
-int store_task_braked(const ida_task *task)
+int queue_task_braked(const ida_task *task)
 {
     return task->state == IDA_ATTENTION && !task->started_at;
 }
@@ -39,7 +39,7 @@ static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_pa
 {
     db_result r;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
-    kind = kind ? kind : store_task_get(s, c, t->tenant, t->id, with_payload, task);
+    kind = kind ? kind : queue_task_get(s, c, t->tenant, t->id, with_payload, task);
     /* The end of a run locks its task first and then the tenant. */
     if (kind || (*task)->state == IDA_RUNNING) {
         return kind;
@@ -48,7 +48,7 @@ static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_pa
     if (kind) {
         return kind;
     }
-    return r.rows ? store_task_get(s, c, t->tenant, t->id, with_payload, task) : store_task_missing(c, t->id);
+    return r.rows ? queue_task_get(s, c, t->tenant, t->id, with_payload, task) : queue_task_missing(c, t->id);
 }
 
 /* What to say when a transition comes too late, by the state the task has. */
@@ -74,7 +74,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (task->state != IDA_QUEUED && !store_task_braked(task)) {
+    if (task->state != IDA_QUEUED && !queue_task_braked(task)) {
         return too_late(c, task, "moved");
     }
     kind = store_write(s, c, STMT_task_move, DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)),
@@ -82,10 +82,10 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (!kind && t->payload) {
         kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)), NULL);
     }
-    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
-ida_kind store_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
+ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
                          const char *zone, int64_t due_at, const char *payload)
 {
     transition t = {.tenant = tenant, .id = id, .date = date, .time = time, .zone = zone, .due_at = due_at, .payload = payload};
@@ -104,15 +104,15 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
         return too_late(c, task, "cancelled");
     }
     kind = store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))), NULL);
-    kind = kind ? kind : store_workflow_cancelled(s, c, t->id);
-    if (!kind && !store_task_account_possible(c, task)) {
-        kind = store_task_give_back_seat(s, c, t->tenant, t->id);
-        kind = kind ? kind : store_task_free_names(s, c, t->id);
+    kind = kind ? kind : queue_workflow_cancelled(s, c, t->id);
+    if (!kind && !queue_task_account_possible(c, task)) {
+        kind = queue_task_give_back_seat(s, c, t->tenant, t->id);
+        kind = kind ? kind : queue_task_free_names(s, c, t->id);
     }
     return kind;
 }
 
-ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id)
+ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     transition t = {.tenant = tenant, .id = id};
     return store_transaction(s, c, cancel, &t);
@@ -121,8 +121,8 @@ ida_kind store_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
 static ida_kind reserve_again(store *s, ida_ctx *c, const ida_task *task, const char *address)
 {
     int taken = 0;
-    ida_kind kind = address ? store_address_taken(s, c, task->tenant, address, task->id, &taken) : IDA_OK;
-    return kind || !address || taken ? kind : store_address_reserve(s, c, task->tenant, address, task->id);
+    ida_kind kind = address ? queue_address_taken(s, c, task->tenant, address, task->id, &taken) : IDA_OK;
+    return kind || !address || taken ? kind : queue_address_reserve(s, c, task->tenant, address, task->id);
 }
 
 /* A failed creation gave seat and names back: it takes them as a new one would. */
@@ -130,10 +130,10 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_tenant *tenant;
     ida_kind kind = IDA_OK;
-    if (!task->seat && store_task_wants_seat(c, task)) {
+    if (!task->seat && queue_task_wants_seat(c, task)) {
         kind = store_tenant_get(s, c, task->tenant, &tenant, NULL, NULL);
-        kind = kind ? kind : store_seat_free(s, c, tenant);
-        kind = kind ? kind : store_task_take_seat(s, c, task->tenant, task->id);
+        kind = kind ? kind : queue_seat_free(s, c, tenant);
+        kind = kind ? kind : queue_task_take_seat(s, c, task->tenant, task->id);
     }
     kind = kind ? kind : reserve_again(s, c, task, task->upn);
     return kind ? kind : reserve_again(s, c, task, task->mail);
@@ -144,7 +144,7 @@ static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
     ida_kind kind = store_write(s, c, STMT_task_requeue, DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
-    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
 static ida_kind retry(store *s, ida_ctx *c, void *baton)
@@ -157,16 +157,16 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (task->state != IDA_FAILED && task->state != IDA_ATTENTION) {
         return too_late(c, task, "tried again");
     }
-    if (task->type == IDA_USER_CREATE && !store_task_account_possible(c, task)) {
+    if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
     if (!kind && task->type != IDA_ACCESS_GRANT && task->type != IDA_ACCESS_REVOKE) {
-        kind = store_workflow_retry(s, c, task->id);
+        kind = queue_workflow_retry(s, c, task->id);
     }
     return kind ? kind : requeue(s, c, task, 0);
 }
 
-ida_kind store_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
+ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     transition t = {.tenant = tenant, .id = id};
     return store_transaction(s, c, retry, &t);
@@ -183,7 +183,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
     if (task->state != IDA_ATTENTION) {
         return too_late(c, task, "released");
     }
-    if (!store_task_braked(task)) {
+    if (!queue_task_braked(task)) {
         return ida_fail(c, IDA_CONFLICT,
                         "Task %s is not held by the brake: its outcome is unknown. Look at its steps, then retry or cancel it.",
                         task->id);
@@ -197,7 +197,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
     return requeue(s, c, task, 1);
 }
 
-ida_kind store_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username)
+ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username)
 {
     transition t = {.tenant = tenant, .id = id, .username = username};
     return store_transaction(s, c, release, &t);

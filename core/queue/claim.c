@@ -26,7 +26,7 @@ typedef struct candidate {
 typedef struct claim {
     const char *owner;
     int64_t now, lease_ms, probe_ms;
-    store_queue_skip skip; /* or NULL */
+    queue_skip skip; /* or NULL */
     void *baton;
     candidate candidates[CANDIDATES_MAX];
     int count;
@@ -85,7 +85,7 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
         return kind;
     }
     kind = store_tenant_lock(s, c, one->tenant);
-    kind = kind ? kind : store_task_disablings_started(s, c, one->tenant, cl->now, &started);
+    kind = kind ? kind : queue_task_disablings_started(s, c, one->tenant, cl->now, &started);
     if (!kind && started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
                           "Held by the brake: %lld offboardings and other disablings were started within the last hour, as many as "
@@ -103,9 +103,9 @@ static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one
     if (kind || !r.changes) {
         return kind;
     }
-    kind = store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    kind = queue_task_get(s, c, one->tenant, one->id, 1, &cl->task);
     if (!kind) {
-        ida_audit *record = ida_audit_make(c, one->tenant, "workflow");
+        audit_record *record = audit_make(c, one->tenant, "workflow");
         record->actor = "worker";
         record->action = "task.attention";
         record->target = cl->task->upn;
@@ -163,7 +163,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     if (probe_until) {
         kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)), NULL);
     }
-    kind = kind || !taken ? kind : store_task_get(s, c, one->tenant, one->id, 1, &cl->task);
+    kind = kind || !taken ? kind : queue_task_get(s, c, one->tenant, one->id, 1, &cl->task);
     if (cl->task) {
         cl->task->probe_until = probe_until;
     }
@@ -174,7 +174,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 
 /* Candidates as one look found them, for all threads of a process: each takes the next one, so that they neither look for the same
  * nor try it at the same time. */
-struct store_queue_heads {
+struct queue_heads {
     pthread_mutex_t lock;
     apr_pool_t *pool; /* of the candidates; cleared by each look */
     candidate found[CANDIDATES_MAX];
@@ -185,22 +185,22 @@ struct store_queue_heads {
 
 static apr_status_t heads_destroy(void *baton)
 {
-    store_queue_heads *h = baton;
+    queue_heads *h = baton;
     pthread_mutex_destroy(&h->lock);
     apr_pool_destroy(h->pool);
     return APR_SUCCESS;
 }
 
-store_queue_heads *store_queue_heads_make(apr_pool_t *pool)
+queue_heads *queue_heads_make(apr_pool_t *pool)
 {
-    store_queue_heads *h = apr_pcalloc(pool, sizeof *h);
+    queue_heads *h = apr_pcalloc(pool, sizeof *h);
     pthread_mutex_init(&h->lock, NULL);
     apr_pool_create_unmanaged_ex(&h->pool, NULL, NULL); /* its user changes, `pool`'s does not */
     apr_pool_cleanup_register(pool, h, heads_destroy, apr_pool_cleanup_null);
     return h;
 }
 
-static int is_tried(const store_queue_heads *h, const char *id)
+static int is_tried(const queue_heads *h, const char *id)
 {
     for (int i = 0; i < TRYING_MAX; i++) {
         if (strcmp(h->tried[i], id) == 0) {
@@ -210,7 +210,7 @@ static int is_tried(const store_queue_heads *h, const char *id)
     return 0;
 }
 
-static ida_kind look(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
+static ida_kind look(queue_heads *h, store *s, ida_ctx *c, claim *cl)
 {
     ida_kind kind = find(s, c, cl);
     apr_pool_clear(h->pool);
@@ -227,7 +227,7 @@ static ida_kind look(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
 }
 
 /* The next one, from a new look when there is none; *slot is given back by let_go. cl->one NULL: nobody is left. */
-static ida_kind next_one(store_queue_heads *h, store *s, ida_ctx *c, claim *cl, int *looks, char **slot)
+static ida_kind next_one(queue_heads *h, store *s, ida_ctx *c, claim *cl, int *looks, char **slot)
 {
     ida_kind kind = IDA_OK;
     cl->one = NULL;
@@ -249,14 +249,14 @@ static ida_kind next_one(store_queue_heads *h, store *s, ida_ctx *c, claim *cl, 
     return kind;
 }
 
-static void let_go(store_queue_heads *h, char *slot)
+static void let_go(queue_heads *h, char *slot)
 {
     pthread_mutex_lock(&h->lock);
     *slot = 0;
     pthread_mutex_unlock(&h->lock);
 }
 
-static ida_kind claim_of_all(store_queue_heads *h, store *s, ida_ctx *c, claim *cl)
+static ida_kind claim_of_all(queue_heads *h, store *s, ida_ctx *c, claim *cl)
 {
     ida_kind kind;
     int looks = 0;
@@ -296,27 +296,27 @@ static ida_kind claimed(ida_ctx *c, const claim *cl, ida_kind kind, ida_task **t
     return kind || cl->task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
 }
 
-ida_kind store_queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
                            ida_task **task, int *braked)
 {
-    return store_queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
+    return queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
 }
 
-ida_kind store_queue_claim_next(store *s, ida_ctx *c, store_queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
+ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
                                 int64_t probe_ms, ida_task **task, int *braked)
 {
     claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
     return claimed(c, &cl, claim_of_all(heads, s, c, &cl), task, braked);
 }
 
-ida_kind store_queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
-                               store_queue_skip skip, void *baton, ida_task **task, int *braked)
+ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
+                               queue_skip skip, void *baton, ida_task **task, int *braked)
 {
     claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms, .skip = skip, .baton = baton};
     return claimed(c, &cl, claim_of_some(s, c, &cl), task, braked);
 }
 
-ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
+ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), &r);
@@ -324,16 +324,16 @@ ida_kind store_queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
     return kind;
 }
 
-ida_kind store_queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const store_soon **rows, int *count)
+ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_soon, DB_ARGS(DB_I(now), DB_I(until), DB_I(SOON_MAX)), &r);
-    store_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
+    queue_due_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
     int found = 0;
     for (int i = 0; !kind && i < r.rows; i++) {
         int directory = ida_directory_parse(db_text(&r, i, 1));
         if (directory >= 0) {
-            list[found++] = (store_soon){.tenant = db_text(&r, i, 0),
+            list[found++] = (queue_due_soon){.tenant = db_text(&r, i, 0),
                                          .upn = db_text(&r, i, 2),
                                          .directory = (ida_directory_kind)directory,
                                          .tasks = (int)db_int(&r, i, 3)};

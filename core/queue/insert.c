@@ -10,7 +10,7 @@
 /* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above any company. */
 #define CANDIDATES_MAX 1000000
 
-ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
+ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), &r);
@@ -18,10 +18,10 @@ ida_kind store_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *use
     return kind;
 }
 
-ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
+ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
 {
     int64_t used;
-    ida_kind kind = tenant->seat_limit < 0 ? IDA_OK : store_seats_used(s, c, tenant->id, &used);
+    ida_kind kind = tenant->seat_limit < 0 ? IDA_OK : queue_seats_used(s, c, tenant->id, &used);
     if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
         kind = ida_fail(c, IDA_FORBIDDEN,
                         "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included. "
@@ -31,22 +31,22 @@ ida_kind store_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
     return kind;
 }
 
-ida_kind store_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted)
+ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_person, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
-    *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : STORE_SEAT_NONE;
+    *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : QUEUE_SEAT_NONE;
     return kind;
 }
 
-ida_kind store_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
+ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task_id)), &r);
     return kind || !r.changes ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(1)), NULL);
 }
 
-ida_kind store_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved)
+ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved)
 {
     db_result r;
     *moved = 0;
@@ -60,7 +60,7 @@ ida_kind store_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
     return kind;
 }
 
-ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
+ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
     db_result given, heir;
     ida_kind kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(task_id)), &given);
@@ -74,7 +74,7 @@ ida_kind store_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
     return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
-ida_kind store_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person, const char **id)
+ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person, const char **id)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), &r);
@@ -82,12 +82,12 @@ ida_kind store_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const
     return kind;
 }
 
-ida_kind store_task_free_names(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id)
 {
     return store_write(s, c, STMT_address_free, DB_ARGS(DB_T(task_id)), NULL);
 }
 
-int store_task_wants_seat(ida_ctx *c, const ida_task *task)
+int queue_task_wants_seat(ida_ctx *c, const ida_task *task)
 {
     return task->type == IDA_USER_CREATE &&
            !json_is_false(json_object_get(ida_json_load(c->pool, task->payload), "accountEnabled"));
@@ -109,7 +109,7 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
+ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
 {
     db_result r;
     ida_kind kind =
@@ -118,13 +118,13 @@ ida_kind store_address_taken(store *s, ida_ctx *c, const char *tenant, const cha
     return kind;
 }
 
-ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
+ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
                               const char *task_id, char **address)
 {
     /* Most names are free; for the others larger batches keep the number of statements small. */
     int taken;
     *address = ida_naming_candidate(c->pool, local, domain, 1);
-    ida_kind kind = store_address_taken(s, c, tenant, *address, task_id, &taken);
+    ida_kind kind = queue_address_taken(s, c, tenant, *address, task_id, &taken);
     if (kind || !taken) {
         return kind;
     }
@@ -142,7 +142,7 @@ ida_kind store_address_choose(store *s, ida_ctx *c, const char *tenant, const ch
     return ida_fail(c, IDA_CONFLICT, "Every address %s@%s with a number up to %d is taken.", local, domain, CANDIDATES_MAX);
 }
 
-ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id)
+ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id)
 {
     const char *folded = ida_fold_address(c->pool, address);
     db_result r;
@@ -157,7 +157,7 @@ ida_kind store_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
     return kind;
 }
 
-ida_kind store_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)
+ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)
 {
     return store_write(s, c, STMT_task_step_put,
                        DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name), DB_T(ida_outcome_text(step->outcome)),
@@ -183,15 +183,15 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
         kind = store_write(s, c, STMT_task_payload_insert, DB_ARGS(DB_T(t->id), DB_T(t->payload ? t->payload : "{}")), NULL);
     }
     for (int i = 0; !kind && i < t->step_count; i++) {
-        kind = store_task_put_step(s, c, t->id, &t->steps[i]);
+        kind = queue_task_put_step(s, c, t->id, &t->steps[i]);
     }
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
     }
-    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
-ida_kind store_task_insert(store *s, ida_ctx *c, const ida_task *task)
+ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task)
 {
     return store_transaction(s, c, insert, (void *)(uintptr_t)task);
 }

@@ -3,7 +3,7 @@
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 
-ida_kind store_queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms)
+ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_queue_renew, DB_ARGS(DB_T(task_id), DB_I(fence), DB_I(now + lease_ms)), &r);
@@ -11,13 +11,13 @@ ida_kind store_queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fe
                              : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task_id, (long long)fence);
 }
 
-ida_kind store_queue_running(store *s, ida_ctx *c, int max, const store_running **rows, int *count)
+ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_running, DB_ARGS(DB_I(max)), &r);
-    store_running *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
+    queue_running_task *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
-        list[i] = (store_running){.tenant = db_text(&r, i, 0),
+        list[i] = (queue_running_task){.tenant = db_text(&r, i, 0),
                                   .task_id = db_text(&r, i, 1),
                                   .owner = db_text(&r, i, 2),
                                   .fence = db_int(&r, i, 3),
@@ -30,7 +30,7 @@ ida_kind store_queue_running(store *s, ida_ctx *c, int max, const store_running 
 }
 
 typedef struct takeover {
-    const store_running *seen;
+    const queue_running_task *seen;
     const char *owner;
     int64_t lease_until;
     ida_task *task;
@@ -47,10 +47,10 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.", t->seen->task_id);
     }
-    return kind ? kind : store_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
+    return kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
 }
 
-ida_kind store_queue_take_over(store *s, ida_ctx *c, const store_running *seen, const char *owner, int64_t now, int64_t lease_ms,
+ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner, int64_t now, int64_t lease_ms,
                                ida_task **task)
 {
     takeover t = {.seen = seen, .owner = owner, .lease_until = now + lease_ms};

@@ -15,12 +15,12 @@
 typedef struct outcome {
     const ida_task *task;
     const ida_step *step;
-    const store_task_change *change;
+    const queue_task_change *change;
     const char *progress, *object_id, *error, *warnings;
     ida_task_state state;
     int64_t next_at;
     int counts, later;
-    const ida_audit *audit;
+    const audit_record *audit;
 } outcome;
 
 /* A write under the fence: IDA_CONFLICT when it touched no row. */
@@ -43,12 +43,12 @@ static ida_kind put_step(store *s, ida_ctx *c, void *baton)
     const outcome *o = baton;
     ida_kind kind =
         fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->progress)));
-    kind = kind ? kind : store_task_put_step(s, c, o->task->id, o->step);
+    kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
     return kind ? kind : audited(s, c, o);
 }
 
-ida_kind store_queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
-                          const struct ida_audit *audit)
+ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
+                          const struct audit_record *audit)
 {
     outcome o = {.task = task, .step = step, .progress = progress, .audit = audit};
     return store_transaction(s, c, put_step, &o);
@@ -67,14 +67,14 @@ static ida_kind move_person(store *s, ida_ctx *c, const ida_task *old, const cha
 }
 
 /* Reserves what the task is called from now on and lets go of the rest. */
-static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const store_task_change *change)
+static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const queue_task_change *change)
 {
     const char *upn = ida_fold_address(c->pool, change->upn ? change->upn : old->upn);
     const char *given = change->mail ? change->mail : old->mail;
     const char *mail = given ? ida_fold_address(c->pool, given) : upn;
-    ida_kind kind = store_address_reserve(s, c, old->tenant, upn, old->id);
+    ida_kind kind = queue_address_reserve(s, c, old->tenant, upn, old->id);
     if (!kind && strcmp(upn, mail) != 0) {
-        kind = store_address_reserve(s, c, old->tenant, mail, old->id);
+        kind = queue_address_reserve(s, c, old->tenant, mail, old->id);
     }
     if (kind == IDA_CONFLICT) {
         return ida_fail(c, IDA_UNPROCESSABLE, "%s", c->message);
@@ -86,13 +86,13 @@ static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const st
 static ida_kind put_change(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
-    const store_task_change *ch = o->change;
+    const queue_task_change *ch = o->change;
     const char *person = ch->upn ? ida_fold_address(c->pool, ch->upn) : NULL;
     ida_task *old;
     ida_kind kind = IDA_OK;
     if (ch->upn || ch->mail) {
         kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
-        kind = kind ? kind : store_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
+        kind = kind ? kind : queue_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
         kind = kind ? kind : change_names(s, c, old, ch);
     }
     return kind ? kind
@@ -102,7 +102,7 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
                                  DB_T(ch->warnings)));
 }
 
-ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const store_task_change *change)
+ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change)
 {
     outcome o = {.task = task, .change = change};
     return store_transaction(s, c, put_change, &o);
@@ -110,8 +110,8 @@ ida_kind store_queue_change(store *s, ida_ctx *c, const ida_task *task, const st
 
 static ida_kind give_back(store *s, ida_ctx *c, const ida_task *task)
 {
-    ida_kind kind = store_task_give_back_seat(s, c, task->tenant, task->id);
-    return kind ? kind : store_task_free_names(s, c, task->id);
+    ida_kind kind = queue_task_give_back_seat(s, c, task->tenant, task->id);
+    return kind ? kind : queue_task_free_names(s, c, task->id);
 }
 
 static ida_kind account_made(store *s, ida_ctx *c, void *baton)
@@ -119,7 +119,7 @@ static ida_kind account_made(store *s, ida_ctx *c, void *baton)
     const outcome *o = baton;
     ida_kind kind =
         fenced(s, c, o->task, STMT_queue_made, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
-    kind = kind ? kind : store_task_put_step(s, c, o->task->id, o->step);
+    kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
     kind = kind ? kind : audited(s, c, o);
     if (kind || o->later) {
         return kind;
@@ -128,8 +128,8 @@ static ida_kind account_made(store *s, ida_ctx *c, void *baton)
     return kind ? kind : give_back(s, c, o->task);
 }
 
-ida_kind store_queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
-                                  const struct ida_audit *audit)
+ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
+                                  const struct audit_record *audit)
 {
     outcome o = {.task = task, .step = step, .object_id = object_id, .later = later, .audit = audit};
     return store_transaction(s, c, account_made, &o);
@@ -144,19 +144,19 @@ typedef struct seat_taking {
 
 /* One seat a person. Another update could be cancelled and give back what this one's call stands on, so its seat is moved here. One
  * beside the cache's word is not counted, and lasts when a sync takes that word back. The seat of a creation, which is the account's,
- * comes to this task when the creation gives it back (store_task_give_back_seat). */
+ * comes to this task when the creation gives it back (queue_task_give_back_seat). */
 static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_task *now)
 {
-    int had = now->seat, counted = STORE_SEAT_NONE;
-    ida_kind kind = had ? IDA_OK : store_task_move_seat(s, c, now, &had);
+    int had = now->seat, counted = QUEUE_SEAT_NONE;
+    ida_kind kind = had ? IDA_OK : queue_task_move_seat(s, c, now, &had);
     if (kind || had) {
         return kind;
     }
-    kind = store_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
-    if (!kind && counted == STORE_SEAT_NONE) {
-        kind = store_seat_free(s, c, t->tenant);
+    kind = queue_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
+    if (!kind && counted == QUEUE_SEAT_NONE) {
+        kind = queue_seat_free(s, c, t->tenant);
     }
-    return kind || counted == STORE_SEAT_HELD ? kind : store_task_take_seat(s, c, now->tenant, now->id);
+    return kind || counted == QUEUE_SEAT_HELD ? kind : queue_task_take_seat(s, c, now->tenant, now->id);
 }
 
 static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
@@ -166,7 +166,7 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
     t->full = 0;
     ida_kind kind = store_tenant_lock(s, c, t->task->tenant);
     kind = kind ? kind : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
-    kind = kind ? kind : store_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
+    kind = kind ? kind : queue_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
     kind = kind ? kind : find_seat(s, c, t, now);
     if (kind == IDA_FORBIDDEN) {
         t->full = 1;
@@ -177,7 +177,7 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
                 : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(t->progress)));
 }
 
-ida_kind store_queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
+ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
                                int *full)
 {
     seat_taking t = {.task = task, .tenant = tenant, .progress = progress};
@@ -196,8 +196,8 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
 {
     ida_kind kind = IDA_OK;
     while (!kind && over) {
-        kind = store_task_give_back_seat(s, c, now->tenant, over);
-        kind = kind ? kind : store_task_seat_of_over(s, c, now->tenant, now->person, &over);
+        kind = queue_task_give_back_seat(s, c, now->tenant, over);
+        kind = kind ? kind : queue_task_seat_of_over(s, c, now->tenant, now->person, &over);
     }
     return kind;
 }
@@ -212,9 +212,9 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
     const char *over = NULL;
     ida_task *now;
-    ida_kind kind = store_task_get(s, c, t->tenant, t->id, 0, &now);
+    ida_kind kind = queue_task_get(s, c, t->tenant, t->id, 0, &now);
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
-        kind = store_task_seat_of_over(s, c, t->tenant, now->person, &over);
+        kind = queue_task_seat_of_over(s, c, t->tenant, now->person, &over);
     }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
@@ -225,15 +225,15 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
         kind = store_tenant_lock(s, c, t->tenant);
     }
     kind = kind ? kind : settle_seats(s, c, now, over);
-    int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && store_task_account_possible(c, now));
+    int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && queue_task_account_possible(c, now));
     if (!kind && holds && !keeps) {
         kind = give_back(s, c, now);
     }
     return kind ? kind : free_person(s, c, now);
 }
 
-ida_kind store_queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
-                            const char *warnings, const struct ida_audit *audit)
+ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
+                            const char *warnings, const struct audit_record *audit)
 {
     outcome o = {.task = task, .state = state, .error = error, .warnings = warnings, .audit = audit};
     return store_transaction(s, c, finish, &o);
@@ -246,13 +246,13 @@ static ida_kind again(store *s, ida_ctx *c, void *baton)
         fenced(s, c, o->task, STMT_queue_again,
                DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at), DB_T(o->error), DB_I(o->counts != 0)));
     ida_task *now;
-    kind = kind ? kind : store_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
+    kind = kind ? kind : queue_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
     kind = kind ? kind : free_person(s, c, now);
     return kind ? kind : audited(s, c, o);
 }
 
-ida_kind store_queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
-                           const struct ida_audit *audit)
+ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
+                           const struct audit_record *audit)
 {
     outcome o = {.task = task, .next_at = next_at, .error = reason, .counts = counts, .audit = audit};
     return store_transaction(s, c, again, &o);

@@ -8,7 +8,7 @@
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 #define STEP_BATCH 256 /* tasks whose steps are asked for at once */
 
-ida_kind store_task_missing(ida_ctx *c, const char *id)
+ida_kind queue_task_missing(ida_ctx *c, const char *id)
 {
     return ida_fail(c, IDA_NOT_FOUND, "There is no task %s.", id);
 }
@@ -49,7 +49,7 @@ enum {
     COL_HOLD
 };
 
-ida_kind store_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task)
+ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task)
 {
     int type = ida_task_type_parse(db_text(r, row, COL_TYPE)), state = ida_task_state_parse(db_text(r, row, COL_STATE));
     int directory = ida_directory_parse(db_text(r, row, COL_DIRECTORY));
@@ -146,7 +146,7 @@ static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
     return kind;
 }
 
-ida_kind store_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
+ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
 {
     ida_kind kind = IDA_OK;
     for (int at = 0; !kind && at < count; at += STEP_BATCH) {
@@ -158,9 +158,9 @@ ida_kind store_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
 static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payload, ida_task **out)
 {
     ida_task *task = apr_palloc(c->pool, sizeof *task);
-    ida_kind kind = store_task_of_row(c, r, 0, task);
+    ida_kind kind = queue_task_of_row(c, r, 0, task);
     if (!kind) {
-        kind = store_task_load_steps(s, c, task, 1);
+        kind = queue_task_load_steps(s, c, task, 1);
     }
     if (!kind && with_payload) {
         db_result payload;
@@ -171,17 +171,17 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
     return kind;
 }
 
-ida_kind store_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload, ida_task **task)
+ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload, ida_task **task)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_get, DB_ARGS(DB_T(tenant), DB_T(id)), &r);
     if (kind) {
         return kind;
     }
-    return r.rows ? one_task(s, c, &r, with_payload, task) : store_task_missing(c, id);
+    return r.rows ? one_task(s, c, &r, with_payload, task) : queue_task_missing(c, id);
 }
 
-ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task)
+ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_open, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(ida_task_type_text(type))), &r);
@@ -194,7 +194,7 @@ ida_kind store_task_open(store *s, ida_ctx *c, const char *tenant, const char *p
 
 typedef struct listing {
     const char *tenant;
-    const store_task_filter *filter;
+    const queue_task_filter *filter;
     ida_task *tasks;
     int count;
     int64_t total;
@@ -203,7 +203,7 @@ typedef struct listing {
 /* Page and total by the narrowest index: person, else state, else all of the tenant. */
 static ida_kind list_rows(store *s, ida_ctx *c, const listing *l, db_result *page, db_result *total)
 {
-    const store_task_filter *f = l->filter;
+    const queue_task_filter *f = l->filter;
     const char *before = f->before_id ? f->before_id : "~"; /* above every ID */
     ida_kind kind;
     if (f->person) {
@@ -236,12 +236,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     l->total = db_int(&total, 0, 0);
     l->tasks = apr_palloc(c->pool, (apr_size_t)(page.rows + 1) * sizeof *l->tasks);
     for (int row = 0; !kind && row < page.rows; row++) {
-        kind = store_task_of_row(c, &page, row, &l->tasks[row]);
+        kind = queue_task_of_row(c, &page, row, &l->tasks[row]);
     }
-    return kind ? kind : store_task_load_steps(s, c, l->tasks, l->count);
+    return kind ? kind : queue_task_load_steps(s, c, l->tasks, l->count);
 }
 
-ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_task_filter *filter, ida_task **tasks, int *count,
+ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter, ida_task **tasks, int *count,
                          int64_t *total)
 {
     listing l = {.tenant = tenant, .filter = filter};
@@ -252,7 +252,7 @@ ida_kind store_task_list(store *s, ida_ctx *c, const char *tenant, const store_t
     return kind;
 }
 
-ida_kind store_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
+ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
@@ -260,7 +260,7 @@ ida_kind store_task_disablings_started(store *s, ida_ctx *c, const char *tenant,
     return kind;
 }
 
-ida_kind store_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
+ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
 {
     db_result r;
     int64_t from = at - HOUR_MS, due_from = from < ida_now(c->env) ? 0 : from;
@@ -270,7 +270,7 @@ ida_kind store_task_disablings_expected(store *s, ida_ctx *c, const char *tenant
     return kind;
 }
 
-ida_kind store_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count)
+ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_naming_manager, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);

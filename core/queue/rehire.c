@@ -6,25 +6,25 @@
 
 #include "core/queue/claim.h"
 
-ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count)
+ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, queue_coming **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
     *count = kind ? 0 : r.rows;
     *rows = apr_palloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
-        (*rows)[i] = (store_coming){db_text(&r, i, 0), db_text(&r, i, 1)};
+        (*rows)[i] = (queue_coming){db_text(&r, i, 0), db_text(&r, i, 1)};
     }
     return kind;
 }
 
-ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
-                                  store_membership **rows, int *count)
+ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+                                  queue_membership **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(
         s, c, STMT_memberships_lost,
-        DB_ARGS(DB_T(tenant), DB_T(object_id), DB_T(ida_directory_name(directory)), DB_I(STORE_MEMBERSHIPS_MAX)), &r);
+        DB_ARGS(DB_T(tenant), DB_T(object_id), DB_T(ida_directory_name(directory)), DB_I(QUEUE_MEMBERSHIPS_MAX)), &r);
     *count = kind ? 0 : r.rows;
     *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
@@ -32,12 +32,12 @@ ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_
         if (where < 0) {
             return ida_fail(c, IDA_INTERNAL_ERROR, "a recorded membership names a directory that this version does not know");
         }
-        (*rows)[i] = (store_membership){(ida_directory_kind)where, db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3)};
+        (*rows)[i] = (queue_membership){(ida_directory_kind)where, db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3)};
     }
     return kind;
 }
 
-ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
+ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_offboarded_since,
@@ -50,15 +50,15 @@ ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, cons
 
 typedef struct snapshot {
     const ida_task *task;
-    const store_membership *rows;
+    const queue_membership *rows;
     int count;
 } snapshot;
 
 /* Under the fence, which the change of nothing asks for. */
 static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
 {
-    static const store_task_change nothing;
-    return store_queue_change(s, c, task, &nothing);
+    static const queue_task_change nothing;
+    return queue_change(s, c, task, &nothing);
 }
 
 static ida_kind put(store *s, ida_ctx *c, void *baton)
@@ -74,7 +74,7 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind store_queue_memberships(store *s, ida_ctx *c, const ida_task *task, const store_membership *rows, int count)
+ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows, int count)
 {
     snapshot w = {task, rows, count};
     return store_transaction(s, c, put, &w);
@@ -89,7 +89,7 @@ static ida_kind restored(store *s, ida_ctx *c, void *baton)
                               DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))), NULL);
 }
 
-ida_kind store_queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)
+ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)
 {
     return store_transaction(s, c, restored, (void *)(uintptr_t)task);
 }

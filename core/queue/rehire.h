@@ -5,22 +5,22 @@
 #include "core/queue/change.h"
 
 /* Creations with this employeeId that are open (queued, running, waiting for attention): UPN and ID of the task, at most 20. */
-typedef struct store_coming { const char *upn, *task_id; } store_coming;
-ida_kind store_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, store_coming **rows, int *count);
+typedef struct queue_coming { const char *upn, *task_id; } queue_coming;
+ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, queue_coming **rows, int *count);
 
-#define STORE_MEMBERSHIPS_MAX 10000
+#define QUEUE_MEMBERSHIPS_MAX 10000
 
-typedef struct store_membership {
+typedef struct queue_membership {
     ida_directory_kind directory; /* the group's */
     const char *group_id, *group_name;
     const char *retained; /* why the offboarding could not revoke it; NULL: it was revoked */
-} store_membership;
+} queue_membership;
 
 /* What the offboarding that disabled this account found in either directory, with those after it, and no rehire gave back yet. */
-ida_kind store_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
-                                  store_membership **rows, int *count);
+ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+                                  queue_membership **rows, int *count);
 
 /* ID of an offboarding of the task's person that was asked for after the task and has begun, else NULL: the last word holds. */
-ida_kind store_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
+ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
 
 #endif

@@ -12,18 +12,18 @@
 #define LOOKS 3 /* after a change: other processes may queue by the old rules for a moment longer */
 
 typedef struct seen {
-    const ida_zone *rules;
+    const zone_info *rules;
     int looks;
 } seen;
 
-struct store_walls {
+struct queue_walls {
     apr_pool_t *pool;
     apr_hash_t *zones; /* name -> seen */
 };
 
-store_walls *store_walls_make(apr_pool_t *pool)
+queue_walls *queue_walls_make(apr_pool_t *pool)
 {
-    store_walls *w = apr_palloc(pool, sizeof *w);
+    queue_walls *w = apr_palloc(pool, sizeof *w);
     w->pool = pool;
     w->zones = apr_hash_make(pool);
     return w;
@@ -38,11 +38,11 @@ static ida_kind apply(store *s, ida_ctx *c, void *baton)
 {
     const shift *m = baton;
     const ida_task *t = m->task;
-    ida_kind kind = store_queue_set_due(s, c, t->id, t->due_at, m->due);
+    ida_kind kind = queue_set_due(s, c, t->id, t->due_at, m->due);
     if (kind) {
         return kind;
     }
-    ida_audit *record = ida_audit_make(c, t->tenant, "workflow");
+    audit_record *record = audit_make(c, t->tenant, "workflow");
     record->actor = "worker";
     record->label = "";
     record->action = "task.reschedule";
@@ -51,12 +51,12 @@ static ida_kind apply(store *s, ida_ctx *c, void *baton)
     record->detail = ida_printf(c->pool, "task %s: %s %s in %s is another instant since the zone's rules changed; it moves by %lld s",
                                 t->id, t->wall_date, t->wall_time, t->zone, (long long)((m->due - t->due_at) / 1000));
     kind = store_audit_add(s, c, record);
-    return kind ? kind : db_notify(s->db, c, STORE_QUEUE_CHANNEL);
+    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
 static ida_kind resolve(store *s, ida_ctx *c, const ida_task *task, int *moved)
 {
-    shift m = {task, ida_schedule_again(c, task->zone, task->wall_date, task->wall_time)};
+    shift m = {task, zone_schedule_again(c, task->zone, task->wall_date, task->wall_time)};
     if (!m.due || m.due == task->due_at) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -90,7 +90,7 @@ static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)
     while (!kind && count == PAGE && !(stop && stop(baton))) {
         ida_ctx *page = ida_ctx_make(c->env, pool);
         ida_task *tasks;
-        kind = store_queue_walls(s, page, zone, after, PAGE, &tasks, &count);
+        kind = queue_walls_in(s, page, zone, after, PAGE, &tasks, &count);
         for (int i = 0; !kind && i < count; i++) {
             kind = resolve(s, page, &tasks[i], moved);
         }
@@ -104,17 +104,17 @@ static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)
     return kind;
 }
 
-ida_kind store_walls_look(store_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved)
+ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved)
 {
     const char *zone = "";
     *moved = 0;
     while (1) {
-        ida_kind kind = store_queue_next_zone(s, c, zone, &zone);
+        ida_kind kind = queue_next_zone(s, c, zone, &zone);
         if (kind || !zone || (stop && stop(baton))) {
             return kind;
         }
-        const ida_zone *rules;
-        if (ida_zone_get(c, zone, &rules)) {
+        const zone_info *rules;
+        if (zone_get(c, zone, &rules)) {
             ida_ctx_clear(c); /* said where it is needed; the instants stay as they are */
             continue;
         }

@@ -5,11 +5,11 @@
 #include "core/queue/claim.h"
 
 /* What one thread remembers of the zones it has looked at. */
-typedef struct store_walls store_walls;
-store_walls *store_walls_make(apr_pool_t *pool);
+typedef struct queue_walls queue_walls;
+queue_walls *queue_walls_make(apr_pool_t *pool);
 
 /* Asks which zones queued tasks are in, and resolves again those tasks whose zone has other rules than at the last look: cheap as long
  * as none has. Each task that moves is audited (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
-ida_kind store_walls_look(store_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved);
+ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved);
 
 #endif

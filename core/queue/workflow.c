@@ -36,13 +36,13 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
 
 typedef struct telling {
     const ida_task *task;
-    const store_workflow_news *news;
+    const queue_workflow_news *news;
 } telling;
 
 static ida_kind tell(store *s, ida_ctx *c, void *baton)
 {
     const telling *t = baton;
-    const store_workflow_news *n = t->news;
+    const queue_workflow_news *n = t->news;
     const char *run_id;
     ida_kind kind = begin(s, c, t->task, n->action.workflow, n->started_at, &run_id);
     kind = kind ? kind
@@ -54,7 +54,7 @@ static ida_kind tell(store *s, ida_ctx *c, void *baton)
                               DB_ARGS(DB_T(run_id), DB_T(n->run_status), DB_I(n->run_ended ? ida_now(c->env) : 0)), NULL);
 }
 
-ida_kind store_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const store_workflow_news *news)
+ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const queue_workflow_news *news)
 {
     telling t = {.task = task, .news = news};
     return store_transaction(s, c, tell, &t);
@@ -67,7 +67,7 @@ static ida_kind cancelled(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_write(s, c, STMT_workflow_runs_cancel, DB_ARGS(DB_T(task_id), DB_I(ida_now(c->env))), NULL);
 }
 
-ida_kind store_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
 {
     return store_transaction(s, c, cancelled, (void *)(uintptr_t)task_id);
 }
@@ -88,13 +88,13 @@ static ida_kind left(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_write(s, c, STMT_workflow_runs_left, DB_ARGS(DB_T(l->task_id), DB_I(now)), NULL);
 }
 
-ida_kind store_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why)
+ida_kind queue_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why)
 {
     leaving l = {task_id, why};
     return store_transaction(s, c, left, &l);
 }
 
-ida_kind store_workflow_retry(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_workflow_retry(store *s, ida_ctx *c, const char *task_id)
 {
     return store_write(s, c, STMT_workflow_steps_again, DB_ARGS(DB_T(task_id)), NULL);
 }

@@ -10,9 +10,9 @@
 
 #define SALT_BYTES 16
 
-ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record)
+ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
 {
-    const char *text = ida_audit_encode(c->pool, record, IDA_AUDIT_MAX - 2);
+    const char *text = audit_encode(c->pool, record, AUDIT_MAX - 2);
     if (!text) {
         return ida_fail(c, IDA_INTERNAL_ERROR, "An audit record of %s is too large.", record->tenant);
     }
@@ -22,7 +22,7 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record)
 /* -- appending -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct ordered {
-    ida_audit *record;
+    audit_record *record;
     int position;
 } ordered;
 
@@ -39,7 +39,7 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
 {
     const char *tenant = records[0].record->tenant;
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_audit_chain_make, DB_ARGS(DB_T(tenant), DB_T(ida_audit_genesis)), NULL);
+    ida_kind kind = store_write(s, c, STMT_audit_chain_make, DB_ARGS(DB_T(tenant), DB_T(audit_genesis)), NULL);
     if (!kind) {
         kind = store_read(s, c, STMT_audit_chain_lock, DB_ARGS(DB_T(tenant)), &r);
     }
@@ -49,13 +49,13 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
     int64_t seq = db_int(&r, 0, 0), before = seq;
     const char *hash = db_text(&r, 0, 1);
     for (int i = 0; i < count; i++) {
-        const ida_audit *a = records[i].record;
+        const audit_record *a = records[i].record;
         unsigned char salt_bytes[SALT_BYTES];
         ida_random(c->env, salt_bytes, sizeof salt_bytes);
         const char *salt = ida_hex(c->pool, salt_bytes, sizeof salt_bytes);
-        const char *personal = ida_audit_personal_hash(c->pool, salt, a);
-        const char *next = ida_audit_chain_hash(c->pool, hash, seq + 1, a, personal);
-        const char *actor_key = ida_audit_actor_key(c->pool, a->actor);
+        const char *personal = audit_personal_hash(c->pool, salt, a);
+        const char *next = audit_chain_hash(c->pool, hash, seq + 1, a, personal);
+        const char *actor_key = audit_actor_key(c->pool, a->actor);
         kind = store_write(s, c, STMT_audit_record_add,
                            DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category), DB_T(a->outcome),
                                    DB_T(a->actor),
@@ -74,7 +74,7 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
 }
 
 typedef struct batch {
-    ida_audit *const *records;
+    audit_record *const *records;
     int count;
     const char *spool, *segment; /* NULL: the outbox, which has no position */
     int64_t position, torn;
@@ -104,11 +104,11 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
 
 /* -- outbox ----------------------------------------------------------------------------------------------------------------- */
 
-static ida_audit *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
+static audit_record *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
     ida_log(c->env, IDA_LOG_ERROR, "IDA0140", "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome "
                                               "\"damaged\"", rid, tenant);
-    return ida_audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
+    return audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
 }
 
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved)
@@ -119,11 +119,11 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     if (kind || !r.rows) {
         return kind;
     }
-    ida_audit **records = apr_palloc(c->pool, sizeof *records * (apr_size_t)r.rows);
+    audit_record **records = apr_palloc(c->pool, sizeof *records * (apr_size_t)r.rows);
     json_t *rids = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < r.rows; i++) {
         const char *rid = db_text(&r, i, 0), *tenant = db_text(&r, i, 1), *text = db_text(&r, i, 2);
-        ida_audit *record = ida_audit_decode(c->pool, text, strlen(text));
+        audit_record *record = audit_decode(c->pool, text, strlen(text));
         /* The columns say whose it is and which; a text that says otherwise is not to be believed. */
         records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0 ? record
             : damaged(c, rid, tenant, text);
@@ -150,7 +150,7 @@ ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, con
 }
 
 ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
-                                 ida_audit *const *records, int count)
+                                 audit_record *const *records, int count)
 {
     batch b = {records, count, spool, segment, position, torn};
     return store_transaction(s, c, append, &b);

@@ -6,7 +6,7 @@
 #include "core/store/store.h"
 
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
-ida_kind store_audit_add(store *s, ida_ctx *c, const ida_audit *record);
+ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record);
 
 /* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`, then deletes from the outbox.
  * *moved tells how many. Repeatable at any crash point (rid). A record that cannot be decoded is moved as one with outcome
@@ -18,7 +18,7 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
  * passed over. */
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position);
 ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
-                                 ida_audit *const *records, int count);
+                                 audit_record *const *records, int count);
 /* Forgets the position of a segment that was removed. */
 ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const char *segment);
 
@@ -32,7 +32,7 @@ typedef struct store_audit_filter {
 } store_audit_filter;
 
 /* Newest first; *total (may be NULL) counts all that the filter takes (without the page). */
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const audit_row **rows,
                           int *count,
                           int64_t *total);
 
@@ -44,7 +44,7 @@ typedef struct store_audit_about_filter {
 } store_audit_about_filter;
 
 /* Records of what was done to a person, or in the course of tasks, in the order of the chain. Looks at every record since `from`. */
-ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *filter, const ida_audit_row **rows, int *count);
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *filter, const audit_row **rows, int *count);
 
 /* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c->message says how (the
  * call still answers IDA_OK). *count: records walked. */

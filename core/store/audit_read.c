@@ -11,9 +11,9 @@
 enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, ADDRESS, SALT, PERSONAL, HASH,
       ACTOR_KEY };
 
-static ida_audit_row row_of(const db_result *r, int i, const char *tenant)
+static audit_row row_of(const db_result *r, int i, const char *tenant)
 {
-    return (ida_audit_row){
+    return (audit_row){
         .seq = db_int(r, i, SEQ),
         .erased = db_text(r, i, SALT) == NULL,
         .hash = db_text(r, i, HASH),
@@ -53,7 +53,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     db_arg own[2];
     size_t count = 0;
     if (f->actor) {
-        own[count++] = (db_arg)DB_T(ida_audit_actor_key(c->pool, f->actor));
+        own[count++] = (db_arg)DB_T(audit_actor_key(c->pool, f->actor));
     }
     if (f->category) {
         own[count++] = (db_arg)DB_T(f->category);
@@ -68,7 +68,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const ida_audit_row **rows,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const audit_row **rows,
                           int *count,
                           int64_t *total)
 {
@@ -77,7 +77,7 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
     if (kind) {
         return kind;
     }
-    ida_audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(w.page.rows + 1));
+    audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(w.page.rows + 1));
     for (int i = 0; i < w.page.rows; i++) {
         all[i] = row_of(&w.page, i, tenant);
     }
@@ -89,12 +89,12 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
     return IDA_OK;
 }
 
-ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *f, const ida_audit_row **rows, int *count)
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *f, const audit_row **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_audit_about,
                                DB_ARGS(DB_T(tenant), DB_I(f->after_seq), DB_I(f->from), DB_T(f->target), DB_T(f->tasks), DB_I(f->limit)), &r);
-    ida_audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(kind ? 1 : r.rows + 1));
+    audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         all[i] = row_of(&r, i, tenant);
     }
@@ -124,20 +124,20 @@ static int same(const char *a, const char *b)
 /* What is wrong with a row that should follow `previous` as number `seq`; NULL: nothing. */
 static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant, int64_t seq, const char *previous)
 {
-    ida_audit_row row = row_of(r, i, tenant);
+    audit_row row = row_of(r, i, tenant);
     const char *personal = db_text(r, i, PERSONAL), *salt = db_text(r, i, SALT), *actor = row.record.actor;
     if (row.seq != seq) {
         return "is missing";
     }
-    if (!same(ida_audit_chain_hash(pool, previous, seq, &row.record, personal), db_text(r, i, HASH))) {
+    if (!same(audit_chain_hash(pool, previous, seq, &row.record, personal), db_text(r, i, HASH))) {
         return "does not fit the one before it: its time, category, outcome, identity or place was changed";
     }
-    if (salt ? !same(ida_audit_personal_hash(pool, salt, &row.record), personal)
+    if (salt ? !same(audit_personal_hash(pool, salt, &row.record), personal)
              : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint ||
                  row.record.parameters || row.record.detail || row.record.address) {
         return salt ? "was changed in its personal part" : "counts as erased but has a personal part";
     }
-    if (!same(ida_audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
+    if (!same(audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
         return "was changed in the key of its actor";
     }
     return NULL;
@@ -196,8 +196,8 @@ static ida_kind verify(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     int64_t head = db_int(&chain, 0, 0), first = db_int(&chain, 0, 2);
-    const char *head_hash = chain.rows ? db_text(&chain, 0, 1) : ida_audit_genesis;
-    const char *first_hash = chain.rows ? db_text(&chain, 0, 3) : ida_audit_genesis;
+    const char *head_hash = chain.rows ? db_text(&chain, 0, 1) : audit_genesis;
+    const char *first_hash = chain.rows ? db_text(&chain, 0, 3) : audit_genesis;
     kind = store_read(s, c, STMT_audit_before_first, DB_ARGS(DB_T(w->tenant), DB_I(first)), &stray);
     if (!kind && db_int(&stray, 0, 0)) {
         broken_at(w, c, first > 0 ? first : 1, "stands before the beginning of the chain");

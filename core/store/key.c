@@ -21,7 +21,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
         return kind;
     }
     const char *rate = db_text(&r, 0, 3);
-    int access = ida_access_parse(db_text(&r, 0, 1));
+    int access = ida_access_level_parse(db_text(&r, 0, 1));
     ida_principal *p = &key->principal;
     if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
         /* A key whose limits cannot be read admits nobody. */
@@ -31,7 +31,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     }
     p->company = apr_pstrdup(c->pool, company);
     p->username = apr_pstrdup(c->pool, username);
-    p->access = (ida_access)access;
+    p->access = (ida_access_level)access;
     p->label = db_text(&r, 0, 2);
     p->expires_at = db_int(&r, 0, 4);
     key->disabled = db_int(&r, 0, 5) != 0;
@@ -56,7 +56,7 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     kind = store_write(s, c, STMT_key_create,
-                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash), DB_T(ida_access_text(p->access)),
+                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash), DB_T(ida_access_level_text(p->access)),
                                DB_T(p->label ? p->label : ""), DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
                                DB_I(ida_now(c->env)), DB_T(p->from)), &r);
     if (!kind && !r.changes) {

@@ -10,12 +10,12 @@ static const char *const names[] = {
     [IDA_ACCESS_LEGACY] = "legacy",
 };
 
-const char *ida_access_text(ida_access access)
+const char *ida_access_level_text(ida_access_level access)
 {
     return names[access];
 }
 
-int ida_access_parse(const char *text)
+int ida_access_level_parse(const char *text)
 {
     for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
         if (strcmp(text, names[i]) == 0) {

@@ -101,8 +101,8 @@ const char *ida_rule_company(ida_ctx *c, const json_t *value)
 const char *ida_rule_zone(ida_ctx *c, const json_t *value)
 {
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
-    const ida_zone *zone;
-    return ida_zone_read(own, c->pool, json_string_value(value), &zone) ? own->message : NULL;
+    const zone_info *zone;
+    return zone_read(own, c->pool, json_string_value(value), &zone) ? own->message : NULL;
 }
 
 const char *ida_rule_local_format(ida_ctx *c, const json_t *value)

@@ -5,43 +5,43 @@
 #include "core/zone/zone.h"
 
 /* When in a year the clock changes: POSIX TZ "Mm.w.d", "Jn" or "n", with the local time in force before the change. */
-typedef enum ida_zone_day_form { IDA_DAY_MONTH_WEEK, IDA_DAY_JULIAN, IDA_DAY_OF_YEAR } ida_zone_day_form;
+typedef enum zone_day_form { IDA_DAY_MONTH_WEEK, IDA_DAY_JULIAN, IDA_DAY_OF_YEAR } zone_day_form;
 
-typedef struct ida_zone_change {
-    ida_zone_day_form form;
+typedef struct zone_change {
+    zone_day_form form;
     int month, week,
         day; /* MONTH_WEEK: 1-12, 1-5, 0 = Sunday; else only `day`: JULIAN 1-365 without 29 February, OF_YEAR 0-365 */
     int at_s;             /* seconds after local midnight, -167 h to 167 h */
-} ida_zone_change;
+} zone_change;
 
-typedef struct ida_zone_rule {
+typedef struct zone_rule {
     int standard_s, summer_s; /* east of UTC */
     int has_summer;
-    ida_zone_change start, end;
-} ida_zone_rule;
+    zone_change start, end;
+} zone_rule;
 
-struct ida_zone {
+struct zone_info {
     int count;            /* transitions, ascending */
     const int64_t *at;    /* UTC seconds */
     const int32_t *after; /* offset from at[i] on */
     int32_t before;       /* offset before at[0] */
     int has_rule;         /* beyond the last transition the rule holds, else the last offset */
-    ida_zone_rule rule;
+    zone_rule rule;
 };
 
 /* 1 when `text` (of `len` bytes, not terminated) is a POSIX TZ rule with the extensions of RFC 9636. */
-int ida_zone_rule_parse(const char *text, size_t len, ida_zone_rule *rule);
+int zone_rule_parse(const char *text, size_t len, zone_rule *rule);
 
-int ida_zone_rule_offset(const ida_zone_rule *rule, int64_t utc_s);
+int zone_rule_offset(const zone_rule *rule, int64_t utc_s);
 
 /* First change of the rule after the instant; 0 when the rule has none. */
-int ida_zone_rule_next(const ida_zone_rule *rule, int64_t utc_s, int64_t *at);
+int zone_rule_next(const zone_rule *rule, int64_t utc_s, int64_t *at);
 
 /* 1 and a zone in pool when the bytes are a sound TZif file of version 2 or later without leap seconds; else 0 and `*why`, which
  * begins with "not a" when the bytes are no TZif file at all. */
-int ida_zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, ida_zone **zone, const char **why);
+int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_info **zone, const char **why);
 
 /* First instant after utc_s at which the zone's offset may change; 0 when there is none. */
-int ida_zone_next(const ida_zone *zone, int64_t utc_s, int64_t *at);
+int zone_next(const zone_info *zone, int64_t utc_s, int64_t *at);
 
 #endif

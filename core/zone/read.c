@@ -44,7 +44,7 @@ static uint64_t block_len(const header *h, unsigned time_size)
            h->standard_flags + h->utc_flags;
 }
 
-static const char *read_block(apr_pool_t *pool, const unsigned char *block, const header *h, ida_zone *zone)
+static const char *read_block(apr_pool_t *pool, const unsigned char *block, const header *h, zone_info *zone)
 {
     const unsigned char *indexes = block + (size_t)h->times * 8;
     const unsigned char *types = indexes + h->times;
@@ -73,7 +73,7 @@ static const char *read_block(apr_pool_t *pool, const unsigned char *block, cons
     return NULL;
 }
 
-static const char *read_footer(const unsigned char *footer, size_t len, ida_zone *zone)
+static const char *read_footer(const unsigned char *footer, size_t len, zone_info *zone)
 {
     const unsigned char *end = len && footer[0] == '\n' ? memchr(footer + 1, '\n', len - 1) : NULL;
     if (!end) {
@@ -81,7 +81,7 @@ static const char *read_footer(const unsigned char *footer, size_t len, ida_zone
     }
     size_t rule_len = (size_t)(end - footer) - 1;
     if (rule_len) {
-        if (!ida_zone_rule_parse((const char *)footer + 1, rule_len, &zone->rule)) {
+        if (!zone_rule_parse((const char *)footer + 1, rule_len, &zone->rule)) {
             return "its footer is no time zone rule";
         }
         zone->has_rule = 1;
@@ -89,7 +89,7 @@ static const char *read_footer(const unsigned char *footer, size_t len, ida_zone
     return NULL;
 }
 
-int ida_zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, ida_zone **zone, const char **why)
+int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_info **zone, const char **why)
 {
     header h;
     if (len < 4 || memcmp(bytes, "TZif", 4) != 0) {
@@ -125,7 +125,7 @@ int ida_zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, ida
         *why = "not a zone of civil time: it counts leap seconds";
         return 0;
     }
-    ida_zone *made = apr_pcalloc(pool, sizeof *made);
+    zone_info *made = apr_pcalloc(pool, sizeof *made);
     *why = read_block(pool, block, &h, made);
     if (!*why) {
         *why = read_footer(block + block_size, left - (size_t)block_size, made);

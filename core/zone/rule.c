@@ -80,7 +80,7 @@ static int take_time(cursor *c, int hours_max, int *seconds)
     return 1;
 }
 
-static int take_change(cursor *c, ida_zone_change *change)
+static int take_change(cursor *c, zone_change *change)
 {
     memset(change, 0, sizeof *change);
     change->at_s = 2 * 3600;
@@ -104,7 +104,7 @@ static int take_change(cursor *c, ida_zone_change *change)
     return !take(c, '/') || take_time(c, HOURS_MAX, &change->at_s);
 }
 
-int ida_zone_rule_parse(const char *text, size_t len, ida_zone_rule *rule)
+int zone_rule_parse(const char *text, size_t len, zone_rule *rule)
 {
     cursor c = {text, text + len};
     int west;
@@ -135,7 +135,7 @@ static int is_leap(int year)
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-static int64_t change_day(const ida_zone_change *change, int year)
+static int64_t change_day(const zone_change *change, int year)
 {
     int64_t first = ida_days_from_civil(year, 1, 1);
     if (change->form == IDA_DAY_OF_YEAR) {
@@ -160,7 +160,7 @@ enum { YEARS = 4, EVENTS = YEARS * 2 };
 
 /* The changes of the years around an instant, in order. When the end of one year and the start of the next fall together (summer
  * time all the year: "0/0,J365/25") the later year's stands behind and wins. */
-static void list_events(const ida_zone_rule *rule, int64_t utc_s, event events[EVENTS])
+static void list_events(const zone_rule *rule, int64_t utc_s, event events[EVENTS])
 {
     int64_t days = (utc_s >= 0 ? utc_s : utc_s - (DAY_S - 1)) / DAY_S;
     int year, month, day, count = 0;
@@ -181,7 +181,7 @@ static void list_events(const ida_zone_rule *rule, int64_t utc_s, event events[E
     }
 }
 
-int ida_zone_rule_offset(const ida_zone_rule *rule, int64_t utc_s)
+int zone_rule_offset(const zone_rule *rule, int64_t utc_s)
 {
     if (!rule->has_summer) {
         return rule->standard_s;
@@ -195,7 +195,7 @@ int ida_zone_rule_offset(const ida_zone_rule *rule, int64_t utc_s)
     return offset;
 }
 
-int ida_zone_rule_next(const ida_zone_rule *rule, int64_t utc_s, int64_t *at)
+int zone_rule_next(const zone_rule *rule, int64_t utc_s, int64_t *at)
 {
     if (!rule->has_summer) {
         return 0;

@@ -15,9 +15,9 @@
 static const struct {
     const char *time_with_date, *time_alone_missing;
 } defaults[] = {
-    [IDA_DUE_CREATE] = {"00:00", ""},
-    [IDA_DUE_UPDATE] = {"00:00", ""},
-    [IDA_DUE_DELETE] = {"17:00", "17:00"},
+    [ZONE_DUE_CREATE] = {"00:00", ""},
+    [ZONE_DUE_UPDATE] = {"00:00", ""},
+    [ZONE_DUE_DELETE] = {"17:00", "17:00"},
 };
 
 /* 1 when text is `shape`, where each '0' stands for a digit; the numbers between the other characters go to value[]. */
@@ -39,7 +39,7 @@ static int numbers(const char *text, const char *shape, int *value)
     return !*text;
 }
 
-static int parse_date(const char *text, ida_wall *wall)
+static int parse_date(const char *text, zone_wall *wall)
 {
     int part[3], year, month, day;
     if (!numbers(text, "0000-00-00", part) || part[0] < 1 || part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31) {
@@ -55,7 +55,7 @@ static int parse_date(const char *text, ida_wall *wall)
     return 1;
 }
 
-static int parse_time(const char *text, ida_wall *wall)
+static int parse_time(const char *text, zone_wall *wall)
 {
     int part[2];
     if (!numbers(text, "00:00", part) || part[0] > 23 || part[1] > 59) {
@@ -72,39 +72,39 @@ static int64_t floor_s(int64_t at_ms)
     return (at_ms >= 0 ? at_ms : at_ms - 999) / 1000;
 }
 
-static ida_kind tenant_zone(ida_ctx *c, const char *name, const ida_zone **zone)
+static ida_kind tenant_zone(ida_ctx *c, const char *name, const zone_info **zone)
 {
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
-    if (ida_zone_get(own, name, zone)) {
+    if (zone_get(own, name, zone)) {
         /* The caller of the service did not choose the zone. */
         return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's time zone cannot be used: %s", own->message);
     }
     return IDA_OK;
 }
 
-static const char *date_text(apr_pool_t *pool, const ida_wall *wall)
+static const char *date_text(apr_pool_t *pool, const zone_wall *wall)
 {
     return ida_printf(pool, "%04d-%02d-%02d", wall->year, wall->month, wall->day);
 }
 
-static const char *time_text(apr_pool_t *pool, const ida_wall *wall)
+static const char *time_text(apr_pool_t *pool, const zone_wall *wall)
 {
     return ida_printf(pool, "%02d:%02d", wall->hour, wall->minute);
 }
 
-static int64_t day_of(const ida_wall *wall)
+static int64_t day_of(const zone_wall *wall)
 {
     return ida_days_from_civil(wall->year, wall->month, wall->day);
 }
 
 /* The day lies within what may be scheduled, whole days at both ends; else a fault. */
-static int within_reach(ida_ctx *c, const ida_wall *today, const ida_wall *wall)
+static int within_reach(ida_ctx *c, const zone_wall *today, const zone_wall *wall)
 {
     if (day_of(today) - day_of(wall) > PAST_DAYS_MAX) {
         ida_fault_add(c, "date", "must not be more than %d days in the past", PAST_DAYS_MAX);
         return 0;
     }
-    ida_wall last = *today;
+    zone_wall last = *today;
     last.year += YEARS_AHEAD_MAX;
     if (day_of(wall) > day_of(&last)) {
         ida_fault_add(c, "date", "must not be more than %d years ahead", YEARS_AHEAD_MAX);
@@ -113,17 +113,17 @@ static int within_reach(ida_ctx *c, const ida_wall *today, const ida_wall *wall)
     return 1;
 }
 
-ida_kind ida_schedule(ida_ctx *c, ida_due_default kind, const char *zone, const char *date, const char *time, ida_due *due)
+ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date, const char *time, zone_due *due)
 {
-    const ida_zone *rules;
+    const zone_info *rules;
     memset(due, 0, sizeof *due);
     ida_kind failed = tenant_zone(c, zone, &rules);
     if (failed) {
         return failed;
     }
     int64_t now_ms = ida_now(c->env);
-    ida_wall today, wall;
-    ida_zone_to_wall(rules, floor_s(now_ms), &today);
+    zone_wall today, wall;
+    zone_to_wall(rules, floor_s(now_ms), &today);
     wall = today;
     due->zone = apr_pstrdup(c->pool, zone);
 
@@ -141,7 +141,7 @@ ida_kind ida_schedule(ida_ctx *c, ida_due_default kind, const char *zone, const 
     if (!good) {
         return IDA_OK;
     }
-    int64_t at_ms = is_now ? now_ms : ida_zone_to_utc(rules, &wall) * 1000;
+    int64_t at_ms = is_now ? now_ms : zone_to_utc(rules, &wall) * 1000;
     if (!within_reach(c, &today, &wall)) {
         return IDA_OK;
     }
@@ -153,45 +153,45 @@ ida_kind ida_schedule(ida_ctx *c, ida_due_default kind, const char *zone, const 
     return IDA_OK;
 }
 
-int64_t ida_schedule_again(ida_ctx *c, const char *zone, const char *date, const char *time)
+int64_t zone_schedule_again(ida_ctx *c, const char *zone, const char *date, const char *time)
 {
-    const ida_zone *rules;
-    ida_wall wall;
+    const zone_info *rules;
+    zone_wall wall;
     if (!date || !time || !parse_date(date, &wall) || !parse_time(time, &wall)) {
         ida_fail(c, IDA_INTERNAL_ERROR, "A stored date or time is damaged.");
         return 0;
     }
-    return tenant_zone(c, zone, &rules) ? 0 : ida_zone_to_utc(rules, &wall) * 1000;
+    return tenant_zone(c, zone, &rules) ? 0 : zone_to_utc(rules, &wall) * 1000;
 }
 
 /* Wall time and offset for people; UTC, with a line in the log, when the zone cannot be read. */
-static int wall_of(ida_ctx *c, const char *zone, int64_t at_ms, ida_wall *wall, int *offset_minutes)
+static int wall_of(ida_ctx *c, const char *zone, int64_t at_ms, zone_wall *wall, int *offset_minutes)
 {
-    const ida_zone *rules = NULL;
+    const zone_info *rules = NULL;
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
-    int known = ida_zone_get(own, zone, &rules) == IDA_OK;
+    int known = zone_get(own, zone, &rules) == IDA_OK;
     if (!known) {
         ida_log(c->env, IDA_LOG_WARN, "IDA0002", "%s Times are shown in UTC.", own->message);
-        rules = ida_zone_utc();
+        rules = zone_utc();
     }
     int64_t at_s = floor_s(at_ms);
-    *offset_minutes = ida_zone_offset(rules, at_s) / 60;
-    ida_zone_to_wall(rules, at_s, wall);
+    *offset_minutes = zone_offset(rules, at_s) / 60;
+    zone_to_wall(rules, at_s, wall);
     return known;
 }
 
-const char *ida_schedule_local(ida_ctx *c, const char *zone, int64_t at_ms)
+const char *zone_schedule_local(ida_ctx *c, const char *zone, int64_t at_ms)
 {
-    ida_wall wall;
+    zone_wall wall;
     int minutes;
     wall_of(c, zone, at_ms, &wall, &minutes);
     return ida_printf(c->pool, "%sT%s:%02d%c%02d:%02d", date_text(c->pool, &wall), time_text(c->pool, &wall), wall.second,
                       minutes < 0 ? '-' : '+', (minutes < 0 ? -minutes : minutes) / 60, (minutes < 0 ? -minutes : minutes) % 60);
 }
 
-const char *ida_schedule_people(ida_ctx *c, const char *zone, int64_t at_ms)
+const char *zone_schedule_people(ida_ctx *c, const char *zone, int64_t at_ms)
 {
-    ida_wall wall;
+    zone_wall wall;
     int minutes;
     int known = wall_of(c, zone, at_ms, &wall, &minutes);
     return ida_printf(c->pool, "%s %s %s (%s)", date_text(c->pool, &wall), time_text(c->pool, &wall), known ? zone : "UTC",

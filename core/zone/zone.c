@@ -30,7 +30,7 @@ static int64_t within(int64_t utc_s)
 }
 
 /* Number of transitions at or before the instant. */
-static int passed(const ida_zone *zone, int64_t utc_s)
+static int passed(const zone_info *zone, int64_t utc_s)
 {
     int low = 0, high = zone->count;
     while (low < high) {
@@ -44,17 +44,17 @@ static int passed(const ida_zone *zone, int64_t utc_s)
     return low;
 }
 
-int ida_zone_offset(const ida_zone *zone, int64_t utc_s)
+int zone_offset(const zone_info *zone, int64_t utc_s)
 {
     utc_s = within(utc_s);
     int index = passed(zone, utc_s);
     if (index == zone->count && zone->has_rule) {
-        return ida_zone_rule_offset(&zone->rule, utc_s);
+        return zone_rule_offset(&zone->rule, utc_s);
     }
     return index ? zone->after[index - 1] : zone->before;
 }
 
-int ida_zone_next(const ida_zone *zone, int64_t utc_s, int64_t *at)
+int zone_next(const zone_info *zone, int64_t utc_s, int64_t *at)
 {
     utc_s = within(utc_s);
     int index = passed(zone, utc_s);
@@ -62,16 +62,16 @@ int ida_zone_next(const ida_zone *zone, int64_t utc_s, int64_t *at)
         *at = zone->at[index];
         return 1;
     }
-    return zone->has_rule && ida_zone_rule_next(&zone->rule, utc_s, at);
+    return zone->has_rule && zone_rule_next(&zone->rule, utc_s, at);
 }
 
-const ida_zone *ida_zone_utc(void)
+const zone_info *zone_utc(void)
 {
-    static const ida_zone utc = {.before = 0};
+    static const zone_info utc = {.before = 0};
     return &utc;
 }
 
-int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall)
+int64_t zone_to_utc(const zone_info *zone, const zone_wall *wall)
 {
     int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S + wall->hour * 3600 +
                            wall->minute * 60 + wall->second);
@@ -79,8 +79,8 @@ int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall)
      * beyond it and none before showed it, the time was skipped and the span's begin is the first valid instant. */
     int64_t begin = naive - WIDEST_OFFSET;
     for (;;) {
-        int64_t instant = naive - ida_zone_offset(zone, begin), end;
-        int last = !ida_zone_next(zone, begin, &end);
+        int64_t instant = naive - zone_offset(zone, begin), end;
+        int last = !zone_next(zone, begin, &end);
         if (last || instant < end) {
             return instant > begin ? instant : begin;
         }
@@ -88,10 +88,10 @@ int64_t ida_zone_to_utc(const ida_zone *zone, const ida_wall *wall)
     }
 }
 
-void ida_zone_to_wall(const ida_zone *zone, int64_t utc_s, ida_wall *wall)
+void zone_to_wall(const zone_info *zone, int64_t utc_s, zone_wall *wall)
 {
     utc_s = within(utc_s);
-    int64_t local = utc_s + ida_zone_offset(zone, utc_s);
+    int64_t local = utc_s + zone_offset(zone, utc_s);
     int64_t days = (local >= 0 ? local : local - (DAY_S - 1)) / DAY_S;
     int second = (int)(local - days * DAY_S);
     ida_civil_from_days(days, &wall->year, &wall->month, &wall->day);
@@ -181,7 +181,7 @@ static ida_kind slurp(ida_ctx *c, apr_pool_t *scratch, const char *name, unsigne
     return kind;
 }
 
-static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, ida_zone **zone, struct stat *status)
+static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, zone_info **zone, struct stat *status)
 {
     if (!name_valid(name)) {
         return refuse(c, name, "is not a valid name");
@@ -192,7 +192,7 @@ static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, ida_zo
     size_t len = 0;
     const char *why = NULL;
     ida_kind kind = slurp(c, scratch, name, &bytes, &len, status);
-    if (!kind && !ida_zone_parse(pool, bytes, len, zone, &why)) {
+    if (!kind && !zone_parse(pool, bytes, len, zone, &why)) {
         kind = strncmp(why, "not a", 5) == 0 ? refuse(c, name, ida_printf(scratch, "is %s", why))
                                              : damaged(c, path_of(scratch, name), why);
     }
@@ -200,9 +200,9 @@ static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, ida_zo
     return kind;
 }
 
-ida_kind ida_zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const ida_zone **zone)
+ida_kind zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const zone_info **zone)
 {
-    ida_zone *made = NULL;
+    zone_info *made = NULL;
     struct stat status;
     ida_kind kind = read_zone(c, pool, name, &made, &status);
     *zone = kind ? NULL : made;
@@ -210,7 +210,7 @@ ida_kind ida_zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const ida
 }
 
 typedef struct kept {
-    const ida_zone *zone;
+    const zone_info *zone;
     struct timespec changed;
     off_t size;
     ino_t inode;
@@ -231,7 +231,7 @@ static apr_status_t forget(void *dying)
     return APR_SUCCESS;
 }
 
-void ida_zone_init(apr_pool_t *process_pool)
+void zone_init(apr_pool_t *process_pool)
 {
     /* An allocator of its own: the parent's belongs to other threads. */
     apr_allocator_t *allocator;
@@ -263,7 +263,7 @@ static void look_again(ida_ctx *c, const char *name, kept *entry)
         return;
     }
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
-    ida_zone *zone;
+    zone_info *zone;
     if (read_zone(own, zones_pool, name, &zone, &status)) {
         ida_log(c->env, IDA_LOG_WARN, "IDA0001", "%s The rules read before stay in use.", own->message);
     } else {
@@ -274,7 +274,7 @@ static void look_again(ida_ctx *c, const char *name, kept *entry)
     entry->inode = status.st_ino;
 }
 
-ida_kind ida_zone_get(ida_ctx *c, const char *name, const ida_zone **zone)
+ida_kind zone_get(ida_ctx *c, const char *name, const zone_info **zone)
 {
     ida_kind kind = IDA_OK;
     pthread_mutex_lock(&zones_lock);
@@ -282,9 +282,9 @@ ida_kind ida_zone_get(ida_ctx *c, const char *name, const ida_zone **zone)
     if (entry) {
         look_again(c, name, entry);
     } else if (!zones) {
-        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The time zones of this process were asked for before ida_zone_init.");
+        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The time zones of this process were asked for before zone_init.");
     } else {
-        ida_zone *made;
+        zone_info *made;
         struct stat status;
         kind = read_zone(c, zones_pool, name, &made, &status);
         if (!kind) {

@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         kind = ida_mcp_run_cut(&call, 51200, &text);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind != IDA_OK && call.audit);
-        const char *record = ida_audit_encode(c->pool, call.audit, IDA_SPOOL_JSON_MAX);
-        FUZZ_HOLDS(record && ida_audit_decode(c->pool, record, strlen(record)));
+        const char *record = audit_encode(c->pool, call.audit, AUDIT_SPOOL_JSON_MAX);
+        FUZZ_HOLDS(record && audit_decode(c->pool, record, strlen(record)));
     }
     int64_t at = 0;
     char *text = fuzz_text(data, size);

@@ -54,13 +54,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         directory_class class = DIRECTORY_OK;
         apr_pool_create(&d.item_pool, c->pool);
         d.appeared = data[0] & 2 ? apr_hash_make(c->pool) : NULL;
-        FUZZ_HOLDS(sync_run_begin(&d.run, s, c, c->pool, "nordic", IDA_DIR_CLOUD, !(data[0] & 2)) == IDA_OK);
+        FUZZ_HOLDS(cache_sync_begin(&d.run, s, c, c->pool, "nordic", IDA_DIR_CLOUD, !(data[0] & 2)) == IDA_OK);
         graph_reader_begin(&r, page.items);
         for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
             class = data[0] & 1 ? graph_delta_group(&d, &r) : graph_delta_user(&d, &r);
             FUZZ_HOLDS(!class || (e.message && *e.message));
         }
-        sync_run_abort(d.run, c, NULL);
+        cache_sync_abort(d.run, c, NULL);
     }
     free(bytes);
     return 0;

@@ -23,7 +23,7 @@ static void check_text(const char *text)
 static void read_entry(directory *d, apr_pool_t *pool, LDAPMessage *message)
 {
     directory_user user;
-    sync_group group;
+    cache_group group;
     const ld_entry *entry = ld_entry_read(d->ld, message, pool);
     if (!entry) {
         return;

@@ -17,8 +17,8 @@ static char *part(const uint8_t **data, size_t *size)
 
 static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer *answer)
 {
-    const char *record = ida_audit_encode(c->pool, call->audit, IDA_SPOOL_JSON_MAX);
-    FUZZ_HOLDS(record && ida_audit_decode(c->pool, record, strlen(record)));
+    const char *record = audit_encode(c->pool, call->audit, AUDIT_SPOOL_JSON_MAX);
+    FUZZ_HOLDS(record && audit_decode(c->pool, record, strlen(record)));
     if (answer->status == 202) {
         FUZZ_HOLDS(!answer->body && !answer->len);
         return;

@@ -22,10 +22,10 @@ static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer
     const json_t *body = ida_json_load(c->pool, answer->body);
     FUZZ_HOLDS(answer->status >= 400 && strlen(answer->body) == answer->len && answer->len < 32768);
     FUZZ_HOLDS(ida_json_string(json_object_get(body, "error"), "message"));
-    const char *record = ida_audit_encode(c->pool, call->audit, IDA_SPOOL_JSON_MAX);
-    char frame[IDA_AUDIT_MAX];
-    FUZZ_HOLDS(record && ida_spool_frame(record, strlen(record), frame));
-    FUZZ_HOLDS(ida_audit_decode(c->pool, record, strlen(record)));
+    const char *record = audit_encode(c->pool, call->audit, AUDIT_SPOOL_JSON_MAX);
+    char frame[AUDIT_MAX];
+    FUZZ_HOLDS(record && audit_spool_frame(record, strlen(record), frame));
+    FUZZ_HOLDS(audit_decode(c->pool, record, strlen(record)));
     for (const ida_rest_header *h = answer->headers; h; h = h->next) {
         FUZZ_HOLDS(!strpbrk(h->value, "\r\n"));
     }
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size) {
         memcpy(body, data, size);
     }
-    ida_zone_init(c->pool);
+    zone_init(c->pool);
     ida_route route;
     ida_rest_answer answer;
     ida_rest_route(c->pool, method, uri, &route);

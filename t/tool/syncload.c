@@ -92,7 +92,7 @@ static void *probe(void *baton)
         apr_pool_clear(round);
         ida_ctx *c = ida_ctx_make(&env, round);
         enabled = !enabled;
-        if (store_cache_user_enabled(s, c, whose, directory, id, enabled, NULL)) {
+        if (cache_tell_enabled(s, c, whose, directory, id, enabled, NULL)) {
             fprintf(stderr, "syncload: write-through: %s\n", c->message ? c->message : "");
         }
         long us = (long)((now() - start) * 1e6);
@@ -121,10 +121,10 @@ static const char *dn(int i)
     return apr_psprintf(item_pool, "uid=user%05d,ou=people,dc=nordic,dc=example", i);
 }
 
-static void send_user(sync_run *run, ida_ctx *c, int i, int version)
+static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
 {
     const char *addresses[] = {apr_psprintf(item_pool, "first%d.last@alias.example", i), NULL};
-    sync_user u = {.id = uuid("user", i),
+    cache_user u = {.id = uuid("user", i),
                    .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i),
                    .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
                    .given_name = apr_psprintf(item_pool, "First%d", i % 977),
@@ -144,39 +144,39 @@ static void send_user(sync_run *run, ida_ctx *c, int i, int version)
         u.manager_dn = u.manager_dn_key = i ? dn(i / 10) : NULL;
         u.stamp = apr_psprintf(item_pool, "20261121090000.%06dZ#000000#000#000000", version);
     }
-    must(sync_run_user(run, c, &u), c, "user");
+    must(cache_sync_user(run, c, &u), c, "user");
 }
 
-static sync_member member_of(int group, int m)
+static cache_member member_of(int group, int m)
 {
     int i = (int)(((int64_t)group * 7919 + (int64_t)m * 104729) % users);
-    return cloud ? (sync_member){.id = uuid("user", i), .kind = "user"} : (sync_member){.dn_key = dn(i)};
+    return cloud ? (cache_member){.id = uuid("user", i), .kind = "user"} : (cache_member){.dn_key = dn(i)};
 }
 
-static void send_group(sync_run *run, ida_ctx *c, int g, int from, int to, int version)
+static void send_group(cache_sync *run, ida_ctx *c, int g, int from, int to, int version)
 {
-    sync_group group = {.id = uuid("group", g),
+    cache_group group = {.id = uuid("group", g),
                         .name = apr_psprintf(item_pool, "Group %05d", g),
                         .kind = "security",
                         .description = apr_psprintf(item_pool, "%d", version)};
-    sync_member *list = apr_palloc(item_pool, (apr_size_t)(to - from + 1) * sizeof *list);
+    cache_member *list = apr_palloc(item_pool, (apr_size_t)(to - from + 1) * sizeof *list);
     for (int m = from; m < to; m++) {
         list[m - from] = member_of(g, m);
     }
     if (cloud) {
-        must(sync_run_group(run, c, &group, NULL, 0), c, "group");
-        must(sync_run_slice(run, c, group.id, list, to - from), c, "slice");
+        must(cache_sync_group(run, c, &group, NULL, 0), c, "group");
+        must(cache_sync_slice(run, c, group.id, list, to - from), c, "slice");
     } else {
         group.dn = group.dn_key = apr_psprintf(item_pool, "cn=group %05d,ou=groups,dc=nordic,dc=example", g);
-        must(sync_run_group(run, c, &group, list, to - from), c, "group");
+        must(cache_sync_group(run, c, &group, list, to - from), c, "group");
     }
 }
 
 /* `changed`: every so many-th entry is another one than last time. */
 static void run_once(store *s, const char *name, int full, int changed, int version)
 {
-    sync_run *run;
-    sync_summary summary;
+    cache_sync *run;
+    cache_summary summary;
     apr_pool_t *run_pool;
     apr_pool_create(&run_pool, pool);
     ida_ctx *c = ida_ctx_make(&env, run_pool);
@@ -184,7 +184,7 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     long before = status_mb("VmRSS");
     atomic_store(&longest_us, 0);
     double start = now(), busy = cpu();
-    must(sync_run_begin(&run, s, c, run_pool, tenant, cloud ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES, full), c, "begin");
+    must(cache_sync_begin(&run, s, c, run_pool, tenant, cloud ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES, full), c, "begin");
     for (int i = 0; i < users; i++, apr_pool_clear(item_pool)) {
         int is_new = changed && i % changed == 0;
         if (full || is_new) {
@@ -202,7 +202,7 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
         }
     }
     double fed = now();
-    must(sync_run_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
     double end = now();
     busy = cpu() - busy;
     db_checkpoint(s->db, c);

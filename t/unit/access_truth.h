@@ -104,36 +104,36 @@ static void make_truth(void)
 static void load_directory(store *sync, ida_directory_kind directory)
 {
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    const sync_guard guard = {0};
+    cache_sync *run;
+    cache_summary summary;
+    const cache_guard guard = {0};
     int cloud = directory == IDA_DIR_CLOUD;
     apr_pool_t *run_pool;
     apr_pool_create(&run_pool, pool);
-    must(sync_run_begin(&run, sync, c, run_pool, COMPANY, directory, 1), c, "begin");
+    must(cache_sync_begin(&run, sync, c, run_pool, COMPANY, directory, 1), c, "begin");
     for (int u = cloud ? 0 : CLOUD_PEOPLE; u < (cloud ? CLOUD_PEOPLE : PEOPLE); u++) {
         int p = person_of(u), by_anchor = p % 2;
-        sync_user user = {.id = uid(u), .upn = p != u && by_anchor ? apr_psprintf(pool, "ad%d@contoso.example", u) : upn(p),
+        cache_user user = {.id = uid(u), .upn = p != u && by_anchor ? apr_psprintf(pool, "ad%d@contoso.example", u) : upn(p),
                           .display_name = apr_psprintf(pool, "Person %d", p), .enabled = 1, .created_at = 1600000000000,
                           .anchor = p < TWINS && by_anchor ? apr_psprintf(pool, "anchor%d", p) : NULL};
-        must(sync_run_user(run, c, &user), c, "user");
+        must(cache_sync_user(run, c, &user), c, "user");
     }
     for (int g = cloud ? 0 : CLOUD_GROUPS; g < (cloud ? CLOUD_GROUPS : GROUPS); g++) {
-        sync_group one = {.id = gid(g), .name = group_name(g), .kind = group[g].dynamic ? "dynamic" : "security"};
-        sync_member *members = malloc((size_t)(group[g].users.count + group[g].groups.count + 1) * sizeof *members);
+        cache_group one = {.id = gid(g), .name = group_name(g), .kind = group[g].dynamic ? "dynamic" : "security"};
+        cache_member *members = malloc((size_t)(group[g].users.count + group[g].groups.count + 1) * sizeof *members);
         int count = 0;
         for (int i = 0; i < group[g].users.count; i++) {
-            members[count++] = (sync_member){.id = uid(group[g].users.items[i]), .kind = "user"};
+            members[count++] = (cache_member){.id = uid(group[g].users.items[i]), .kind = "user"};
         }
         for (int i = 0; i < group[g].groups.count; i++) {
-            members[count++] = (sync_member){.id = gid(group[g].groups.items[i]), .kind = "group"};
+            members[count++] = (cache_member){.id = gid(group[g].groups.items[i]), .kind = "group"};
         }
-        must(sync_run_group(run, c, &one, members, count), c, "group");
+        must(cache_sync_group(run, c, &one, members, count), c, "group");
         free(members);
     }
-    must(sync_run_complete(run, c, "user"), c, "users");
-    must(sync_run_complete(run, c, "group"), c, "groups");
-    must(sync_run_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
+    must(cache_sync_complete(run, c, "user"), c, "users");
+    must(cache_sync_complete(run, c, "group"), c, "groups");
+    must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
     apr_pool_destroy(run_pool);
 }
 

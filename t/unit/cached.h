@@ -28,7 +28,7 @@ static void cached_end(void)
 static ida_user *user_of(const char *local)
 {
     ida_user *user = NULL;
-    ida_kind kind = store_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
+    ida_kind kind = cache_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
     return kind == IDA_OK ? user : NULL;
 }
 
@@ -38,7 +38,7 @@ static const char *groups_of(const char *local)
     ida_user *user = user_of(local);
     const ida_group *rows;
     int count;
-    if (!user || store_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+    if (!user || cache_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
         return "nobody";
     }
     const char *names[64], *text = "";
@@ -55,17 +55,17 @@ static const char *groups_of(const char *local)
     return text;
 }
 
-static store_sync_state state_now(void)
+static cache_sync_state state_now(void)
 {
-    store_sync_state state = {0};
-    store_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
+    cache_sync_state state = {0};
+    cache_sync_state_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &state);
     return state;
 }
 
 static int64_t users_cached(void)
 {
-    store_sync_info info = {0};
-    store_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
+    cache_sync_info info = {0};
+    cache_sync_info_get(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
     return info.users;
 }
 

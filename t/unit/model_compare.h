@@ -14,11 +14,11 @@ static void compare_cache(int all)
         if (people[i].fuzzy && !all) {
             continue;
         }
-        if (store_user_by_upn(main_store, ctx(), company, a->upn, &user)) {
+        if (cache_user_by_upn(main_store, ctx(), company, a->upn, &user)) {
             complain("%s is not in the cache", a->upn);
             continue;
         }
-        store_user_groups(main_store, ctx(), company, IDA_DIR_CLOUD, a->id, &groups, &count);
+        cache_user_groups(main_store, ctx(), company, IDA_DIR_CLOUD, a->id, &groups, &count);
         for (int g = 0; g < count; g++) {
             bits |= 1u << atoi(groups[g].id + strlen("group-"));
         }
@@ -57,7 +57,7 @@ static int find_fuzzy(void)
     int count = 0;
     for (int i = 0; i < promise_count; i++) {
         ida_task *t;
-        if (store_task_get(main_store, ctx(), company, promises[i].id, 0, &t)) {
+        if (queue_task_get(main_store, ctx(), company, promises[i].id, 0, &t)) {
             complain("the promised task %s is gone", promises[i].id);
             continue;
         }

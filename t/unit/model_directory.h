@@ -82,9 +82,9 @@ static account *by_upn(const char *upn)
     return NULL;
 }
 
-static void shown(const account *a, sync_user *out)
+static void shown(const account *a, cache_user *out)
 {
-    *out = (sync_user){.id = a->id, .upn = a->upn, .mail = a->upn, .display_name = a->display, .given_name = a->given, .surname = a->surname,
+    *out = (cache_user){.id = a->id, .upn = a->upn, .mail = a->upn, .display_name = a->display, .given_name = a->given, .surname = a->surname,
                        .job_title = *a->title ? a->title : NULL, .employee_id = *a->employee ? a->employee : NULL, .enabled = a->enabled,
                        .created_at = 1, .manager_untold = 1, .sign_ins_untold = 1};
 }

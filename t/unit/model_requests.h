@@ -65,12 +65,12 @@ static answer request(const char *method, const char *uri, const char *query, js
 
 static int tasks_in(const char *state)
 {
-    const store_task_filter filter = {.state = state, .limit = 1};
+    const queue_task_filter filter = {.state = state, .limit = 1};
     ida_task *tasks;
     int count;
     int64_t total = -1;
     ida_ctx *c = ctx();
-    if (store_task_list(main_store, c, company, &filter, &tasks, &count, &total)) {
+    if (queue_task_list(main_store, c, company, &filter, &tasks, &count, &total)) {
         complain("tasks cannot be listed: %s", c->message);
     }
     return (int)total;
@@ -109,7 +109,7 @@ static void set_due(json_t *body)
 {
     if (roll(3) == 0) {
         ida_ctx *c = ctx();
-        const char *at = ida_schedule_local(c, "Europe/Stockholm", test_now_ms + (1 + roll(300)) * MINUTE);
+        const char *at = zone_schedule_local(c, "Europe/Stockholm", test_now_ms + (1 + roll(300)) * MINUTE);
         ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
         ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
     } else {
@@ -133,7 +133,7 @@ static int somebody_left(const char *employee)
     for (int i = 0; i < account_count; i++) {
         ida_user *user;
         if (strcmp(accounts[i].employee, employee) == 0 && !accounts[i].enabled &&
-            !store_user_by_upn(main_store, ctx(), company, accounts[i].upn, &user) && !user->enabled) {
+            !cache_user_by_upn(main_store, ctx(), company, accounts[i].upn, &user) && !user->enabled) {
             return 1;
         }
     }
@@ -226,11 +226,11 @@ static void update(void)
 /* Often one that was begun and waits for its next try: what it did by then nobody knows yet. */
 static const char *query_of_some(void)
 {
-    const store_task_filter filter = {.state = "queued", .limit = 50};
+    const queue_task_filter filter = {.state = "queued", .limit = 50};
     ida_task *tasks;
     int count = 0;
     int64_t total;
-    if (roll(2) == 0 && !store_task_list(main_store, ctx(), company, &filter, &tasks, &count, &total)) {
+    if (roll(2) == 0 && !queue_task_list(main_store, ctx(), company, &filter, &tasks, &count, &total)) {
         for (int i = 0; i < count; i++) {
             if (tasks[i].started_at) {
                 return apr_psprintf(round_pool, "id=%s", tasks[i].id);
@@ -260,7 +260,7 @@ static void reschedule(void)
 {
     const char *query = query_of_some();
     json_t *body = json_object();
-    const char *at = ida_schedule_local(ctx(), "Europe/Stockholm", test_now_ms + roll(200) * MINUTE);
+    const char *at = zone_schedule_local(ctx(), "Europe/Stockholm", test_now_ms + roll(200) * MINUTE);
     ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
     ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
     if (query) {
@@ -291,7 +291,7 @@ static void join(void)
         int g = roll(GROUPS);
         a->groups |= 1u << g;
         people[a - accounts].groups |= 1u << g;
-        store_cache_member(cache_store, ctx(), company, IDA_DIR_CLOUD, apr_psprintf(round_pool, "group-%d", g), a->id, 0);
+        cache_tell_member(cache_store, ctx(), company, IDA_DIR_CLOUD, apr_psprintf(round_pool, "group-%d", g), a->id, 0);
     }
 }
 

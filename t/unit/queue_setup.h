@@ -138,7 +138,7 @@ __attribute__((unused)) static ida_task *add_task(store *s, const char *tenant, 
 {
     ida_ctx *c = fresh();
     ida_task *t = make_task(c, tenant, type, upn, due);
-    if (store_task_insert(s, c, t)) {
+    if (queue_task_insert(s, c, t)) {
         printf("# insert: %s\n", c->message);
         return NULL;
     }
@@ -148,7 +148,7 @@ __attribute__((unused)) static ida_task *add_task(store *s, const char *tenant, 
 __attribute__((unused)) static ida_task *get_task(store *s, const ida_task *t)
 {
     ida_task *now = NULL;
-    store_task_get(s, fresh(), t->tenant, t->id, 1, &now);
+    queue_task_get(s, fresh(), t->tenant, t->id, 1, &now);
     return now;
 }
 
@@ -158,7 +158,7 @@ __attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, i
     ida_task *t = NULL;
     ida_ctx *c = fresh();
     int dummy;
-    ida_kind kind = store_queue_claim(s, c, owner, now, LEASE, 5000, &t, braked ? braked : &dummy);
+    ida_kind kind = queue_claim(s, c, owner, now, LEASE, 5000, &t, braked ? braked : &dummy);
     if (kind && kind != IDA_NOT_FOUND) {
         printf("# claim: %s\n", c->message);
     }

@@ -54,10 +54,10 @@ static const char *user_upn(const truth *t, int i)
 static const char *user_anchor(const truth *t, int i) { return t->users[i].twin == 2 ? text_of("anchor-%d", i) : NULL; }
 static int by_dn(const truth *t) { return t->directory == IDA_DIR_ON_PREMISES; }
 
-static void item_of(const truth *t, int i, sync_user *u)
+static void item_of(const truth *t, int i, cache_user *u)
 {
     const entry *e = &t->users[i];
-    *u = (sync_user){.id = user_id(t, i), .upn = user_upn(t, i), .display_name = text_of("Person %d", i), .department = text_of("V%d", e->version),
+    *u = (cache_user){.id = user_id(t, i), .upn = user_upn(t, i), .display_name = text_of("Person %d", i), .department = text_of("V%d", e->version),
                      .enabled = e->enabled, .guest = e->guest, .anchor = user_anchor(t, i)};
     if (by_dn(t)) {
         u->dn = u->dn_key = user_dn(t, i);
@@ -69,11 +69,11 @@ static void item_of(const truth *t, int i, sync_user *u)
     }
 }
 
-static void member_of(const truth *t, int m, sync_member *member)
+static void member_of(const truth *t, int m, cache_member *member)
 {
     int is_user = m < USERS;
-    *member = by_dn(t) ? (sync_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
-                       : (sync_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS), .kind = is_user ? "user" : "group"};
+    *member = by_dn(t) ? (cache_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
+                       : (cache_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS), .kind = is_user ? "user" : "group"};
 }
 
 static int failures;
@@ -85,10 +85,10 @@ static void must(ida_kind kind, const ida_ctx *c, const char *what)
     }
 }
 
-static void send_group(sync_run *run, ida_ctx *c, const truth *t, int i)
+static void send_group(cache_sync *run, ida_ctx *c, const truth *t, int i)
 {
-    sync_group g = {.id = group_id(t, i), .name = text_of("Group %d.%d", i, t->groups[i].version), .kind = "security"};
-    sync_member members[USERS + GROUPS];
+    cache_group g = {.id = group_id(t, i), .name = text_of("Group %d.%d", i, t->groups[i].version), .kind = "security"};
+    cache_member members[USERS + GROUPS];
     int count = 0;
     if (by_dn(t)) {
         g.dn = g.dn_key = group_dn(i);
@@ -98,7 +98,7 @@ static void send_group(sync_run *run, ida_ctx *c, const truth *t, int i)
             member_of(t, m, &members[count++]);
         }
     }
-    must(sync_run_group(run, c, &g, members, count), c, "group");
+    must(cache_sync_group(run, c, &g, members, count), c, "group");
 }
 
 /* Referential integrity as servers with refint keep it: who names a user that moved or went has changed too. */
@@ -196,7 +196,7 @@ static int listed(const truth *t, int m)
 
 /* Everything the directory says, in any order: full, present phase or deletions by name. */
 enum { FULL, PRESENT, NAMED };
-static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
+static void send_all(cache_sync *run, ida_ctx *c, const truth *t, int how)
 {
     int order[USERS + GROUPS];
     for (int i = 0; i < USERS + GROUPS; i++) {
@@ -209,27 +209,27 @@ static void send_all(sync_run *run, ida_ctx *c, const truth *t, int how)
         const entry *e = is_user ? &t->users[i] : &t->groups[i];
         const char *kind = is_user ? "user" : "group", *id = is_user ? user_id(t, i) : group_id(t, i);
         if (e->exists && (how == FULL || e->changed)) {
-            sync_user u;
+            cache_user u;
             if (dice(8) == 0) {
-                must(sync_run_present(run, c, kind, id), c, "present");
+                must(cache_sync_present(run, c, kind, id), c, "present");
             }
             for (int times = 1 + (dice(8) == 0); times; times--) {
                 if (is_user) {
                     item_of(t, i, &u);
-                    must(sync_run_user(run, c, &u), c, "user");
+                    must(cache_sync_user(run, c, &u), c, "user");
                 } else {
                     send_group(run, c, t, i);
                 }
             }
         } else if (e->exists && how == PRESENT) {
-            must(sync_run_present(run, c, kind, id), c, "present");
+            must(cache_sync_present(run, c, kind, id), c, "present");
         } else if (!e->exists && how == NAMED && (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
-            must(sync_run_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
+            must(cache_sync_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
         }
     }
     if (how == PRESENT) {
-        must(sync_run_complete(run, c, "user"), c, "complete");
-        must(sync_run_complete(run, c, "group"), c, "complete");
+        must(cache_sync_complete(run, c, "user"), c, "complete");
+        must(cache_sync_complete(run, c, "group"), c, "complete");
     }
 }
 

@@ -16,9 +16,9 @@
 
 #define PAGE 200
 
-static json_t *row_json(const ida_audit_row *row)
+static json_t *row_json(const audit_row *row)
 {
-    const ida_audit *r = &row->record;
+    const audit_record *r = &row->record;
     json_t *object = json_object();
     json_object_set_new(object, "id", json_integer(row->seq));
     ida_json_put_time(object, "at", r->at);
@@ -102,7 +102,7 @@ static int list(ctl_call *ctl)
         return ctl_usage(ctl, "--limit must be 1 to %d, --before an id of an earlier list", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
-    const ida_audit_row *rows = NULL;
+    const audit_row *rows = NULL;
     int count = 0;
     int64_t total = 0;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
@@ -141,7 +141,7 @@ static int export(ctl_call *ctl)
     apr_pool_create(&pool, outer);
     while (!kind && count == PAGE) {
         ida_ctx *c = ida_ctx_make(&ctl->env, pool);
-        const ida_audit_row *rows;
+        const audit_row *rows;
         int64_t total;
         kind = store_audit_list(s, c, ctl->arguments[0], &filter, &rows, &count, &total);
         if (kind) {

@@ -63,7 +63,7 @@ int ctl_result(ctl_call *ctl, ida_kind kind);
 store *ctl_store(ctl_call *ctl, db_role role);
 
 /* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it in its transaction. */
-ida_audit *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
+audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
 
 /* IDA_NOT_FOUND with a sentence when the tenant does not exist. */
 ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);

@@ -14,7 +14,7 @@ static int never(void *baton)
 }
 
 /* What this command cannot reach. */
-static json_t *what_stays(ctl_call *ctl, const store_traces *traces, int in_document, int compacted)
+static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in_document, int compacted)
 {
     json_t *stays = ida_json_keep(ctl->pool, json_array());
     json_array_append_new(stays, json_string("Audit records keep their place, time, category and outcome, so that the chain stays whole."));
@@ -34,17 +34,17 @@ static json_t *what_stays(ctl_call *ctl, const store_traces *traces, int in_docu
     return stays;
 }
 
-static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cache, store_erased *erased, store_traces **traces, int *in_document)
+static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cache, governance_erased *erased, governance_traces **traces, int *in_document)
 {
     const char *tenant = ctl->arguments[0];
     int64_t moved;
-    ida_kind kind = store_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
+    ida_kind kind = governance_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
     /* Records on their way would come in behind the erasure. */
     kind = kind ? kind : ingest_outbox(main, audit, ctl->c, never, NULL, &moved);
-    kind = kind ? kind : store_erase_audit(audit, ctl->c, *traces, &erased->audit);
-    kind = kind ? kind : store_erase_cache(cache, ctl->c, *traces, &erased->cache);
-    kind = kind ? kind : store_erase_main(main, ctl->c, *traces, erased, ctl_audit(ctl, tenant, "person.erase", NULL));
-    return kind ? kind : store_erase_in_document(main, ctl->c, *traces, in_document);
+    kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
+    kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);
+    kind = kind ? kind : governance_erase_main(main, ctl->c, *traces, erased, ctl_audit(ctl, tenant, "person.erase", NULL));
+    return kind ? kind : governance_erase_in_document(main, ctl->c, *traces, in_document);
 }
 
 static ida_kind compact(ctl_call *ctl, store *const *stores, int count)
@@ -61,8 +61,8 @@ static int erase(ctl_call *ctl)
 {
     store *main = ctl_store(ctl, DB_REQUEST), *audit = ctl_store(ctl, DB_INGEST), *cache = ctl_store(ctl, DB_SYNC);
     store *const stores[] = {main, audit, cache};
-    store_erased erased = {0};
-    store_traces *traces = NULL;
+    governance_erased erased = {0};
+    governance_traces *traces = NULL;
     int in_document = 0, wants_compact = ctl_value(ctl, "compact") != NULL;
     ida_kind kind = ctl_tenant_exists(ctl, main, ctl->arguments[0]);
     kind = kind ? kind : erase_parts(ctl, main, audit, cache, &erased, &traces, &in_document);

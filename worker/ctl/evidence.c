@@ -42,11 +42,11 @@ static void not_proven(dossier *d, const char *format, ...)
 static ida_kind find_tasks(dossier *d, const char *type, ida_task **tasks, int *count)
 {
     int64_t total;
-    store_task_filter filter = {.type = type, .person = ida_fold_address(d->ctl->pool, d->upn), .limit = TASKS_MAX};
-    return store_task_list(d->s, d->ctl->c, d->tenant, &filter, tasks, count, &total);
+    queue_task_filter filter = {.type = type, .person = ida_fold_address(d->ctl->pool, d->upn), .limit = TASKS_MAX};
+    return queue_task_list(d->s, d->ctl->c, d->tenant, &filter, tasks, count, &total);
 }
 
-static json_t *proof_json(const ida_audit_row *row)
+static json_t *proof_json(const audit_row *row)
 {
     json_t *proof = json_object();
     json_object_set_new(proof, "seq", json_integer(row->seq));
@@ -56,7 +56,7 @@ static json_t *proof_json(const ida_audit_row *row)
 }
 
 /* The record that was written with a step's outcome: the last one of that step. */
-static const ida_audit_row *record_of_step(dossier *d, const ida_audit_row *rows, int count, const char *task, const char *step)
+static const audit_row *record_of_step(dossier *d, const audit_row *rows, int count, const char *task, const char *step)
 {
     for (int i = count - 1; i >= 0; i--) {
         const json_t *parameters = rows[i].record.parameters ? ida_json_load(d->ctl->pool, rows[i].record.parameters) : NULL;
@@ -73,7 +73,7 @@ static int is_settled(ida_outcome outcome)
     return outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_SKIPPED;
 }
 
-static json_t *offboarding_json(dossier *d, const ida_task *task, const ida_audit_row *rows, int count)
+static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_row *rows, int count)
 {
     json_t *object = ida_task_json(d->ctl->c, task);
     json_t *step;
@@ -81,7 +81,7 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const ida_audi
     int newest = task == d->offboardings;
     json_array_foreach(json_object_get(object, "steps"), i, step) {
         const ida_step *s = &task->steps[i];
-        const ida_audit_row *row = record_of_step(d, rows, count, task->id, s->name);
+        const audit_row *row = record_of_step(d, rows, count, task->id, s->name);
         json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
         if (newest && !is_settled(s->outcome)) {
             not_proven(d, "Step %s of task %s: %s%s%s.", s->name, task->id, s->outcome == IDA_STEP_NONE ? "not carried out" : ida_outcome_text(s->outcome),
@@ -98,7 +98,7 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const ida_audi
 
 /* --- the records --- */
 
-static ida_kind find_records(dossier *d, ida_audit_row **rows, int *count)
+static ida_kind find_records(dossier *d, audit_row **rows, int *count)
 {
     apr_pool_t *pool = d->ctl->pool;
     json_t *ids = ida_json_keep(pool, json_array());
@@ -117,7 +117,7 @@ static ida_kind find_records(dossier *d, ida_audit_row **rows, int *count)
     *rows = apr_palloc(pool, sizeof **rows * RECORDS_MAX);
     *count = 0;
     while (!kind && found == RECORDS_PAGE && *count + RECORDS_PAGE <= RECORDS_MAX) {
-        const ida_audit_row *page;
+        const audit_row *page;
         kind = store_audit_about(d->s, d->ctl->c, d->tenant, &filter, &page, &found);
         if (!kind && found) {
             memcpy(*rows + *count, page, sizeof **rows * (size_t)found);
@@ -132,7 +132,7 @@ static ida_kind find_records(dossier *d, ida_audit_row **rows, int *count)
     return kind;
 }
 
-static json_t *record_json(const ida_audit_row *row)
+static json_t *record_json(const audit_row *row)
 {
     json_t *object = proof_json(row);
     ida_json_put(object, "category", row->record.category);
@@ -143,7 +143,7 @@ static json_t *record_json(const ida_audit_row *row)
     return object;
 }
 
-static void put_records(dossier *d, const ida_audit_row *rows, int count)
+static void put_records(dossier *d, const audit_row *rows, int count)
 {
     static const char *const ending[] = {"role.unassign", "request.end", "request.withdraw"};
     json_t *ended = json_array(), *after = json_array();
@@ -175,13 +175,13 @@ static ida_kind put_now(dossier *d)
     ida_user *user;
     const access_row *rows;
     int count = 0;
-    ida_kind kind = store_user_details(d->s, c, d->tenant, d->upn, &user, NULL);
+    ida_kind kind = cache_user_details(d->s, c, d->tenant, d->upn, &user, NULL);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         json_object_set_new(d->document, "now", json_null());
         return IDA_OK;
     }
-    kind = kind ? kind : access_of_user(d->s, c, d->tenant, user, &rows, &count);
+    kind = kind ? kind : governance_access_of_user(d->s, c, d->tenant, user, &rows, &count);
     if (kind) {
         return kind;
     }
@@ -191,11 +191,11 @@ static ida_kind put_now(dossier *d)
         ida_json_put(row, "id", rows[i].group->id);
         ida_json_put(row, "name", rows[i].group->name);
         ida_json_put(row, "directory", rows[i].group->directory);
-        ida_json_put(row, "source", access_source_words[rows[i].grant.source]);
+        ida_json_put(row, "source", governance_access_source_words[rows[i].grant.source]);
         json_object_set_new(row, "inherited", json_boolean(rows[i].inherited));
         json_array_append_new(memberships, row);
         if (!rows[i].inherited) {
-            not_proven(d, "The directory still shows the membership of %s (%s).", rows[i].group->name, access_source_words[rows[i].grant.source]);
+            not_proven(d, "The directory still shows the membership of %s (%s).", rows[i].group->name, governance_access_source_words[rows[i].grant.source]);
         }
     }
     ida_json_put(now, "id", user->id);
@@ -252,7 +252,7 @@ static ida_kind put_chain(dossier *d, int *whole)
 
 static ida_kind compile(dossier *d, int *whole)
 {
-    ida_audit_row *rows;
+    audit_row *rows;
     int count;
     json_t *offboardings = json_array();
     json_object_set_new(d->document, "offboardings", offboardings);

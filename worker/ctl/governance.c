@@ -8,7 +8,7 @@
 
 ida_kind ctl_person(ctl_call *ctl, store *s, const char *tenant, const char *upn, ida_user **user)
 {
-    ida_kind kind = store_user_details(s, ctl->c, tenant, upn, user, NULL);
+    ida_kind kind = cache_user_details(s, ctl->c, tenant, upn, user, NULL);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
@@ -54,7 +54,7 @@ ida_kind ctl_order(ctl_call *ctl, store *s, ida_ctx *c, ida_task_type type, cons
         if (account) {
             access_order order = {.tenant = tenant, .type = type, .directory = (ida_directory_kind)d, .user_id = account, .upn = user->upn,
                                   .display_name = user->display_name, .by = by, .items = items, .count = count, .username = ctl->actor};
-            kind = store_grant_order(s, c, &order, &id);
+            kind = governance_grant_order(s, c, &order, &id);
         }
         if (!kind && id) {
             json_array_append_new(orders->tasks, json_string(id));
@@ -72,7 +72,7 @@ ida_kind ctl_given(ctl_call *ctl, store *s, ida_ctx *c, const ida_user *user, co
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         ida_task as = {.tenant = ctl->arguments[0], .directory = (ida_directory_kind)d, .object_id = ctl_account(user, (ida_directory_kind)d)};
         access_grant_at at = {&as, by};
-        kind = as.object_id ? store_grant_list(s, c, &at, &parts[d], &counts[d]) : IDA_OK;
+        kind = as.object_id ? governance_grant_list(s, c, &at, &parts[d], &counts[d]) : IDA_OK;
         total += counts[d];
     }
     access_item *all = apr_palloc(c->pool, (apr_size_t)(total + 1) * sizeof *all);

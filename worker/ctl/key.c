@@ -23,7 +23,7 @@ typedef struct key_work {
 
 static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *action)
 {
-    ida_audit *record = ctl_audit(work->ctl, work->principal.company, action, work->principal.username);
+    audit_record *record = ctl_audit(work->ctl, work->principal.company, action, work->principal.username);
     record->parameters = work->parameters;
     return store_audit_add(s, c, record);
 }
@@ -62,22 +62,22 @@ static ida_kind parse_expiry(ctl_call *ctl, store *s, const char *company, const
     if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10 || text[10]) {
         return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires must be a date YYYY-MM-DD");
     }
-    ida_wall wall = {.year = year, .month = month, .day = day};
+    zone_wall wall = {.year = year, .month = month, .day = day};
     int y, m, d;
     ida_civil_from_days(ida_days_from_civil(year, month, day), &y, &m, &d);
     if (month < 1 || month > 12 || y != year || m != month || d != day) {
         return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires: there is no day %s", text);
     }
     ida_tenant *tenant;
-    const ida_zone *zone;
+    const zone_info *zone;
     ida_kind kind = store_tenant_get(s, ctl->c, company, &tenant, NULL, NULL);
     if (!kind) {
-        kind = ida_zone_get(ctl->c, tenant->time_zone, &zone);
+        kind = zone_get(ctl->c, tenant->time_zone, &zone);
     }
     if (kind) {
         return kind;
     }
-    *at = ida_zone_to_utc(zone, &wall) * 1000;
+    *at = zone_to_utc(zone, &wall) * 1000;
     if (*at <= ida_now(&ctl->env)) {
         return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires: %s has begun already; the key would never work", text);
     }
@@ -124,7 +124,7 @@ static int create(ctl_call *ctl)
     if (!access) {
         return ctl_usage(ctl, "--access is wanted: read-only, full or legacy");
     }
-    int level = ida_access_parse(access);
+    int level = ida_access_level_parse(access);
     if (level < 0) {
         return ctl_usage(ctl, "--access must be read-only, full or legacy");
     }
@@ -135,7 +135,7 @@ static int create(ctl_call *ctl)
     if (!ida_name_valid(work.principal.username)) {
         return ctl_usage(ctl, "a username is 1-%d characters of A-Z a-z 0-9 . _ -", IDA_NAME_MAX);
     }
-    work.principal.access = (ida_access)level;
+    work.principal.access = (ida_access_level)level;
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, work.principal.company);
     if (!kind) {
@@ -154,7 +154,7 @@ static int create(ctl_call *ctl)
     char hash[IDA_KEY_HASH_LEN + 1];
     ida_key_hash(key, hash);
     work.hash = hash;
-    json_t *parameters = ida_json_keep(ctl->pool, json_pack("{s:s}", "access", ida_access_text(work.principal.access)));
+    json_t *parameters = ida_json_keep(ctl->pool, json_pack("{s:s}", "access", ida_access_level_text(work.principal.access)));
     ida_json_put(parameters, "label", work.principal.label);
     ida_json_put(parameters, "rateLimit", rate);
     ida_json_put(parameters, "expires", expires);
@@ -164,7 +164,7 @@ static int create(ctl_call *ctl)
     if (!kind) {
         char *secret = ida_printf(ctl->pool, "%s:%s:%s", work.principal.company, work.principal.username, key);
         json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId", work.principal.company, "username",
-                                     work.principal.username, "accessLevel", ida_access_text(work.principal.access), "label",
+                                     work.principal.username, "accessLevel", ida_access_level_text(work.principal.access), "label",
                                      work.principal.label, "apiKey", key, "mcpSecret", secret);
         if (!ctl_json(ctl, document)) {
             static const ctl_column columns[] = {{"Company ID", "companyId"},

@@ -84,9 +84,9 @@ store *ctl_store(ctl_call *ctl, db_role role)
     return store_make(ctl->pool, ctl->config.store, role);
 }
 
-ida_audit *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
+audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
 {
-    ida_audit *record = ida_audit_make(ctl->c, tenant, "portal");
+    audit_record *record = audit_make(ctl->c, tenant, "portal");
     record->actor = ctl->actor;
     record->label = "";
     record->action = action;
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
     ida_env_default(&ctl.env);
     ctl.env.log = keep_line;
     ctl.env.baton = &ctl;
-    ida_zone_init(ctl.pool);
+    zone_init(ctl.pool);
     ctl.c = ida_ctx_make(&ctl.env, ctl.pool);
     ctl.actor = person(ctl.pool);
     int status = run(&ctl, argc, argv);

@@ -21,7 +21,7 @@ static const char newest[] = "~";
 static ida_kind put_task(ctl_call *ctl, store *s, const ida_access_request *r, json_t *row)
 {
     ida_task *task = NULL;
-    ida_kind kind = r->task_id ? store_task_get(s, ctl->c, ctl->arguments[0], r->task_id, 0, &task) : IDA_OK;
+    ida_kind kind = r->task_id ? queue_task_get(s, ctl->c, ctl->arguments[0], r->task_id, 0, &task) : IDA_OK;
     if (kind == IDA_NOT_FOUND) { /* past its retention */
         ida_ctx_clear(ctl->c);
         kind = IDA_OK;
@@ -64,7 +64,7 @@ static int list(ctl_call *ctl)
     json_t *rows = ida_json_keep(ctl->pool, json_array());
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     if (!kind) {
-        kind = store_request_list(s, ctl->c, ctl->arguments[0], before ? before : newest, most, &found, &count);
+        kind = governance_request_list(s, ctl->c, ctl->arguments[0], before ? before : newest, most, &found, &count);
     }
     for (int i = 0; !kind && i < count; i++) {
         json_t *row = request_json(ctl, &found[i]);
@@ -89,7 +89,7 @@ typedef struct request_work {
 
 static ida_kind audit(const request_work *work, store *s, ida_ctx *c, const char *target, json_t *parameters)
 {
-    ida_audit *record = ctl_audit(work->ctl, work->ctl->arguments[0], work->action, target);
+    audit_record *record = ctl_audit(work->ctl, work->ctl->arguments[0], work->action, target);
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, parameters));
     return store_audit_add(s, c, record);
 }
@@ -103,13 +103,13 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
     ida_user *user;
     ida_kind kind = store_tenant_lock(s, c, tenant);
     if (!kind) {
-        kind = store_service_get(s, c, tenant, ctl->arguments[1], &service);
+        kind = governance_service_get(s, c, tenant, ctl->arguments[1], &service);
     }
     if (!kind) {
         kind = ctl_person(ctl, s, tenant, ctl->arguments[2], &user);
     }
     if (!kind) {
-        kind = store_request_create(s, c, tenant, &service, user, ctl_value(ctl, "justification"), &work->id);
+        kind = governance_request_create(s, c, tenant, &service, user, ctl_value(ctl, "justification"), &work->id);
     }
     return kind ? kind : audit(work, s, c, user->upn, json_pack("{s:s, s:s}", "service", service.name, "request", work->id));
 }
@@ -135,7 +135,7 @@ static ida_kind check_approver(ctl_call *ctl, store *s, const ida_access_request
     if (!kind && !user->enabled) {
         return ida_fail(ctl->c, IDA_FORBIDDEN, "The account of %s is disabled: it decides nothing.", upn);
     }
-    if (!kind && store_request_is_own(ctl->c, request, user)) {
+    if (!kind && governance_request_is_own(ctl->c, request, user)) {
         return ida_fail(ctl->c, IDA_FORBIDDEN, "%s asked for it and decides nothing of it: let another approver do it (all of them: %s).", upn, named);
     }
     *by = kind ? NULL : user->upn;
@@ -146,7 +146,7 @@ static ida_kind find(ctl_call *ctl, store *s, ida_ctx *c, const char *id, const 
 {
     const char *tenant = ctl->arguments[0];
     ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind : store_request_get(s, c, tenant, id, request);
+    kind = kind ? kind : governance_request_get(s, c, tenant, id, request);
     return kind != IDA_NOT_FOUND ? kind
                                  : ida_fail(c, kind, "Tenant %s has no access request %s; `idadminctl request list %s` names them.", tenant, id, tenant);
 }
@@ -158,8 +158,8 @@ static ida_kind order_grant(request_work *work, store *s, ida_ctx *c, const ida_
     const char *tenant = ctl->arguments[0];
     ida_group *group;
     ida_user *user;
-    access_grantor by = {access_by_request, request->id, request->service};
-    ida_kind kind = store_group_find(s, c, tenant, request->group_id, &group);
+    access_grantor by = {governance_by_request, request->id, request->service};
+    ida_kind kind = cache_group_find(s, c, tenant, request->group_id, &group);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "The group %s, which the service %s grants, is gone: deny the request, and correct the access catalog.",
                         request->group_name, request->service);
@@ -177,7 +177,7 @@ static ida_kind order_grant(request_work *work, store *s, ida_ctx *c, const ida_
     }
     access_item item = {0, group->directory, group->id, group->name};
     kind = ctl_order(ctl, s, c, IDA_ACCESS_GRANT, user, &by, &item, 1, &work->orders);
-    return kind ? kind : store_request_task(s, c, tenant, request->id, work->orders.first);
+    return kind ? kind : governance_request_task(s, c, tenant, request->id, work->orders.first);
 }
 
 static ida_kind decide_in(store *s, ida_ctx *c, void *baton)
@@ -189,7 +189,7 @@ static ida_kind decide_in(store *s, ida_ctx *c, void *baton)
     ctl_no_orders(ctl, &work->orders);
     ida_kind kind = find(ctl, s, c, work->id, &request);
     kind = kind ? kind : check_approver(ctl, s, request, work->by, &by);
-    kind = kind ? kind : store_request_decide(s, c, tenant, work->id, work->approved, by);
+    kind = kind ? kind : governance_request_decide(s, c, tenant, work->id, work->approved, by);
     if (!kind && work->approved) {
         kind = order_grant(work, s, c, request);
     }
@@ -207,11 +207,11 @@ static ida_kind end_in(store *s, ida_ctx *c, void *baton)
     int count = 0;
     ctl_no_orders(ctl, &work->orders);
     ida_kind kind = find(ctl, s, c, work->id, &request);
-    kind = kind ? kind : store_request_end(s, c, ctl->arguments[0], work->id);
+    kind = kind ? kind : governance_request_end(s, c, ctl->arguments[0], work->id);
     if (kind) {
         return kind;
     }
-    access_grantor by = {access_by_request, request->id, request->service};
+    access_grantor by = {governance_by_request, request->id, request->service};
     kind = ctl_person(ctl, s, ctl->arguments[0], request->user_id ? request->user_id : request->upn, &user);
     if (kind == IDA_NOT_FOUND) { /* nobody is left to take it from */
         ida_ctx_clear(c);
@@ -223,7 +223,7 @@ static ida_kind end_in(store *s, ida_ctx *c, void *baton)
         kind = ctl_order(ctl, s, c, IDA_ACCESS_REVOKE, user, &by, items, count, &work->orders);
     }
     if (!kind && work->orders.first) {
-        kind = store_request_task(s, c, ctl->arguments[0], request->id, work->orders.first);
+        kind = governance_request_task(s, c, ctl->arguments[0], request->id, work->orders.first);
     }
     return kind ? kind : audit(work, s, c, request->upn, json_pack("{s:s, s:s, s:O}", "service", request->service, "request", work->id, "tasks",
                                                                    work->orders.tasks));
@@ -240,7 +240,7 @@ static int carry_out(ctl_call *ctl, store_work in, request_work work)
     work.ctl = ctl;
     ida_kind kind = ctl_governed(ctl, s, ctl->arguments[0]);
     kind = kind ? kind : store_transaction(s, ctl->c, in, &work);
-    kind = kind ? kind : store_request_get(s, ctl->c, ctl->arguments[0], work.id, &request);
+    kind = kind ? kind : governance_request_get(s, ctl->c, ctl->arguments[0], work.id, &request);
     if (kind) {
         return ctl_result(ctl, kind);
     }

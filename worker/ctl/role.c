@@ -22,12 +22,12 @@ typedef struct role_work {
 
 static access_grantor grantor_of(const role_work *work)
 {
-    return (access_grantor){access_by_template, work->template->id, work->template->name};
+    return (access_grantor){governance_by_template, work->template->id, work->template->name};
 }
 
 static ida_kind audited(store *s, ida_ctx *c, const role_work *work, const char *action)
 {
-    ida_audit *record = ctl_audit(work->ctl, work->ctl->arguments[0], action, work->upn);
+    audit_record *record = ctl_audit(work->ctl, work->ctl->arguments[0], action, work->upn);
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:O}", "roleTemplate", work->template->name, "tasks",
                                                                                  work->orders.tasks)));
     return store_audit_add(s, c, record);
@@ -60,7 +60,7 @@ static ida_kind is_open(store *s, ida_ctx *c, const char *tenant, const char *ta
 {
     ida_task *task;
     *open = 0;
-    ida_kind kind = task_id ? store_task_get(s, c, tenant, task_id, 0, &task) : IDA_NOT_FOUND;
+    ida_kind kind = task_id ? queue_task_get(s, c, tenant, task_id, 0, &task) : IDA_NOT_FOUND;
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -76,7 +76,7 @@ static ida_kind order_difference(store *s, ida_ctx *c, role_work *work)
     const access_item *wanted, *given;
     int wanted_count, given_count, give, take;
     access_grantor by = grantor_of(work);
-    ida_kind kind = store_template_items(s, c, work->ctl->arguments[0], work->template, work->user->directory, &wanted, &wanted_count);
+    ida_kind kind = governance_template_items(s, c, work->ctl->arguments[0], work->template, work->user->directory, &wanted, &wanted_count);
     kind = kind ? kind : ctl_given(work->ctl, s, c, work->user, &by, &given, &given_count);
     if (kind) {
         return kind;
@@ -93,16 +93,16 @@ static ida_kind assign_in(store *s, ida_ctx *c, void *baton)
     const char *tenant = work->ctl->arguments[0], *task_id = NULL;
     ctl_no_orders(work->ctl, &work->orders);
     ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind : store_template_find(s, c, tenant, work->ctl->arguments[1], &work->template);
+    kind = kind ? kind : governance_template_find(s, c, tenant, work->ctl->arguments[1], &work->template);
     kind = kind ? kind : ctl_person(work->ctl, s, tenant, work->ctl->arguments[2], &work->user);
     if (kind) {
         return kind;
     }
     work->upn = work->user->upn;
-    store_assignee who = {.upn = work->upn, .user_id = work->user->id, .by = work->ctl->actor};
-    kind = store_role_task_of(s, c, tenant, work->template, &who, &task_id);
+    governance_assignee who = {.upn = work->upn, .user_id = work->user->id, .by = work->ctl->actor};
+    kind = governance_role_task_of(s, c, tenant, work->template, &who, &task_id);
     kind = kind ? kind : is_open(s, c, tenant, task_id, &work->under_way);
-    kind = kind ? kind : store_role_assign(s, c, tenant, work->template, &who, &work->added);
+    kind = kind ? kind : governance_role_assign(s, c, tenant, work->template, &who, &work->added);
     if (!kind && !work->under_way) {
         kind = order_difference(s, c, work);
     }
@@ -110,7 +110,7 @@ static ida_kind assign_in(store *s, ida_ctx *c, void *baton)
         return kind; /* what was so already is no event */
     }
     who.task_id = work->orders.first;
-    kind = who.task_id ? store_role_task(s, c, tenant, work->template, &who) : IDA_OK;
+    kind = who.task_id ? governance_role_task(s, c, tenant, work->template, &who) : IDA_OK;
     return kind ? kind : audited(s, c, work, "role.assign");
 }
 
@@ -122,7 +122,7 @@ static ida_kind unassign_in(store *s, ida_ctx *c, void *baton)
     int given_count = 0, wanted_count = 0, more = 0;
     ctl_no_orders(work->ctl, &work->orders);
     ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind : store_template_find(s, c, tenant, work->ctl->arguments[1], &work->template);
+    kind = kind ? kind : governance_template_find(s, c, tenant, work->ctl->arguments[1], &work->template);
     if (!kind && (kind = ctl_person(work->ctl, s, tenant, work->ctl->arguments[2], &work->user)) == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         work->user = NULL;
@@ -132,13 +132,13 @@ static ida_kind unassign_in(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     work->upn = work->user ? work->user->upn : work->ctl->arguments[2];
-    kind = store_role_unassign(s, c, tenant, work->template, work->upn, work->user ? work->user->id : NULL, &task_id);
+    kind = governance_role_unassign(s, c, tenant, work->template, work->upn, work->user ? work->user->id : NULL, &task_id);
     kind = kind ? kind : is_open(s, c, tenant, task_id, &work->under_way);
     if (!kind && work->user) {
         access_grantor by = grantor_of(work);
         kind = ctl_given(work->ctl, s, c, work->user, &by, &given, &given_count);
         /* A task at work may give something more until it learns of this. */
-        if (!kind && work->under_way && store_template_items(s, c, tenant, work->template, work->user->directory, &wanted, &wanted_count)) {
+        if (!kind && work->under_way && governance_template_items(s, c, tenant, work->template, work->user->directory, &wanted, &wanted_count)) {
             ida_ctx_clear(c);
             wanted_count = 0;
         }
@@ -214,8 +214,8 @@ static int list(ctl_call *ctl)
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
     while (!kind && count == PAGE) {
         const ida_role_assignment *found;
-        kind = one ? store_assignment_of(s, ctl->c, tenant, one, PAGE * 2, &found, &count)
-                   : store_assignment_list(s, ctl->c, tenant, template, person, PAGE, &found, &count);
+        kind = one ? governance_assignment_of(s, ctl->c, tenant, one, PAGE * 2, &found, &count)
+                   : governance_assignment_list(s, ctl->c, tenant, template, person, PAGE, &found, &count);
         for (int i = 0; !kind && i < count; i++) {
             json_t *row = json_object();
             ida_json_put(row, "roleTemplate", found[i].template_name);

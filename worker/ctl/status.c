@@ -43,9 +43,9 @@ static int none_runs(const json_t *workers)
 
 static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_directory_kind directory, json_t *out)
 {
-    store_sync_info info = {0};
+    cache_sync_info info = {0};
     store_directory state;
-    ida_kind kind = store_sync_info_get(s, ctl->c, tenant, directory, &info);
+    ida_kind kind = cache_sync_info_get(s, ctl->c, tenant, directory, &info);
     if (!kind) {
         kind = store_directory_get(s, ctl->c, tenant, directory, &state);
     }
@@ -71,11 +71,11 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
     ida_kind kind = IDA_OK;
     for (int state = IDA_QUEUED; !kind && state <= IDA_CANCELLED; state++) {
         const char *word = ida_task_state_text((ida_task_state)state);
-        store_task_filter filter = {.state = word, .limit = 1};
+        queue_task_filter filter = {.state = word, .limit = 1};
         ida_task *tasks;
         int count;
         int64_t total = 0;
-        kind = store_task_list(s, ctl->c, tenant, &filter, &tasks, &count, &total);
+        kind = queue_task_list(s, ctl->c, tenant, &filter, &tasks, &count, &total);
         json_object_set_new(row, word, json_integer(total));
     }
     json_array_append_new(out, row);

@@ -38,7 +38,7 @@ static ida_kind request_in(store *s, ida_ctx *c, void *baton)
         }
         request->requested_at[i] = state.sync_requested_at;
     }
-    ida_audit *record = ctl_audit(work->ctl, work->tenant->id, request->action, work->tenant->id);
+    audit_record *record = ctl_audit(work->ctl, work->tenant->id, request->action, work->tenant->id);
     if (request->accept_deletions) {
         record->parameters = "{\"acceptDeletions\":true}";
     }
@@ -81,7 +81,7 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
     apr_pool_t *pool;
     apr_pool_create(&pool, ctl->pool);
     store_directory state;
-    store_sync_info info = {0};
+    cache_sync_info info = {0};
     ida_kind kind;
     while (1) {
         ida_ctx *c = ida_ctx_make(&ctl->env, pool);
@@ -96,7 +96,7 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
         apr_pool_clear(pool);
         apr_sleep(POLL_US);
     }
-    kind = store_sync_info_get(s, ctl->c, ctl->arguments[0], directory, &info);
+    kind = cache_sync_info_get(s, ctl->c, ctl->arguments[0], directory, &info);
     if (kind) {
         return kind;
     }

@@ -14,11 +14,11 @@ static const ctl_column step_columns[] = {
 
 /* --- reading --- */
 
-static ida_kind page(ctl_call *ctl, store *s, const store_task_filter *filter, json_t **rows, const char **last, int *count,
+static ida_kind page(ctl_call *ctl, store *s, const queue_task_filter *filter, json_t **rows, const char **last, int *count,
                      int64_t *total)
 {
     ida_task *tasks;
-    ida_kind kind = store_task_list(s, ctl->c, ctl->arguments[0], filter, &tasks, count, total);
+    ida_kind kind = queue_task_list(s, ctl->c, ctl->arguments[0], filter, &tasks, count, total);
     if (kind) {
         return kind;
     }
@@ -49,7 +49,7 @@ static int list(ctl_call *ctl)
         return ctl_usage(ctl, "--limit must be 1 to %d", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
-    store_task_filter filter = {.state = state,
+    queue_task_filter filter = {.state = state,
                                 .person = upn ? ida_fold_address(ctl->pool, upn) : NULL,
                                 .before_id = ctl_value(ctl, "before"),
                                 .limit = wanted};
@@ -118,7 +118,7 @@ static int show(ctl_call *ctl)
     ida_task *task;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     if (!kind) {
-        kind = not_found(ctl, store_task_get(s, ctl->c, ctl->arguments[0], ctl->arguments[1], 0, &task));
+        kind = not_found(ctl, queue_task_get(s, ctl->c, ctl->arguments[0], ctl->arguments[1], 0, &task));
     }
     if (!kind) {
         print_task(ctl, task);
@@ -143,7 +143,7 @@ static ida_kind change_in(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    ida_audit *record = ctl_audit(work->ctl, change->tenant, ida_task_change_name(change->verb), change->task->upn);
+    audit_record *record = ctl_audit(work->ctl, change->tenant, ida_task_change_name(change->verb), change->task->upn);
     json_t *asked = ida_json_keep(c->pool, json_pack("{s:s}", "id", change->id));
     ida_json_put(asked, "date", change->date);
     ida_json_put(asked, "time", change->time);
@@ -195,10 +195,10 @@ static int release_all(ctl_call *ctl)
     int count = PAGE;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     while (!kind && count == PAGE) {
-        store_task_filter filter = {.state = ida_task_state_text(IDA_ATTENTION), .before_id = last, .limit = PAGE};
+        queue_task_filter filter = {.state = ida_task_state_text(IDA_ATTENTION), .before_id = last, .limit = PAGE};
         ida_task *tasks;
         int64_t total;
-        kind = store_task_list(s, ctl->c, ctl->arguments[0], &filter, &tasks, &count, &total);
+        kind = queue_task_list(s, ctl->c, ctl->arguments[0], &filter, &tasks, &count, &total);
         for (int i = 0; !kind && i < count; i++) {
             task_work work = {.ctl = ctl, .change = {.verb = IDA_TASK_RELEASE, .id = tasks[i].id}};
             kind = store_transaction(s, ctl->c, change_in, &work);

@@ -228,7 +228,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     if (now.document && (kind = forget_removed(s, c, work->tenant, now.document)) != IDA_OK) {
         return kind;
     }
-    ida_audit *record = ctl_audit(work->ctl, work->tenant->id, "tenant.apply", work->tenant->id);
+    audit_record *record = ctl_audit(work->ctl, work->tenant->id, "tenant.apply", work->tenant->id);
     json_t *members = json_array();
     size_t i;
     json_t *change;

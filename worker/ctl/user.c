@@ -84,14 +84,14 @@ static int show(ctl_call *ctl)
     int count = 0;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
     if (!kind) {
-        kind = store_user_details(s, ctl->c, tenant, ctl->arguments[1], &user, &licenses);
+        kind = cache_user_details(s, ctl->c, tenant, ctl->arguments[1], &user, &licenses);
         if (kind == IDA_NOT_FOUND) {
             ida_fail(ctl->c, kind, "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the directory again.",
                      tenant, ctl->arguments[1], tenant);
         }
     }
     if (!kind) {
-        kind = store_user_groups(s, ctl->c, tenant, user->directory, user->id, &groups, &count);
+        kind = cache_user_groups(s, ctl->c, tenant, user->directory, user->id, &groups, &count);
     }
     if (!kind) {
         json_t *document = ida_json_keep(ctl->pool, user_json(user, licenses));

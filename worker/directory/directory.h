@@ -59,7 +59,7 @@ typedef struct directory_user {
     const char *login;   /* the name without a domain, where the directory has one; NULL */
     const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the entry says so */
     const char *primary; /* names the group that the account's own entry makes it a member of, as the connector compares it; NULL: none */
-    sync_user cache; /* the same entry in the form the cache takes */
+    cache_user cache; /* the same entry in the form the cache takes */
     /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;
 } directory_user;
@@ -161,7 +161,7 @@ typedef struct directory_ops {
      * a full run. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
      * wrong with the directory's answers. */
     directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                            void *baton, sync_summary *summary, directory_error *e);
+                            void *baton, cache_summary *summary, directory_error *e);
 } directory_ops;
 
 /* The connector of a kind; NULL while this build has none for it. */

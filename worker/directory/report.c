@@ -3,7 +3,7 @@
 
 #include "core/base/json.h"
 
-void report_line(report *r, const char *check, int good, const char *detail)
+void directory_report_line(report *r, const char *check, int good, const char *detail)
 {
     json_t *one = json_object();
     ida_json_put(one, "check", check);
@@ -12,9 +12,9 @@ void report_line(report *r, const char *check, int good, const char *detail)
     json_array_append_new(r->lines, one);
 }
 
-int report_judge(report *r, const char *check, directory_class class, const char *good)
+int directory_report_judge(report *r, const char *check, directory_class class, const char *good)
 {
-    report_line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->last->message);
+    directory_report_line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->last->message);
     if (class != DIRECTORY_OK && r->first == DIRECTORY_OK) {
         r->first = class;
         r->error = *r->last;

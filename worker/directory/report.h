@@ -6,15 +6,15 @@
 
 typedef struct report {
     json_t *lines;               /* borrowed: the caller's array */
-    const directory_error *last; /* of the call in hand: what report_judge tells of a failure */
+    const directory_error *last; /* of the call in hand: what directory_report_judge tells of a failure */
     directory_class first;       /* failure; DIRECTORY_OK: none */
     directory_error error;       /* that of `first` */
 } report;
 
 /* Appends {"check","ok","detail"}; detail may be NULL. */
-void report_line(report *r, const char *check, int good, const char *detail);
+void directory_report_line(report *r, const char *check, int good, const char *detail);
 
 /* A line from the outcome of a call; its failure is the report's when it is the first. 1 when the call was good. */
-int report_judge(report *r, const char *check, directory_class class, const char *good);
+int directory_report_judge(report *r, const char *check, directory_class class, const char *good);
 
 #endif

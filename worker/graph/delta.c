@@ -65,7 +65,7 @@ static edge read_edge(graph_reader *r)
 
 /* What an item says of a user. */
 typedef struct told {
-    sync_user user;
+    cache_user user;
     const char *type;
     int removed;
 } told;
@@ -208,7 +208,7 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
         read_user_member(d, r, name, &t);
     }
-    sync_user *u = &t.user;
+    cache_user *u = &t.user;
     if (!u->id || r->fault) {
         return unnamed(d, "user");
     }
@@ -219,7 +219,7 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
         apr_hash_set(d->gone, u->id, APR_HASH_KEY_STRING, NULL);
     }
     directory_class class =
-        graph_stored(d->k, d->c, t.removed ? sync_run_delete(d->run, d->c, "user", u->id) : sync_run_user(d->run, d->c, u));
+        graph_stored(d->k, d->c, t.removed ? cache_sync_delete(d->run, d->c, "user", u->id) : cache_sync_user(d->run, d->c, u));
     apr_pool_clear(d->item_pool);
     return class;
 }
@@ -227,7 +227,7 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
 /* --- groups --- */
 
 typedef struct member {
-    sync_member member;
+    cache_member member;
     int removed;
 } member;
 
@@ -237,14 +237,14 @@ const char *graph_member_kind(const char *type)
     return !type || (dot && strcasecmp(dot, ".user") == 0) ? "user" : dot && strcasecmp(dot, ".group") == 0 ? "group" : NULL;
 }
 
-sync_member graph_member_of(const char *id, const char *type)
+cache_member graph_member_of(const char *id, const char *type)
 {
     const char *kind = graph_member_kind(type);
-    return kind ? (sync_member){.id = id, .kind = kind} : (sync_member){.dn_key = id};
+    return kind ? (cache_member){.id = id, .kind = kind} : (cache_member){.dn_key = id};
 }
 
 /* By which it is told from others of its group. */
-static const char *name_of(const sync_member *m)
+static const char *name_of(const cache_member *m)
 {
     return m->id ? m->id : m->dn_key;
 }
@@ -279,13 +279,13 @@ static void note_none(graph_delta *d, const char *group_id, const apr_array_head
 /* In the order they came: of two words for a member the last one holds. */
 static ida_kind stage_members(graph_delta *d, const char *group_id, const apr_array_header_t *members)
 {
-    sync_member slice[SLICE];
+    cache_member slice[SLICE];
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < members->nelts;) {
         int count = 0;
         const member *m = &APR_ARRAY_IDX(members, i, member);
         if (m->removed) {
-            kind = sync_run_member(d->run, d->c, group_id, &m->member, 1);
+            kind = cache_sync_member(d->run, d->c, group_id, &m->member, 1);
             i++;
             continue;
         }
@@ -293,7 +293,7 @@ static ida_kind stage_members(graph_delta *d, const char *group_id, const apr_ar
             slice[count++] = m->member;
             i++;
         }
-        kind = sync_run_slice(d->run, d->c, group_id, slice, count);
+        kind = cache_sync_slice(d->run, d->c, group_id, slice, count);
     }
     return kind;
 }
@@ -317,7 +317,7 @@ static ida_kind note_new(graph_delta *d, const char *id)
         return IDA_OK;
     }
     ida_ctx *c = ida_ctx_make(d->c->env, d->item_pool);
-    ida_kind kind = sync_run_settled(d->run, c, id, d->settled, &known);
+    ida_kind kind = cache_sync_settled(d->run, c, id, d->settled, &known);
     if (!known && !kind) {
         apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, apr_hash_make(d->pool));
     }
@@ -327,7 +327,7 @@ static ida_kind note_new(graph_delta *d, const char *id)
 static ida_kind stage_group(graph_delta *d, const char *id, const json_t *properties)
 {
     const char *kind = graph_group_kind(properties);
-    const sync_group group = {
+    const cache_group group = {
         .id = id,
         .name = ida_json_string(properties, "displayName"),
         .kind = kind,
@@ -335,7 +335,7 @@ static ida_kind stage_group(graph_delta *d, const char *id, const json_t *proper
         .rule = strcmp(kind, "dynamic") == 0 ? ida_json_string(properties, "membershipRule") : NULL,
         .synced = json_is_true(json_object_get(properties, "onPremisesSyncEnabled")),
     };
-    return sync_run_group(d->run, d->c, &group, NULL, 0);
+    return cache_sync_group(d->run, d->c, &group, NULL, 0);
 }
 
 directory_class graph_delta_group(graph_delta *d, graph_reader *r)
@@ -361,7 +361,7 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r)
     }
     ida_kind kind = IDA_OK;
     if (removed) {
-        kind = sync_run_delete(d->run, d->c, "group", id);
+        kind = cache_sync_delete(d->run, d->c, "group", id);
         if (d->appeared) {
             apr_hash_set(d->appeared, id, APR_HASH_KEY_STRING, NULL);
         }

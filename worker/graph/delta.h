@@ -14,7 +14,7 @@
 typedef struct graph_delta {
     graph_call *k;
     ida_ctx *c;
-    sync_run *run;
+    cache_sync *run;
     apr_pool_t *pool;      /* of the run */
     apr_pool_t *item_pool; /* cleared after every item */
     apr_hash_t *skus;      /* skuId -> name, as met in this run */
@@ -38,7 +38,7 @@ directory_class graph_delta_group(graph_delta *d, graph_reader *r);
 const char *graph_member_kind(const char *type);
 /* A member of a group as the cache takes it. What is neither user nor group (a device, an application) is one whom no cached entry
  * is: the group is not empty, and nobody has access by it. */
-sync_member graph_member_of(const char *id, const char *type);
+cache_member graph_member_of(const char *id, const char *type);
 
 /* RFC 3339 to ms; 0 for NULL, other text and the year 1, which the directory writes for "never". */
 int64_t graph_text_time(const char *text);

@@ -24,7 +24,7 @@ typedef struct graph {
     const char *authority, *directory_id, *client_id, *secret_file, *certificate_file, *ca_file, *proxy_url;
     const char *marker;          /* "extensionAttribute1" .. "extensionAttribute15" */
     const json_t *protected_accounts; /* borrowed from the tenant */
-    sync_guard guard;
+    cache_guard guard;
     char cleared[GRAPH_ID_MAX + 1]; /* who may be changed, as was seen a moment ago (worker/graph/guard.c) */
     int64_t cleared_until;          /* monotonic ms */
     struct http_client *http;
@@ -121,7 +121,7 @@ const char *graph_group_retained(const json_t *group);
 
 /* The API's user as the cache takes it; licenses by their skuPartNumber where the session knows it (worker/graph/license.c), else the
  * skuId. 0 when it has no id. */
-int graph_user_item(graph_call *k, const json_t *user, sync_user *item);
+int graph_user_item(graph_call *k, const json_t *user, cache_user *item);
 /* RFC 3339 to ms; 0 for absent, null and the year 1. */
 int64_t graph_time(const json_t *value);
 
@@ -154,7 +154,7 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
 directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
                                    const char *const *remove, directory_error *e);
 directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                           void *baton, sync_summary *summary, directory_error *e);
+                           void *baton, cache_summary *summary, directory_error *e);
 
 /* The settings of a document's `directories.cloud` and what belongs to the process. */
 /* Once, before threads start; idempotent. */

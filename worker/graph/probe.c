@@ -78,7 +78,7 @@ static void check_certificate(probe *p)
         class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s ends in %lld days: upload a new one's public part in time",
                            g->certificate_file, (long long)days);
     }
-    report_judge(&p->report, "certificate", class, ida_printf(k->pool, "holds for another %lld days", (long long)days));
+    directory_report_judge(&p->report, "certificate", class, ida_printf(k->pool, "holds for another %lld days", (long long)days));
 }
 
 static int check_token(probe *p)
@@ -87,7 +87,7 @@ static int check_token(probe *p)
     graph_session *s = (graph_session *)k->g;
     step(p);
     directory_class class = graph_token_get(k, s->header, &s->number);
-    return report_judge(&p->report, "token", class,
+    return directory_report_judge(&p->report, "token", class,
                  ida_printf(k->pool, "%s took the %s of application %s; scope %s", k->g->authority,
                             k->g->secret_file ? "client secret" : "certificate", k->g->client_id,
                             graph_token_scope(k->g, k->pool)));
@@ -104,7 +104,7 @@ static void check_clock(probe *p)
                            "are refused",
                            (long long)(off / 1000), ahead > 0 ? "ahead of" : "behind");
     }
-    report_judge(&p->report, "clock", class, off < 2000 ? "agrees with the directory's" : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
+    directory_report_judge(&p->report, "clock", class, off < 2000 ? "agrees with the directory's" : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
 }
 
 static int domain_verified(const json_t *organization, const char *domain)
@@ -129,7 +129,7 @@ static void check_organization(probe *p)
         read_sample(p, graph_url(k->g, k->pool, "/organization?$select=id,displayName,verifiedDomains"), "read the organization", 1,
                     "Organization.Read.All", &answer);
     const char *name = ida_json_string(row(&answer, 0), "displayName");
-    if (!report_judge(&p->report, "organization", class, name ? name : "readable")) {
+    if (!directory_report_judge(&p->report, "organization", class, name ? name : "readable")) {
         return;
     }
     const char *const domains[] = {tenant->upn_domain, tenant->email_domain}, *const members[] = {"upnDomain", "emailDomain"};
@@ -142,7 +142,7 @@ static void check_organization(probe *p)
                     : graph_fail(k, DIRECTORY_CONFIG, NULL,
                                  "%s is no verified domain of this directory: add and verify it there, or change %s", domains[i],
                                  members[i]);
-        report_judge(&p->report, members[i], class, apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
+        directory_report_judge(&p->report, members[i], class, apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
     }
 }
 
@@ -165,7 +165,7 @@ static void check_marker(probe *p)
                            "%s is in use by somebody else (%zu of %zu users looked at): choose another markerAttribute", k->g->marker,
                            foreign, rows(&answer));
     }
-    report_judge(&p->report, "markerAttribute", class,
+    directory_report_judge(&p->report, "markerAttribute", class,
           ida_printf(k->pool, "%s, set by us for %zu of %zu users looked at", k->g->marker, used, rows(&answer)));
 }
 
@@ -175,12 +175,12 @@ static void check_users(probe *p)
     graph_answer answer;
     directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=" GRAPH_USER_SELECT), "read users", 1,
                                         "User.Read.All (with User.ReadWrite.All for changes)", &answer);
-    if (report_judge(&p->report, "users", class, rows(&answer) ? "readable" : "readable, but the directory shows none")) {
+    if (directory_report_judge(&p->report, "users", class, rows(&answer) ? "readable" : "readable, but the directory shows none")) {
         check_marker(p);
     }
     class = read_sample(p, graph_url(k->g, k->pool, "/users/delta?$select=id&$deltatoken=latest"), "read changes of users", 1,
                         "User.Read.All", &answer);
-    report_judge(&p->report, "changes of users", class, "readable");
+    directory_report_judge(&p->report, "changes of users", class, "readable");
 }
 
 static void check_groups(probe *p)
@@ -191,14 +191,14 @@ static void check_groups(probe *p)
     directory_class class = read_sample(p, graph_url(k->g, k->pool, "/groups?$top=1&$select=" GRAPH_GROUP_SELECT), "read groups", 1,
                                         permission, &answer);
     const char *id = ida_json_string(row(&answer, 0), "id");
-    if (report_judge(&p->report, "groups", class, id ? "readable" : "readable, but the directory shows none") && id) {
+    if (directory_report_judge(&p->report, "groups", class, id ? "readable" : "readable, but the directory shows none") && id) {
         class = read_sample(p, graph_url(k->g, k->pool, "/groups/%s/members?$top=1&$select=id", id), "read members of a group", 3,
                             permission, &answer);
-        report_judge(&p->report, "members", class, "readable");
+        directory_report_judge(&p->report, "members", class, "readable");
     }
     class = read_sample(p, graph_url(k->g, k->pool, "/groups/delta?$select=id,members&$deltatoken=latest"), "read changes of groups",
                         1, permission, &answer);
-    report_judge(&p->report, "changes of groups", class, "readable");
+    directory_report_judge(&p->report, "changes of groups", class, "readable");
 }
 
 static void check_licenses(probe *p)
@@ -216,7 +216,7 @@ static void check_licenses(probe *p)
         long long all = (long long)json_integer_value(json_object_get(json_object_get(sku, "prepaidUnits"), "enabled"));
         detail = ida_printf(k->pool, "%s%s%s %lld of %lld used", detail ? detail : "", detail ? ", " : "", name ? name : "?", used, all);
     }
-    report_judge(&p->report, "licences", class, detail ? detail : "readable, none bought");
+    directory_report_judge(&p->report, "licences", class, detail ? detail : "readable, none bought");
 }
 
 static void check_sign_ins(probe *p)
@@ -226,17 +226,17 @@ static void check_sign_ins(probe *p)
     directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=id,signInActivity"), "read sign-ins", 1,
                                         "AuditLog.Read.All", &answer);
     if (class == DIRECTORY_FORBIDDEN && strcasecmp(answer.code, "Authentication_RequestFromNonPremiumTenantOrB2CTenant") == 0) {
-        report_line(&p->report, "sign-ins", 1, "not told: the directory has no Microsoft Entra ID P1 or P2 licence; stale accounts count from creation");
+        directory_report_line(&p->report, "sign-ins", 1, "not told: the directory has no Microsoft Entra ID P1 or P2 licence; stale accounts count from creation");
         return;
     }
-    report_judge(&p->report, "sign-ins", class, "readable");
+    directory_report_judge(&p->report, "sign-ins", class, "readable");
 }
 
 static void check_limits(probe *p)
 {
     const graph_session *s = (const graph_session *)p->k->g;
     double part = s->last.percentage ? strtod(s->last.percentage, NULL) : 0;
-    report_line(&p->report, "limits", part < 1,
+    directory_report_line(&p->report, "limits", part < 1,
          part > 0 ? ida_printf(p->k->pool, "this application uses %.0f %% of what the directory allows it%s%s", part * 100,
                                s->last.throttle_reason ? ": " : "", s->last.throttle_reason ? s->last.throttle_reason : "")
                   : "below 80 % of what the directory allows this application (it tells only above)");
@@ -255,7 +255,7 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
         check_licenses(&p);
         check_sign_ins(&p);
         check_limits(&p);
-        report_line(&p.report, "changes", 1,
+        directory_report_line(&p.report, "changes", 1,
              "not tried, as that would change something; they need User.ReadWrite.All, GroupMember.ReadWrite.All, "
              "LicenseAssignment.ReadWrite.All, and User.RevokeSessions.All where User.ReadWrite.All is not granted");
     } else if (atomic_load(&k.g->client->clock_ahead)) {

@@ -66,7 +66,7 @@ int graph_sign_ins_known(const graph_sign_ins *s)
 static directory_class item(graph_delta *d, graph_reader *r)
 {
     const char *name, *inner, *id = NULL;
-    sync_sign_ins times = {0};
+    cache_sign_in_list times = {0};
     for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
         if (strcmp(name, "id") == 0) {
             id = graph_read_text(r);
@@ -87,7 +87,7 @@ static directory_class item(graph_delta *d, graph_reader *r)
         }
     }
     /* Rows of users who are gone can appear: without an ID, or with one that the cache does not hold. */
-    return id && !r->fault ? graph_stored(d->k, d->c, sync_run_sign_ins(d->run, d->c, id, &times)) : DIRECTORY_OK;
+    return id && !r->fault ? graph_stored(d->k, d->c, cache_sync_sign_ins(d->run, d->c, id, &times)) : DIRECTORY_OK;
 }
 
 static directory_class items(graph_delta *d, const graph_page *page)

@@ -33,12 +33,12 @@ typedef struct wanted {
     store *cache;
     ida_ctx *c;
     int64_t settled;                 /* the last run that was committed, as the tokens tell */
-    store_sync_state state;
+    cache_sync_state state;
     int accept, licenses_refused;
     const char *binding;
     const json_t *tokens;            /* of the last run; NULL: everything is read */
     graph_sign_ins sign_ins;
-    sync_summary *summary;
+    cache_summary *summary;
 } wanted;
 
 /* --- one stream --- */
@@ -102,10 +102,10 @@ static void member_of(graph_call *k, json_t *item, void *baton)
 {
     links *l = baton;
     const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id"), *kind = graph_member_kind(type);
-    const sync_member member = {.id = l->id, .kind = l->kind};
+    const cache_member member = {.id = l->id, .kind = l->kind};
     (void)k;
     if (!l->failed && id && type && kind && strcmp(kind, "group") == 0) {
-        l->failed = sync_run_member(l->d->run, l->d->c, id, &member, 0);
+        l->failed = cache_sync_member(l->d->run, l->d->c, id, &member, 0);
     }
 }
 
@@ -113,10 +113,10 @@ static void has_member(graph_call *k, json_t *item, void *baton)
 {
     links *l = baton;
     const char *id = ida_json_string(item, "id");
-    const sync_member member = graph_member_of(id, ida_json_string(item, "@odata.type"));
+    const cache_member member = graph_member_of(id, ida_json_string(item, "@odata.type"));
     (void)k;
     if (!l->failed && id && !apr_hash_get(l->none, id, APR_HASH_KEY_STRING)) {
-        l->failed = sync_run_member(l->d->run, l->d->c, l->id, &member, 0);
+        l->failed = cache_sync_member(l->d->run, l->d->c, l->id, &member, 0);
     }
 }
 
@@ -126,7 +126,7 @@ static void leads(graph_call *k, json_t *item, void *baton)
     const char *id = ida_json_string(item, "id"), *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
     (void)k;
     if (!l->failed && id && kind && strcmp(kind, "user") == 0) {
-        l->failed = sync_run_report(l->d->run, l->d->c, id, l->id);
+        l->failed = cache_sync_report(l->d->run, l->d->c, id, l->id);
     }
 }
 
@@ -245,7 +245,7 @@ static directory_class read_returned(graph_delta *d, wanted *w)
     do {
         directory_class class = graph_stored(
             w->k, w->c,
-            sync_run_returned(d->run, w->c, w->settled, w->state.started_at, after, RETURNED_SLICE, &ids, &count));
+            cache_sync_returned(d->run, w->c, w->settled, w->state.started_at, after, RETURNED_SLICE, &ids, &count));
         for (int i = 0; !class && i < count; i++) {
             class = returned_user(d, ids[i]);
             apr_pool_clear(d->item_pool);
@@ -305,14 +305,14 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
             class = read_returned(d, w);
         }
         if (!class && i == USERS && full) {
-            class = graph_stored(k, w->c, sync_run_users_told(d->run, w->c));
+            class = graph_stored(k, w->c, cache_sync_users_told(d->run, w->c));
         }
         if (!class && i == GROUPS && !full) {
             class = read_appeared(d);
         }
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
-    json_object_set_new(fresh, "run", json_integer(sync_run_number(d->run)));
+    json_object_set_new(fresh, "run", json_integer(cache_sync_number(d->run)));
     json_object_set(fresh, "unread", d->unread);
     *tokens = ida_json_text(k->pool, fresh);
     return class;
@@ -337,13 +337,13 @@ static directory_class run_once(wanted *w, int *again)
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     d.unread = ida_json_keep(k->pool, json_object());
     unread_groups(&d, w);
-    sync_guard guard = k->g->guard;
+    cache_guard guard = k->g->guard;
     const char *tokens = "{}";
     guard.accept = w->accept;
     *again = 0;
     apr_pool_create(&d.item_pool, k->pool);
     directory_class class = graph_stored(
-        k, w->c, sync_run_begin(&d.run, w->cache, w->c, k->pool, k->g->tenant->id, IDA_DIR_CLOUD, w->tokens == NULL));
+        k, w->c, cache_sync_begin(&d.run, w->cache, w->c, k->pool, k->g->tenant->id, IDA_DIR_CLOUD, w->tokens == NULL));
     if (class) {
         return class;
     }
@@ -353,10 +353,10 @@ static directory_class run_once(wanted *w, int *again)
     }
     apr_pool_destroy(d.item_pool);
     if (class || *again) {
-        sync_run_abort(d.run, w->c, class ? k->e->message : NULL);
+        cache_sync_abort(d.run, w->c, class ? k->e->message : NULL);
         return class;
     }
-    ida_kind kind = sync_run_commit(d.run, w->c, tokens, w->binding, &guard, graph_sign_ins_known(&w->sign_ins), w->summary);
+    ida_kind kind = cache_sync_commit(d.run, w->c, tokens, w->binding, &guard, graph_sign_ins_known(&w->sign_ins), w->summary);
     return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK : graph_stored(k, w->c, kind);
 }
 
@@ -378,7 +378,7 @@ static directory_class load_licenses(wanted *w)
 }
 
 directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                           void *baton, sync_summary *summary, directory_error *e)
+                           void *baton, cache_summary *summary, directory_error *e)
 {
     graph *g = (graph *)d;
     graph_call k = graph_call_begin(g, pool, e);
@@ -386,8 +386,8 @@ directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx
     int again = 0;
     k.alive = alive;
     k.baton = baton;
-    *summary = (sync_summary){0};
-    directory_class class = graph_stored(&k, c, store_sync_state_get(cache, c, g->tenant->id, IDA_DIR_CLOUD, &w.state));
+    *summary = (cache_summary){0};
+    directory_class class = graph_stored(&k, c, cache_sync_state_get(cache, c, g->tenant->id, IDA_DIR_CLOUD, &w.state));
     class = class ? class : load_licenses(&w);
     if (class) {
         return class;

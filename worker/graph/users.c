@@ -205,7 +205,7 @@ static const char **license_names(graph_call *k, const json_t *list)
     return out;
 }
 
-int graph_user_item(graph_call *k, const json_t *user, sync_user *item)
+int graph_user_item(graph_call *k, const json_t *user, cache_user *item)
 {
     const struct {
         const char *property, **to;
@@ -217,7 +217,7 @@ int graph_user_item(graph_call *k, const json_t *user, sync_user *item)
     const json_t *addresses = json_object_get(user, "proxyAddresses"), *licenses = json_object_get(user, "assignedLicenses"),
                  *activity = json_object_get(user, "signInActivity");
     const char *id = ida_json_string(user, "id"), *type = ida_json_string(user, "userType");
-    *item = (sync_user){0};
+    *item = (cache_user){0};
     if (!id || !*id || strlen(id) > GRAPH_ID_MAX) {
         return 0;
     }

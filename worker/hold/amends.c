@@ -22,7 +22,7 @@ struct amends {
     wanted of;
 };
 
-void amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until)
+void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until)
 {
     pthread_mutex_lock(&w->lock);
     struct amends *a = w->amends;
@@ -70,7 +70,7 @@ static void look_at(worker *w, store *main, apr_pool_t *pool, const wanted *of)
     }
 }
 
-void amends_look(worker *w, store *main, apr_pool_t *pool)
+void hold_amends_look(worker *w, store *main, apr_pool_t *pool)
 {
     int64_t now = ida_now(&w->env);
     pthread_mutex_lock(&w->lock);

@@ -6,8 +6,8 @@
 #include "worker/hold/worker.h"
 
 /* This worker was refused just now and holds the directory until `until` (ms UTC). */
-void amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until);
+void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until);
 /* Ends holds of that kind whose files were changed since. For the housekeeper. */
-void amends_look(worker *w, store *main, apr_pool_t *pool);
+void hold_amends_look(worker *w, store *main, apr_pool_t *pool);
 
 #endif

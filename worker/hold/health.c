@@ -14,22 +14,22 @@
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
-health_known health_known_of(const store_directory *state, int64_t probe_until)
+hold_known hold_known_of(const store_directory *state, int64_t probe_until)
 {
     int held = state->hold_reason && probe_until && state->hold_until == probe_until;
-    return (health_known){.held = held, .until = held ? probe_until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
+    return (hold_known){.held = held, .until = held ? probe_until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
 }
 
-health_known health_probe(worker *w, store *main, apr_pool_t *pool, const store_directory *state)
+hold_known hold_probe(worker *w, store *main, apr_pool_t *pool, const store_directory *state)
 {
     int64_t until = ida_now(&w->env) + PROBE_MS;
     until = until > state->hold_until ? until : state->hold_until;
     int held = state->hold_reason &&
                !store_directory_hold(main, worker_ctx(w, pool), state->tenant, state->directory, state->hold_reason, until, state->hold_failures);
-    return (health_known){.held = held, .until = held ? until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
+    return (hold_known){.held = held, .until = held ? until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
 }
 
-const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known,
+const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, hold_known known,
                         const directory_error *e)
 {
     ida_ctx *c = worker_ctx(w, pool);
@@ -61,7 +61,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
                 c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
-        amends_wanted(w, tenant, where, until);
+        hold_amends_wanted(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);
     } else {
@@ -71,7 +71,7 @@ const char *health_hold(worker *w, store *main, apr_pool_t *pool, const char *te
     return reason;
 }
 
-void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, health_known known)
+void hold_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, hold_known known)
 {
     int was_held = 0;
     if (known.until && !store_directory_clear(main, worker_ctx(w, pool), tenant, where, known.until, &was_held) && was_held) {
@@ -79,7 +79,7 @@ void health_answered(worker *w, store *main, apr_pool_t *pool, const char *tenan
     }
 }
 
-void health_run_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
+void hold_run_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
 {
     pthread_mutex_lock(&w->lock);
     call_slot *s = &w->calls[slot];
@@ -89,14 +89,14 @@ void health_run_begins(worker *w, int slot, const char *tenant, ida_directory_ki
     pthread_mutex_unlock(&w->lock);
 }
 
-void health_run_ends(worker *w, int slot)
+void hold_run_ends(worker *w, int slot)
 {
     pthread_mutex_lock(&w->lock);
     w->calls[slot].busy = 0;
     pthread_mutex_unlock(&w->lock);
 }
 
-void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
+void hold_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
 {
     pthread_mutex_lock(&w->lock);
     call_slot *call = &w->calls[slot];
@@ -107,7 +107,7 @@ void health_call_begins(worker *w, int slot, const char *tenant, ida_directory_k
     pthread_mutex_unlock(&w->lock);
 }
 
-int64_t health_call_ends(worker *w, int slot)
+int64_t hold_call_ends(worker *w, int slot)
 {
     pthread_mutex_lock(&w->lock);
     int64_t held_until = w->calls[slot].held_until;
@@ -121,7 +121,7 @@ static int is_stuck(const call_slot *s, int64_t now)
     return s->since && now - s->since >= STUCK_CALL_MS;
 }
 
-health_room health_room_of(worker *w, int threads, int reserve)
+hold_room hold_room_of(worker *w, int threads, int reserve)
 {
     int stuck = 0, busy = 0;
     int64_t now = ida_monotonic(&w->env);
@@ -134,7 +134,7 @@ health_room health_room_of(worker *w, int threads, int reserve)
     return stuck > reserve ? ROOM_OTHERS : busy == threads ? ROOM_FIRST : ROOM_NONE;
 }
 
-int health_crowded(worker *w, health_room room, const char *tenant, ida_directory_kind where)
+int hold_crowded(worker *w, hold_room room, const char *tenant, ida_directory_kind where)
 {
     int crowded = 0;
     int64_t now = ida_monotonic(&w->env);
@@ -158,7 +158,7 @@ static void share(worker *w, call_slot *slot, int64_t hold_until)
     pthread_mutex_unlock(&w->lock);
 }
 
-void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
+void hold_watch_calls(worker *w, store *main, apr_pool_t *pool)
 {
     for (int i = 0; i < w->call_count; i++) {
         int64_t now = ida_monotonic(&w->env), until = ida_now(&w->env) + PROBE_MS;
@@ -186,13 +186,13 @@ void health_watch_calls(worker *w, store *main, apr_pool_t *pool)
 /* An offboarding of this directory that is due, and has waited that long since both its due time and the hold's begin. */
 static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool, const store_directory *held, int64_t now)
 {
-    store_task_filter filter = {
+    queue_task_filter filter = {
         .state = ida_task_state_text(IDA_QUEUED), .type = ida_task_type_text(IDA_USER_DELETE), .limit = 200};
     int count = filter.limit;
     while (count == filter.limit) {
         ida_task *tasks;
         int64_t total;
-        if (store_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count, &total)) {
+        if (queue_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count, &total)) {
             return NULL;
         }
         for (int i = 0; i < count; i++) {
@@ -206,7 +206,7 @@ static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *p
     return NULL;
 }
 
-void health_alarms(worker *w, store *main, apr_pool_t *pool)
+void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
 {
     const store_directory *held;
     int count = 0;

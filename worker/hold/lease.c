@@ -7,7 +7,7 @@
 #include "core/queue/claim.h"
 #include "worker/hold/worker.h"
 
-lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
+lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
                    int64_t claimed_at)
 {
     lease *found = NULL;
@@ -24,14 +24,14 @@ lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *t
     return found;
 }
 
-void lease_end(worker *w, lease *l)
+void hold_lease_end(worker *w, lease *l)
 {
     pthread_mutex_lock(&w->lock);
     l->used = 0;
     pthread_mutex_unlock(&w->lock);
 }
 
-void lease_closes(worker *w, lease *l)
+void hold_lease_closes(worker *w, lease *l)
 {
     pthread_mutex_lock(&w->lock);
     l->closing = 1;
@@ -44,7 +44,7 @@ static int64_t left_locked(const worker *w, const lease *l)
     return l->lost || left < 0 ? 0 : left;
 }
 
-int64_t lease_left(worker *w, lease *l)
+int64_t hold_lease_left(worker *w, lease *l)
 {
     pthread_mutex_lock(&w->lock);
     int64_t left = left_locked(w, l);
@@ -52,7 +52,7 @@ int64_t lease_left(worker *w, lease *l)
     return left;
 }
 
-void lease_lose(worker *w, lease *l)
+void hold_lease_lose(worker *w, lease *l)
 {
     pthread_mutex_lock(&w->lock);
     l->lost = 1;
@@ -63,7 +63,7 @@ void lease_lose(worker *w, lease *l)
 static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *c)
 {
     int64_t sent = ida_monotonic(&w->env);
-    ida_kind kind = seen->kind == LEASE_TASK ? store_queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
+    ida_kind kind = seen->kind == LEASE_TASK ? queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
                                              : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
     pthread_mutex_lock(&w->lock);
     int same = l->used && l->kind == seen->kind && l->fence == seen->fence && strcmp(l->task, seen->task) == 0 &&
@@ -82,9 +82,9 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
     }
 }
 
-int lease_ready(worker *w, lease *l, store *main, ida_ctx *c)
+int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c)
 {
-    if (lease_left(w, l) > DIRECTORY_CALL_MS) {
+    if (hold_lease_left(w, l) > DIRECTORY_CALL_MS) {
         return 1;
     }
     pthread_mutex_lock(&w->lock);
@@ -94,10 +94,10 @@ int lease_ready(worker *w, lease *l, store *main, ida_ctx *c)
         renew(w, l, &seen, main, c);
         ida_ctx_clear(c);
     }
-    return lease_left(w, l) > DIRECTORY_CALL_MS;
+    return hold_lease_left(w, l) > DIRECTORY_CALL_MS;
 }
 
-void lease_renew_all(worker *w, store *main, apr_pool_t *pool)
+void hold_lease_renew_all(worker *w, store *main, apr_pool_t *pool)
 {
     for (int i = 0; i < LEASE_SLOTS; i++) {
         pthread_mutex_lock(&w->lock);

@@ -16,7 +16,7 @@ static outage *row_of(outages *all, const char *server)
     return NULL;
 }
 
-int64_t outage_wait(outages *all, const char *server, int64_t now, int64_t try_ms)
+int64_t hold_outage_wait(outages *all, const char *server, int64_t now, int64_t try_ms)
 {
     pthread_mutex_lock(&all->lock);
     outage *o = row_of(all, server);
@@ -28,7 +28,7 @@ int64_t outage_wait(outages *all, const char *server, int64_t now, int64_t try_m
     return wait;
 }
 
-int outage_silent(outages *all, const char *server, int64_t begun, int64_t now, uint32_t random)
+int hold_outage_silent(outages *all, const char *server, int64_t begun, int64_t now, uint32_t random)
 {
     pthread_mutex_lock(&all->lock);
     outage *o = row_of(all, server);
@@ -41,13 +41,13 @@ int outage_silent(outages *all, const char *server, int64_t begun, int64_t now, 
         }
         o->failures++;
         o->counted_at = now;
-        o->until = now + backoff_ms(o->failures + 1, random);
+        o->until = now + hold_backoff_ms(o->failures + 1, random);
     }
     pthread_mutex_unlock(&all->lock);
     return first;
 }
 
-int outage_over(outages *all, const char *server)
+int hold_outage_over(outages *all, const char *server)
 {
     pthread_mutex_lock(&all->lock);
     outage *o = row_of(all, server);

@@ -20,11 +20,11 @@ typedef struct outages {
 } outages;
 
 /* 0: try now; else the ms to wait before asking again. Of a server that did not answer one is let through at a time, for `try_ms`. */
-int64_t outage_wait(outages *all, const char *server, int64_t now, int64_t try_ms);
+int64_t hold_outage_wait(outages *all, const char *server, int64_t now, int64_t try_ms);
 /* A try that began at `begun` got no answer. Tries that were on their way together are one failure. Returns 1 when the server had
  * answered until then. */
-int outage_silent(outages *all, const char *server, int64_t begun, int64_t now, uint32_t random);
+int hold_outage_silent(outages *all, const char *server, int64_t begun, int64_t now, uint32_t random);
 /* It answered, whatever it said. Returns 1 when it had not before. */
-int outage_over(outages *all, const char *server);
+int hold_outage_over(outages *all, const char *server);
 
 #endif

@@ -4,7 +4,7 @@
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 
-verdict verdict_of(directory_class class)
+verdict hold_verdict_of(directory_class class)
 {
     static const verdict verdicts[] = {
         [DIRECTORY_OK] = VERDICT_GOOD,           [DIRECTORY_ALREADY] = VERDICT_GOOD,    [DIRECTORY_NOT_FOUND] = VERDICT_GOOD,
@@ -17,7 +17,7 @@ verdict verdict_of(directory_class class)
     return (unsigned)class < sizeof verdicts / sizeof verdicts[0] ? verdicts[class] : VERDICT_AGAIN;
 }
 
-int verdict_repeats(directory_class class)
+int hold_verdict_repeats(directory_class class)
 {
     return class == DIRECTORY_TRANSIENT || class == DIRECTORY_UNSURE;
 }
@@ -37,12 +37,12 @@ static int64_t jittered(int64_t wait, uint32_t random)
     return wait * (int64_t)(800 + random % 401) / 1000;
 }
 
-int64_t backoff_ms(int64_t tries, uint32_t random)
+int64_t hold_backoff_ms(int64_t tries, uint32_t random)
 {
     return jittered(doubled(2 * SECOND, tries, 5 * MINUTE), random);
 }
 
-int64_t lag_wait_ms(int64_t age, uint32_t random)
+int64_t hold_lag_ms(int64_t age, uint32_t random)
 {
     int64_t wait = age < SECOND ? SECOND : age;
     return jittered(wait < 30 * SECOND ? wait : 30 * SECOND, random);

@@ -15,17 +15,17 @@ typedef enum verdict {
     VERDICT_NEVER   /* permanent: the step has failed */
 } verdict;
 
-verdict verdict_of(directory_class class);
+verdict hold_verdict_of(directory_class class);
 
 /* 1: one repetition on a new connection is worth its time before the verdict counts. */
-int verdict_repeats(directory_class class);
+int hold_verdict_repeats(directory_class class);
 
 /* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
-int64_t backoff_ms(int64_t tries, uint32_t random);
+int64_t hold_backoff_ms(int64_t tries, uint32_t random);
 
 /* Wait for an object that is not visible `age` ms after it was written: 1 s, 2 s, 4 s ... 30 s, +- 20 % by `random`. As long as it
  * took so far, so that nothing has to be counted. */
-int64_t lag_wait_ms(int64_t age, uint32_t random);
+int64_t hold_lag_ms(int64_t age, uint32_t random);
 
 /* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which
  * may lock the service account on-premises, and for configuration, which waits for a human. Of the cloud a token may be refused once, or

@@ -20,7 +20,7 @@ struct takeover {
     watched rows[WATCHED_MAX];
 };
 
-takeover *takeover_make(worker *w, apr_pool_t *pool)
+takeover *hold_takeover_make(worker *w, apr_pool_t *pool)
 {
     takeover *t = apr_pcalloc(pool, sizeof *t);
     t->w = w;
@@ -28,7 +28,7 @@ takeover *takeover_make(worker *w, apr_pool_t *pool)
     return t;
 }
 
-static watched *row_for(takeover *t, const store_running *running)
+static watched *row_for(takeover *t, const queue_running_task *running)
 {
     watched *empty = NULL;
     for (int i = 0; i < WATCHED_MAX; i++) {
@@ -48,11 +48,11 @@ static watched *row_for(takeover *t, const store_running *running)
     return empty;
 }
 
-void takeover_watch(takeover *t, store *main, apr_pool_t *pool)
+void hold_takeover_watch(takeover *t, store *main, apr_pool_t *pool)
 {
-    const store_running *running;
+    const queue_running_task *running;
     int count = 0;
-    if (store_queue_running(main, worker_ctx(t->w, pool), WATCHED_MAX, &running, &count)) {
+    if (queue_running(main, worker_ctx(t->w, pool), WATCHED_MAX, &running, &count)) {
         return;
     }
     int64_t now = ida_monotonic(&t->w->env);
@@ -107,13 +107,13 @@ static void untry(takeover *t, const watched *row)
     pthread_mutex_unlock(&t->lock);
 }
 
-ida_kind takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task)
+ida_kind hold_takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task)
 {
     watched row;
     while (ripe(t, &row)) {
-        store_running seen = {
+        queue_running_task seen = {
             .tenant = row.tenant, .task_id = row.task, .owner = row.owner, .fence = row.fence, .heartbeat = row.heartbeat};
-        ida_kind kind = store_queue_take_over(main, c, &seen, t->w->id, ida_now(&t->w->env), LEASE_MS, task);
+        ida_kind kind = queue_take_over(main, c, &seen, t->w->id, ida_now(&t->w->env), LEASE_MS, task);
         if (kind == IDA_OK) {
             ida_log(&t->w->env, IDA_LOG_WARN, "IDA0323",
                     "task %s is taken over from worker %s, whose heartbeat has stood still for %d s", row.task, row.owner,

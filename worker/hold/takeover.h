@@ -8,12 +8,12 @@
 
 typedef struct takeover takeover;
 
-takeover *takeover_make(worker *w, apr_pool_t *pool);
+takeover *hold_takeover_make(worker *w, apr_pool_t *pool);
 
 /* Looks at the running tasks; for the housekeeper, once a second. */
-void takeover_watch(takeover *t, store *main, apr_pool_t *pool);
+void hold_takeover_watch(takeover *t, store *main, apr_pool_t *pool);
 
 /* Takes one ripe task; IDA_NOT_FOUND when there is none. For run threads. */
-ida_kind takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task);
+ida_kind hold_takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **task);
 
 #endif

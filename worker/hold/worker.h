@@ -74,19 +74,19 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 
 /* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was sent). NULL when all slots are
  * taken. */
-lease *lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
+lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
                    int64_t claimed_at);
-void lease_end(worker *w, lease *l);
+void hold_lease_end(worker *w, lease *l);
 /* The holder is about to write the end of what it holds: a renewal that then fails is no loss. */
-void lease_closes(worker *w, lease *l);
+void hold_lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
-int64_t lease_left(worker *w, lease *l);
+int64_t hold_lease_left(worker *w, lease *l);
 /* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be
  * renewed. */
-int lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
+int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
 /* Somebody else has the fence: renewed no more. */
-void lease_lose(worker *w, lease *l);
+void hold_lease_lose(worker *w, lease *l);
 /* Renews all; for the heartbeat thread. */
-void lease_renew_all(worker *w, store *main, apr_pool_t *pool);
+void hold_lease_renew_all(worker *w, store *main, apr_pool_t *pool);
 
 #endif

@@ -75,7 +75,7 @@ static int64_t number(const json_t *object, const char *member)
 void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens)
 {
     const json_t *old = json_object_get(before, "look");
-    int64_t run = sync_run_number(r->run), now = ida_now(r->k->d->env), from = number(old, "from"), next = number(old, "next"),
+    int64_t run = cache_sync_number(r->run), now = ida_now(r->k->d->env), from = number(old, "from"), next = number(old, "next"),
             at = number(old, "at");
     if (!at || now < at || now - at >= LOOK_MS) {
         from = next ? next : run;
@@ -87,19 +87,19 @@ void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens)
         json_pack("{sI sI sI}", "from", (json_int_t)from, "next", (json_int_t)next, "at", (json_int_t)at));
 }
 
-directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids)
+directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, cache_again_ids *ids)
 {
     int64_t since = number(tokens, "run") - LOOK_RUNS + 1, look_from = number(json_object_get(tokens, "look"), "from");
     since = look_from && look_from < since ? look_from : since;
     /* Who came (back) in that run may be the one whom links lead to by a DN that was changed in silence. */
     int64_t nowhere_since = json_is_true(json_object_get(tokens, "came")) ? 0 : since;
     return ld_stored(r,
-                     sync_again(cache, r->c, r->k->d->tenant->id, IDA_DIR_ON_PREMISES, since, nowhere_since, AGAIN_MAX, ids));
+                     cache_sync_again(cache, r->c, r->k->d->tenant->id, IDA_DIR_ON_PREMISES, since, nowhere_since, AGAIN_MAX, ids));
 }
 
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens)
 {
-    sync_again_ids ids;
+    cache_again_ids ids;
     directory_class class = ld_again_ids(r, cache, tokens, &ids);
     for (int i = 0; !class && i < count; i++) {
         int users = strcmp(kinds[i].name, "user") == 0;
@@ -114,14 +114,14 @@ directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int coun
  * again when that somebody moves inside. */
 typedef struct joining {
     ld_run *r;
-    sync_member member; /* the one who came */
+    cache_member member; /* the one who came */
 } joining;
 
 static directory_class joined(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     const joining *j = baton;
     const char *group_id = ld_id_text(k->d->dialect, entry_pool, entry);
-    return group_id ? ld_stored(j->r, sync_run_member(j->r->run, j->r->c, group_id, &j->member, 0)) : DIRECTORY_OK;
+    return group_id ? ld_stored(j->r, cache_sync_member(j->r->run, j->r->c, group_id, &j->member, 0)) : DIRECTORY_OK;
 }
 
 directory_class ld_joined(ld_run *r, const ld_kind *groups, const char *kind, const char *id, const char *dn, apr_pool_t *pool)
@@ -217,7 +217,7 @@ directory_class ld_came_back(ld_run *r, const ld_kind *kinds, const json_t *toke
         apr_hash_set(b.looked, moved[i], APR_HASH_KEY_STRING, moved[i]);
     }
     for (count = AT_A_TIME; !class && count == AT_A_TIME;) {
-        class = ld_stored(r, sync_run_returned(r->run, r->c, settled, INT64_MAX, after, AT_A_TIME, &ids, &count));
+        class = ld_stored(r, cache_sync_returned(r->run, r->c, settled, INT64_MAX, after, AT_A_TIME, &ids, &count));
         class = class ? class : each(&b, ids, count);
         after = !class && count ? ids[count - 1] : after;
     }

@@ -102,7 +102,7 @@ static const char *with_breaks(apr_pool_t *pool, const char *value, const char *
 }
 
 #define CREATE(member) offsetof(ida_create, member)
-#define CACHE(member) offsetof(sync_user, member)
+#define CACHE(member) offsetof(cache_user, member)
 
 static const ld_field openldap_fields[] = {
     {"firstname", CREATE(firstname), CACHE(given_name), "givenName", NULL, NULL, NULL},

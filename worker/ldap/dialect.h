@@ -12,7 +12,7 @@
 /* One value of a person: where it stands in a creation, in a cache item, and in an entry. */
 typedef struct ld_field {
     const char *name;        /* as callers know it: in warnings and faults */
-    size_t create, cache;    /* offsets of a const char * in ida_create and sync_user, or LD_NO_FIELD */
+    size_t create, cache;    /* offsets of a const char * in ida_create and cache_user, or LD_NO_FIELD */
     const char *attribute;
     const char *also;        /* read when `attribute` is absent, or NULL */
     /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a

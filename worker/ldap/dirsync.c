@@ -60,7 +60,7 @@ static int came(const ld_attribute *a)
 
 static directory_class member_slice(ld_run *r, const char *id, const ld_attribute *a)
 {
-    sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
+    cache_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
         const char *member, *key = ld_dn_key(r->item_pool, ld_extended_dn(r->item_pool, a->values[i].bv_val, &member));
@@ -68,12 +68,12 @@ static directory_class member_slice(ld_run *r, const char *id, const ld_attribut
             members[count++].dn_key = key;
         }
     }
-    return ld_stored(r, sync_run_slice(r->run, r->c, id, members, count));
+    return ld_stored(r, cache_sync_slice(r->run, r->c, id, members, count));
 }
 
-static directory_class tell(dirsync *f, const changed *c, const sync_member *member, int removed)
+static directory_class tell(dirsync *f, const changed *c, const cache_member *member, int removed)
 {
-    return ld_stored(f->r, sync_run_member(f->r->run, f->r->c, c->id, member, removed));
+    return ld_stored(f->r, cache_sync_member(f->r->run, f->r->c, c->id, member, removed));
 }
 
 /* A member that went is told by the DN it had then, which may be somebody else's by now: its ID counts, of whichever kind it is.
@@ -82,9 +82,9 @@ static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};
     const char *key = apr_hash_get(f->added, apr_pstrcat(f->r->item_pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING);
-    directory_class class = key ? tell(f, c, &(sync_member){.dn_key = key}, 1) : DIRECTORY_OK;
+    directory_class class = key ? tell(f, c, &(cache_member){.dn_key = key}, 1) : DIRECTORY_OK;
     for (int i = 0; !class && i < 2; i++) {
-        class = tell(f, c, &(sync_member){.id = id, .kind = kinds[i]}, 1);
+        class = tell(f, c, &(cache_member){.id = id, .kind = kinds[i]}, 1);
     }
     if (!c->lost) {
         c->lost = apr_array_make(f->r->k->pool, 4, sizeof(const char *));
@@ -107,7 +107,7 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
             class = member_went(f, c, id);
         } else if (key) {
             apr_hash_set(f->added, apr_pstrcat(f->pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING, apr_pstrdup(f->pool, key));
-            class = tell(f, c, &(sync_member){.dn_key = key}, 0);
+            class = tell(f, c, &(cache_member){.dn_key = key}, 0);
         }
     }
     return class;
@@ -136,7 +136,7 @@ static directory_class whole(dirsync *f, const ld_entry *told)
     ld_run *r = f->r;
     const ld_entry *entry = as_it_is(r->item_pool, told);
     const ld_kind *kind = kind_of(f, entry);
-    sync_group group;
+    cache_group group;
     if (!kind || !in_scope(r, kind, entry->dn)) {
         return DIRECTORY_OK;
     }
@@ -145,7 +145,7 @@ static directory_class whole(dirsync *f, const ld_entry *told)
         return kind->item(r, entry);
     }
     directory_class class = ld_group_entry(r, entry, &group);
-    class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
+    class = class ? class : ld_stored(r, cache_sync_group(r->run, r->c, &group, NULL, 0));
     for (int i = 0; !class && i < entry->count; i++) {
         const ld_attribute *a = &entry->attributes[i];
         if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count) {
@@ -180,9 +180,9 @@ static directory_class part(dirsync *f, const char *id, const ld_entry *entry)
 
 static directory_class gone(ld_run *r, const char *id)
 {
-    directory_class class = ld_stored(r, sync_run_delete(r->run, r->c, "user", id));
+    directory_class class = ld_stored(r, cache_sync_delete(r->run, r->c, "user", id));
     r->changes++;
-    return class ? class : ld_stored(r, sync_run_delete(r->run, r->c, "group", id));
+    return class ? class : ld_stored(r, cache_sync_delete(r->run, r->c, "group", id));
 }
 
 static directory_class take(ld_call *k, int type, LDAPMessage *message, void *baton)
@@ -215,7 +215,7 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
     const char *id = ld_id_text(k->d->dialect, entry_pool, entry);
     changed *c = id ? apr_hash_get(f->known, id, APR_HASH_KEY_STRING) : NULL;
     const ld_kind *kind = kind_of(f, entry);
-    sync_group group;
+    cache_group group;
     directory_class class = DIRECTORY_OK;
     if (!c) {
         return DIRECTORY_OK;
@@ -235,7 +235,7 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
             ld_group_later(r, entry->dn); /* perhaps new to the scope: with all its members */
         } else {
             class = ld_group_entry(r, entry, &group);
-            class = class ? class : ld_stored(r, sync_run_group(r->run, r->c, &group, NULL, 0));
+            class = class ? class : ld_stored(r, cache_sync_group(r->run, r->c, &group, NULL, 0));
             ld_primary_lost(r, entry, c->id, c->lost);
         }
         apr_hash_set(f->known, c->id, APR_HASH_KEY_STRING, NULL);
@@ -366,7 +366,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
         }
     }
     for (int i = 0; !class && f.full && i < 2; i++) {
-        class = ld_stored(r, sync_run_complete(r->run, r->c, kinds[i].name));
+        class = ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
     class = class || f.full ? class : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
     class = class ? class : ld_dirsync_deletions(k, f.root, &shown);

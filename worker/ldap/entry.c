@@ -210,7 +210,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
 {
     const ld_dialect *t = d->dialect;
     *user = (directory_user){0};
-    sync_user *c = &user->cache;
+    cache_user *c = &user->cache;
     c->id = ld_id_text(t, pool, entry);
     c->dn = entry->dn;
     c->dn_key = ld_dn_key(pool, entry->dn);
@@ -254,10 +254,10 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     return 1;
 }
 
-int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_group *group)
+int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group)
 {
     const ld_dialect *t = d->dialect;
-    *group = (sync_group){0};
+    *group = (cache_group){0};
     group->id = ld_id_text(t, pool, entry);
     group->dn = entry->dn;
     group->dn_key = ld_dn_key(pool, entry->dn);

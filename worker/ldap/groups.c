@@ -25,7 +25,7 @@ static int is_dynamic(const directory *d, const ld_entry *group)
 static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     gathering *g = baton;
-    sync_group group;
+    cache_group group;
     (void)k;
     if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
         directory_membership *row = apr_array_push(g->rows);
@@ -61,7 +61,7 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn
 
 static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
-    sync_group group;
+    cache_group group;
     gathering *g = baton;
     if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
         apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING, apr_pstrdup(g->pool, group.dn));

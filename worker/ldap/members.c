@@ -26,7 +26,7 @@ const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool)
     return attributes_with(d, pool, d->dialect->member);
 }
 
-directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group)
+directory_class ld_group_entry(ld_run *r, const ld_entry *entry, cache_group *group)
 {
     return ld_group_read(r->k->d, r->item_pool, entry, group)
                ? DIRECTORY_OK
@@ -50,31 +50,31 @@ static int begins_list(const ld_attribute *a, long *last)
 }
 
 /* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
-static void push_members(const directory *d, apr_pool_t *pool, const sync_group *group, const ld_attribute *a,
+static void push_members(const directory *d, apr_pool_t *pool, const cache_group *group, const ld_attribute *a,
                          apr_array_header_t *members)
 {
     for (int i = 0; a && i < a->count; i++) {
         const char *key = ld_dn_key(pool, a->values[i].bv_val);
         if (key && !ld_is_placeholder(d, key, group->dn_key)) {
-            *(sync_member *)apr_array_push(members) = (sync_member){.dn_key = key};
+            *(cache_member *)apr_array_push(members) = (cache_member){.dn_key = key};
         }
     }
 }
 
-static directory_class store_members(ld_run *r, const sync_group *group, const apr_array_header_t *members)
+static directory_class store_members(ld_run *r, const cache_group *group, const apr_array_header_t *members)
 {
-    const sync_member *list = (const sync_member *)members->elts;
+    const cache_member *list = (const cache_member *)members->elts;
     if (!r->primary || !r->whole) {
-        return ld_stored(r, sync_run_group(r->run, r->c, group, list, members->nelts));
+        return ld_stored(r, cache_sync_group(r->run, r->c, group, list, members->nelts));
     }
-    directory_class class = ld_stored(r, sync_run_group(r->run, r->c, group, NULL, 0));
-    return class || !members->nelts ? class : ld_stored(r, sync_run_slice(r->run, r->c, group->id, list, members->nelts));
+    directory_class class = ld_stored(r, cache_sync_group(r->run, r->c, group, NULL, 0));
+    return class || !members->nelts ? class : ld_stored(r, cache_sync_slice(r->run, r->c, group->id, list, members->nelts));
 }
 
-static directory_class store_group(ld_run *r, const sync_group *group, const ld_entry *entry)
+static directory_class store_group(ld_run *r, const cache_group *group, const ld_entry *entry)
 {
     const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
-    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(sync_member));
+    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(cache_member));
     long last;
     if (begins_list(a, &last) || (r->primary && !r->whole)) {
         ld_group_later(r, entry->dn);
@@ -89,7 +89,7 @@ static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t
     apr_array_header_t *ids = apr_array_make(pool, 8, sizeof(const char *));
     directory_class class = ld_primary_holders(r, group, pool, ids);
     for (int i = 0; i < ids->nelts; i++) {
-        *(sync_member *)apr_array_push(members) = (sync_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
+        *(cache_member *)apr_array_push(members) = (cache_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
     }
     return class;
 }
@@ -100,8 +100,8 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
     ld_call *k = r->k;
     const directory *d = k->d;
     const char *member = d->dialect->member;
-    apr_array_header_t *members = apr_array_make(pool, 2000, sizeof(sync_member));
-    sync_group group = {0};
+    apr_array_header_t *members = apr_array_make(pool, 2000, sizeof(cache_member));
+    cache_group group = {0};
     long from = 0, last = 0;
     for (int more = 1; more;) {
         const ld_entry *entry = NULL;
@@ -156,21 +156,21 @@ directory_class ld_groups_late(ld_run *r, const ld_kind *groups)
 
 directory_class ld_group_item(ld_run *r, const ld_entry *entry)
 {
-    sync_group group;
+    cache_group group;
     directory_class class = ld_group_entry(r, entry, &group);
     if (class) {
         return class;
     }
     ld_unstamped(r, entry, group.stamp);
     /* Members by rule change without the group's entry: all dynamic groups are read after the streams. */
-    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, sync_run_present(r->run, r->c, "group", group.id))
+    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, cache_sync_present(r->run, r->c, "group", group.id))
                                               : store_group(r, &group, entry);
 }
 
 static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     ld_run *r = baton;
-    sync_group group;
+    cache_group group;
     (void)k, (void)entry_pool;
     directory_class class = ld_group_entry(r, entry, &group);
     class = class ? class : store_group(r, &group, entry);

@@ -34,6 +34,6 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
 directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
                                directory_class *each, directory_error *e);
 directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                        void *baton, sync_summary *summary, directory_error *e);
+                        void *baton, cache_summary *summary, directory_error *e);
 
 #endif

@@ -85,16 +85,16 @@ directory_class ld_primary_begin(ld_run *r, const ld_kind *groups, int whole)
 static directory_class tell(ld_run *r, holders *h)
 {
     int count = h->ids ? h->ids->nelts : 0;
-    sync_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(count + 1) * sizeof *members);
+    cache_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(count + 1) * sizeof *members);
     directory_class class = DIRECTORY_OK;
     for (int i = 0; i < count; i++) {
-        members[i] = (sync_member){.id = APR_ARRAY_IDX(h->ids, i, const char *), .kind = "user"};
+        members[i] = (cache_member){.id = APR_ARRAY_IDX(h->ids, i, const char *), .kind = "user"};
     }
     if (count && r->primary->whole) {
-        class = ld_stored(r, sync_run_slice(r->run, r->c, h->group_id, members, count));
+        class = ld_stored(r, cache_sync_slice(r->run, r->c, h->group_id, members, count));
     }
     for (int i = 0; !class && !r->primary->whole && i < count; i++) {
-        class = ld_stored(r, sync_run_member(r->run, r->c, h->group_id, &members[i], 0));
+        class = ld_stored(r, cache_sync_member(r->run, r->c, h->group_id, &members[i], 0));
     }
     if (h->pool) {
         apr_pool_clear(h->pool);

@@ -106,7 +106,7 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
     if (!class && s.nameless) {
         class = ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s shows no %s: our account may not read it", s.nameless, attributes[0]);
     }
-    report_judge(&p->report, what, class,
+    directory_report_judge(&p->report, what, class,
                  s.count ? ida_printf(k.pool, "%s: all %lld readable", base, (long long)s.count)
                          : apr_pstrcat(k.pool, base, ": readable, but holds none yet or shows none", NULL));
 }
@@ -138,7 +138,7 @@ static void check_servers(probe *p)
             *p->k->e = e;
             p->k->e->message = apr_pstrdup(p->k->pool, e.message);
         }
-        report_judge(&p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
+        directory_report_judge(&p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
               apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
         ld_forget_tls(&one);
@@ -154,17 +154,17 @@ static void check_schema(probe *p)
     const ld_schema *schema = ld_schema_of(k);
     const char *const needed[] = {d->marker_attribute, d->upn_attribute};
     const char *const names[] = {"markerAttribute", "upnAttribute"};
-    if (!report_judge(&p->report, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
+    if (!directory_report_judge(&p->report, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
         return;
     }
     directory_class class =
         ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
-    report_judge(&p->report, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
+    directory_report_judge(&p->report, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
     for (int i = 0; i < 2; i++) {
         int place = ld_schema_allows(schema, t->user_class, needed[i]) || ld_schema_auxiliary(schema, needed[i]);
         class = place ? DIRECTORY_OK
                       : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
-        report_judge(&p->report, names[i], class, needed[i]);
+        directory_report_judge(&p->report, names[i], class, needed[i]);
     }
     const char *lost = NULL;
     for (const ld_field *f = t->fields; f->name; f++) {
@@ -172,7 +172,7 @@ static void check_schema(probe *p)
             lost = lost ? apr_pstrcat(k->pool, lost, ", ", f->name, NULL) : f->name;
         }
     }
-    report_line(&p->report, "fields", 1,
+    directory_report_line(&p->report, "fields", 1,
          lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL)
               : "every field has its place");
 }
@@ -185,12 +185,12 @@ static void check_placeholder(probe *p)
         return;
     }
     if (!d->placeholder) {
-        report_line(&p->report, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
+        directory_report_line(&p->report, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
         return;
     }
     /* Servers take a member that does not exist, so an absent placeholder is told and no failure. */
     directory_class class = read_base(k, d->placeholder, "placeholderMember");
-    report_line(&p->report, "placeholderMember", 1,
+    directory_report_line(&p->report, "placeholderMember", 1,
          class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
 }
 
@@ -199,7 +199,7 @@ static void check_clock(probe *p, int64_t bound_at)
 {
     ld_call *k = p->k;
     int64_t at = ld_own_sign_in(k);
-    report_line(
+    directory_report_line(
         &p->report, "sign-ins", 1,
         at ? "recorded by the server"
            : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count "
@@ -214,7 +214,7 @@ static void check_clock(probe *p, int64_t bound_at)
                            ? "the server's clock agrees with ours"
                            : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds,
                                         ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
-    report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
+    directory_report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
 /* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in worker/ldap/syncrepl.c), and of two states of an
@@ -241,21 +241,21 @@ static void check_stamps(probe *p)
     const directory *d = k->d;
     directory_class class = stamp_shown(k, d->user_base, d->dialect->user_filter, "users");
     class = class ? class : stamp_shown(k, d->group_base, d->dialect->group_filter, "groups");
-    report_judge(&p->report, d->dialect->stamp, class,
+    directory_report_judge(&p->report, d->dialect->stamp, class,
                  "our account may search and read it, looked at with one user and one group where there are any");
 }
 
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
-    report_line(&p->report, "content synchronisation", d->offers_sync != 0,
+    directory_report_line(&p->report, "content synchronisation", d->offers_sync != 0,
          d->offers_sync > 0    ? "offered (syncprov)"
          : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
                                : "unknown: the rootDSE is not readable by our account");
     if (d->offers_sync != 0) {
         check_stamps(p);
     }
-    report_line(&p->report, "initial passwords", 1,
+    directory_report_line(&p->report, "initial passwords", 1,
          d->offers_password ? "set by the Password Modify operation: the server hashes them"
                             : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
                               "that it hashes clear text (ppolicy_hash_cleartext)");
@@ -276,9 +276,9 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
         *e = p.report.first ? p.report.error : *e;
         return p.report.first ? p.report.first : class;
     }
-    report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
-    report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
-    report_judge(
+    directory_report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
+    directory_report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
+    directory_report_judge(
         &p.report, "createIn", read_base(&k, d->create_in, "createIn"),
         apr_pstrcat(pool, d->create_in,
                     d->dialect->active_directory ? ": exists" : ": exists; LDAP tells write permission only at the first write",

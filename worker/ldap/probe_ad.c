@@ -32,7 +32,7 @@ static void check_container(ld_call *k, report *r)
         class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL,
                         "our account may not create users in %s: grant \"Create User objects\" there", in);
     }
-    report_judge(r, "creating accounts", class, apr_pstrcat(k->pool, "our account may create users in ", in, NULL));
+    directory_report_judge(r, "creating accounts", class, apr_pstrcat(k->pool, "our account may create users in ", in, NULL));
 }
 
 /* Attributes of one entry below `base` that our account may not write, as text; NULL when it may write all of them, or none was
@@ -70,7 +70,7 @@ static void check_writes(ld_call *k, report *r, const char *check, const char *b
         class = ld_fail(k, DIRECTORY_FORBIDDEN, NULL,
                         "our account may not write %s of %s: grant \"Write\" of these attributes below %s", names, dn, base);
     }
-    report_judge(r, check, class, dn ? apr_pstrcat(k->pool, "our account may write what it needs, looked at with ", dn, NULL)
+    directory_report_judge(r, check, class, dn ? apr_pstrcat(k->pool, "our account may write what it needs, looked at with ", dn, NULL)
                                      : "there is none yet to look at");
 }
 
@@ -79,13 +79,13 @@ static void check_dirsync(ld_call *k, report *r)
     int deletions = 0;
     directory_class class = ld_dirsync_right(k, &deletions);
     if (class == DIRECTORY_FORBIDDEN) {
-        report_line(r, "DirSync", 1,
+        directory_report_line(r, "DirSync", 1,
                     "not allowed to our account: changes are read by uSNChanged and deletions every ten minutes; grant "
                     "\"Replicating Directory Changes\" on the domain for better");
         return;
     }
-    if (report_judge(r, "DirSync", class, "our account has the right \"Replicating Directory Changes\"")) {
-        report_line(
+    if (directory_report_judge(r, "DirSync", class, "our account has the right \"Replicating Directory Changes\"")) {
+        directory_report_line(
             r, "deletions", 1,
             deletions
                 ? "shown to our account"
@@ -104,7 +104,7 @@ static void check_policy(ld_call *k, report *r)
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "the domain asks for passwords of %ld characters, ours have %d", least,
                         PASSWORD_LEN);
     }
-    report_judge(r, "password policy", class,
+    directory_report_judge(r, "password policy", class,
                  apr_psprintf(k->pool, "the domain asks for %ld characters%s; initial passwords have %d of four classes", least,
                               entry && ld_number(k->pool, entry, attributes[1]) & 1 ? " and complexity" : "", PASSWORD_LEN));
 }
@@ -115,11 +115,11 @@ static void check_clock(ld_call *k, report *r)
     const ld_entry *root = read_entry(k, "", "currentTime", "read the server's clock", &class);
     int64_t at = root ? ld_time(ld_text(k->pool, root, "currentTime")) : 0, ahead = at - ida_now(k->d->env);
     if (class || !at) {
-        report_line(r, "clock", 1, "not told by the server");
+        directory_report_line(r, "clock", 1, "not told by the server");
         return;
     }
     int64_t off = ahead < 0 ? -ahead : ahead;
-    report_line(r, "clock", off <= CLOCK_TOLERANCE_MS,
+    directory_report_line(r, "clock", off <= CLOCK_TOLERANCE_MS,
                 off < 2000 ? "the server's clock agrees with ours"
                            : ida_printf(k->pool, "the server's clock is %lld s %s ours", (long long)(off / 1000),
                                         ahead < 0 ? "behind" : "ahead of"));

@@ -40,7 +40,7 @@ struct directory {
     const char *bind_dn, *password_file, *ca_file, *certificate_file, *key_file;
     const char *user_base, *group_base, *create_in, *upn_attribute, *marker_attribute, *placeholder, *placeholder_key;
     const json_t *protected_accounts; /* borrowed from the tenant */
-    sync_guard guard;
+    cache_guard guard;
     const char *const *user_attributes, *const *group_attributes; /* groups: without members */
     const char *dns_domain;  /* of userBase by its dc parts, folded; NULL when it has none */
     /* connection; server: index of the one connected to, or connected to last */
@@ -206,7 +206,7 @@ const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *en
 const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid);
 /* 0 when the entry has no usable ID. */
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
-int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, sync_group *group);
+int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group);
 /* What makes the account enabled or disabled, from what `entry` shows now. */
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);

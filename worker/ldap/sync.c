@@ -37,7 +37,7 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     }
     ld_unstamped(r, entry, user.cache.stamp);
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
-    directory_class class = ld_stored(r, sync_run_user(r->run, r->c, &user.cache));
+    directory_class class = ld_stored(r, cache_sync_user(r->run, r->c, &user.cache));
     return class ? class : ld_primary_user(r, entry);
 }
 
@@ -134,7 +134,7 @@ static directory_class read_all(ld_run *r, const ld_kind *kind)
     directory_class class =
         ld_read_items(r, kind, NULL, NULL, apr_pstrcat(r->k->pool, "read all ", kind->token, NULL), &told);
     r->changes += told;
-    return class ? class : ld_stored(r, sync_run_complete(r->run, r->c, kind->name));
+    return class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kind->name));
 }
 
 /* How a directory is read, and how instead when that way is closed. */
@@ -189,7 +189,7 @@ static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
 {
     const char *since = ida_json_string(old, "since");
     int64_t asked_at = json_integer_value(json_object_get(old, "asked")), now = ida_now(r->k->d->env);
-    sync_again_ids left;
+    cache_again_ids left;
     int nothing = since && *since && strcmp(since, of->since) == 0 && asked_at <= now && now - asked_at < ASK_MS
                   && ld_unchanged(r->k, of->kinds, 2, old) && ld_again_ids(r, of->cache, old, &left) == DIRECTORY_OK
                   && left.user_count + left.group_count == 0;
@@ -201,7 +201,7 @@ static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
 static void number_tokens(const ld_run *r, const wanted *of, json_t *tokens)
 {
     ld_again_note(r, of->before, tokens);
-    json_object_set_new(tokens, "run", json_integer(sync_run_number(r->run)));
+    json_object_set_new(tokens, "run", json_integer(cache_sync_number(r->run)));
     json_object_set_new(tokens, "came", json_boolean(r->entries > 0));
 }
 
@@ -251,13 +251,13 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     return class;
 }
 
-static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, way by, sync_summary *summary,
+static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, way by, cache_summary *summary,
                                 int *unavailable)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
     const char *tokens = "{}";
-    sync_guard guard = d->guard;
+    cache_guard guard = d->guard;
     guard.accept = w->accept;
     *unavailable = 0;
     r->changes = r->entries = 0;
@@ -267,7 +267,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     r->moved = apr_array_make(k->pool, 4, sizeof(const char *));
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     directory_class class =
-        ld_stored(r, sync_run_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
+        ld_stored(r, cache_sync_begin(&r->run, w->cache, r->c, k->pool, d->tenant->id, IDA_DIR_ON_PREMISES, old == NULL));
     if (class) {
         return class;
     }
@@ -277,7 +277,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         class = streams(r, w, old, by, &tokens, unavailable);
     }
     if (class) {
-        sync_run_abort(r->run, r->c, k->e->message);
+        cache_sync_abort(r->run, r->c, k->e->message);
         return class;
     }
     if (r->raced) {
@@ -285,25 +285,25 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
                 ld_server_url(d), r->last_try ? "the next sync reads everything" : "they are read again");
     }
     if (r->raced && !r->last_try) {
-        sync_run_abort(r->run, r->c, NULL);
+        cache_sync_abort(r->run, r->c, NULL);
         return DIRECTORY_OK;
     }
     /* In Active Directory nothing is missing: an account without a time has never signed in. Elsewhere our own bind was a
      * sign-in: when its time is recorded, sign-ins are. */
     int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || d->dialect->active_directory || ld_own_sign_in(k) > 0;
-    ida_kind kind = sync_run_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
+    ida_kind kind = cache_sync_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);
 }
 
 directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                        void *baton, sync_summary *summary, directory_error *e)
+                        void *baton, cache_summary *summary, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     k.deadline = ida_monotonic(d->env) + LD_RUN_MS;
     k.idle_ms = LD_SILENCE_MS;
     k.alive = alive;
     k.baton = baton;
-    *summary = (sync_summary){0};
+    *summary = (cache_summary){0};
     const ld_kind kinds[] = {
         {"user", "users", d->user_base, d->dialect->user_filter, d->user_attributes, user_item},
         {"group", "groups", d->group_base, d->dialect->group_filter, ld_group_attributes_all(d, pool), ld_group_item},
@@ -311,9 +311,9 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     ld_run r = {.k = &k, .c = c};
     wanted w = {.cache = cache, .kinds = kinds, .accept = accept};
     const char *identity;
-    store_sync_state state = {0};
+    cache_sync_state state = {0};
     apr_pool_create(&r.item_pool, pool);
-    directory_class class = ld_stored(&r, store_sync_state_get(cache, c, d->tenant->id, IDA_DIR_ON_PREMISES, &state));
+    directory_class class = ld_stored(&r, cache_sync_state_get(cache, c, d->tenant->id, IDA_DIR_ON_PREMISES, &state));
     const json_t *tokens = !class && state.tokens ? ida_json_load(pool, state.tokens) : NULL;
     prefer_server(d, tokens);
     class = class ? class : server_identity(&k, &identity);

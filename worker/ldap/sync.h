@@ -12,7 +12,7 @@ typedef struct ld_primary ld_primary;
 typedef struct ld_run {
     ld_call *k;
     ida_ctx *c;
-    sync_run *run;
+    cache_sync *run;
     apr_pool_t *item_pool; /* cleared after every item */
     int sign_ins;          /* a sign-in time was seen */
     int64_t changes;       /* items that were more than "still there" */
@@ -47,7 +47,7 @@ const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool)
 /* An entry of a stream (ld_kind.item). */
 directory_class ld_group_item(ld_run *r, const ld_entry *entry);
 /* The group of an entry; CONFIG when our account may not read its ID. */
-directory_class ld_group_entry(ld_run *r, const ld_entry *entry, sync_group *group);
+directory_class ld_group_entry(ld_run *r, const ld_entry *entry, cache_group *group);
 /* Its members are read, in as many parts as the server makes of them, when the stream has ended. */
 void ld_group_later(ld_run *r, const char *dn);
 /* Reads those; no stream may be open. And all groups with members by rule. */
@@ -89,10 +89,10 @@ directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_pool_t 
 directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, LDAPControl **controls, const char *doing,
                               int64_t *told);
 
-/* Those whose links may have changed without a word (core/cache/sync.h: sync_again), from the directory into the run; after the
+/* Those whose links may have changed without a word (core/cache/sync.h: cache_sync_again), from the directory into the run; after the
  * streams. `tokens`: of the run before. And who they are. */
 directory_class ld_again(ld_run *r, store *cache, const ld_kind *kinds, int count, const json_t *tokens);
-directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, sync_again_ids *ids);
+directory_class ld_again_ids(ld_run *r, store *cache, const json_t *tokens, cache_again_ids *ids);
 /* Notes in the tokens of a run how far back the next one looks; `before`: the tokens there were, NULL for none. */
 void ld_again_note(const ld_run *r, const json_t *before, json_t *tokens);
 

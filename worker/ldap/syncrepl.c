@@ -35,12 +35,12 @@ static directory_class broken(ld_call *k)
 static directory_class gone(refresh *f, const char *id)
 {
     f->r->changes++;
-    return ld_stored(f->r, sync_run_delete(f->r->run, f->r->c, f->kind->name, id));
+    return ld_stored(f->r, cache_sync_delete(f->r->run, f->r->c, f->kind->name, id));
 }
 
 static directory_class still_there(refresh *f, const char *id)
 {
-    return ld_stored(f->r, sync_run_present(f->r->run, f->r->c, f->kind->name, id));
+    return ld_stored(f->r, cache_sync_present(f->r->run, f->r->c, f->kind->name, id));
 }
 
 static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
@@ -171,7 +171,7 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     }
     if (present) {
         class = newer_than_content(f);
-        class = class ? class : ld_stored(r, sync_run_complete(r->run, r->c, f->kind->name));
+        class = class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, f->kind->name));
     }
     ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s", f->kind->token, (long long)f->told,
             present ? "present" : "delete", has_cookie ? "new token" : "no token");

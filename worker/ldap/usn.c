@@ -30,7 +30,7 @@ static directory_class present(ld_call *k, const ld_entry *entry, apr_pool_t *en
 {
     const reading *g = baton;
     const char *id = ld_id_text(k->d->dialect, entry_pool, entry);
-    return id ? ld_stored(g->r, sync_run_present(g->r->run, g->r->c, g->kind->name, id))
+    return id ? ld_stored(g->r, cache_sync_present(g->r->run, g->r->c, g->kind->name, id))
               : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s shows no objectGUID", ld_server_url(k->d), entry->dn);
 }
 
@@ -62,7 +62,7 @@ static directory_class scan_kind(ld_run *r, const ld_kind *kind)
                             .phase = LD_BASE,
                             .doing = apr_pstrcat(r->k->pool, "look which ", kind->token, " are still there", NULL)};
     directory_class class = ld_paged(r->k, &query, present, &g);
-    return class ? class : ld_stored(r, sync_run_complete(r->run, r->c, kind->name));
+    return class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kind->name));
 }
 
 directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens)
@@ -108,7 +108,7 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
                                 .phase = LD_BASE,
                                 .doing = apr_pstrcat(k->pool, "read changed ", kinds[i].token, NULL)};
         class = ld_paged(k, &query, changed, &g);
-        class = class || last ? class : ld_stored(r, sync_run_complete(r->run, r->c, kinds[i].name));
+        class = class || last ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
     class = class ? class : ld_scan(r, kinds, old, tokens);
     ida_json_put(tokens, "usn", usn);

@@ -245,7 +245,7 @@ void actions_sum_up(run *r)
 
 /* --- what its workflow's run says --- */
 
-static void judge_run(run *r, const ida_step *present, store_workflow_news *news)
+static void judge_run(run *r, const ida_step *present, queue_workflow_news *news)
 {
     int open = 0, failed = 0, warned = 0;
     for (int i = 0; i < r->task->step_count; i++) {
@@ -263,11 +263,11 @@ static void judge_run(run *r, const ida_step *present, store_workflow_news *news
     news->run_ended = !open;
 }
 
-const store_workflow_news *action_told(run *r)
+const queue_workflow_news *action_told(run *r)
 {
     int said = r->step.outcome == IDA_STEP_SKIPPED || is_bad(&r->step);
-    store_workflow_news *news = apr_palloc(r->pool, sizeof *news);
-    *news = (store_workflow_news){.action = r->action->name,
+    queue_workflow_news *news = apr_palloc(r->pool, sizeof *news);
+    *news = (queue_workflow_news){.action = r->action->name,
                                   .status = ida_outcome_text(r->step.outcome),
                                   .started_at = r->begun_at,
                                   .finished_at = r->step.at,
@@ -276,10 +276,10 @@ const store_workflow_news *action_told(run *r)
     return news;
 }
 
-const store_workflow_news *action_waits(run *r, const char *reason)
+const queue_workflow_news *action_waits(run *r, const char *reason)
 {
-    store_workflow_news *news = apr_palloc(r->pool, sizeof *news);
-    *news = (store_workflow_news){.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
+    queue_workflow_news *news = apr_palloc(r->pool, sizeof *news);
+    *news = (queue_workflow_news){.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
                                   .run_status = "running"};
     return news;
 }

@@ -23,9 +23,9 @@ void actions_begin(run *r);
 /* 1 when the step is an action that failed for good in an earlier try. */
 int action_ended(const run *r, const char *step);
 /* What the workflow's run says of the action in hand: for the transaction of the step's record. */
-const store_workflow_news *action_told(run *r);
+const queue_workflow_news *action_told(run *r);
 /* For the transaction in which the task goes back to the queue because of it. */
-const store_workflow_news *action_waits(run *r, const char *reason);
+const queue_workflow_news *action_waits(run *r, const char *reason);
 /* Failed actions as warnings and as the failure of the task. Repeatable. */
 void actions_sum_up(run *r);
 
@@ -76,16 +76,16 @@ typedef struct person {
 } person;
 
 /* STEP_ON, or STEP_LATER when the cache cannot be read. */
-step_end person_read(run *r, person *p);
+step_end run_person_read(run *r, person *p);
 /* For a password of the task's account, whose `person` has been read: *p's manager becomes whom the directory showed, or the creation
  * named, when the task was asked for. STEP_FAILED with the reason where the account is not one that this task made or brings back:
  * whoever may change a person must not get at the password by it. */
-step_end person_owner(run *r, person *p, const char *recipient);
+step_end run_person_owner(run *r, person *p, const char *recipient);
 /* `text` with its placeholders filled in. */
-const char *person_fill(apr_pool_t *pool, const person *p, const char *text);
+const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text);
 /* The person as JSON, for receivers. New reference. */
-json_t *person_json(const run *r, const person *p);
+json_t *run_person_json(const run *r, const person *p);
 /* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); else NULL and the action's end in *end. */
-const char *person_address(run *r, const person *p, const char *recipient, step_end *end);
+const char *run_person_address(run *r, const person *p, const char *recipient, step_end *end);
 
 #endif

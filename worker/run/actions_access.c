@@ -19,7 +19,7 @@ static step_end find_group(run *r, const workflow_action *a, ida_group **group)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     const char *wanted = action_text(a, "group");
-    ida_kind kind = store_group_find(r->r->main, c, r->task->tenant, wanted, group);
+    ida_kind kind = cache_group_find(r->r->main, c, r->task->tenant, wanted, group);
     if (kind == IDA_NOT_FOUND) {
         return action_fails(r, "The directory has no group \"%s\".", wanted);
     }
@@ -54,7 +54,7 @@ step_end action_add_to_group(run *r, const workflow_action *a)
     if (!r->session->ops->add_members) {
         return action_fails(r, "This version cannot add members to groups in this kind of directory.");
     }
-    end = access_change_member(r, group->id, 1, NULL, &e);
+    end = run_change_member(r, group->id, 1, NULL, &e);
     if (end != STEP_ON) {
         return end;
     }
@@ -81,7 +81,7 @@ step_end action_remove_from_group(run *r, const workflow_action *a)
     int ends;
     step_end end = action_account(r, &ends);
     end = ends ? end : find_group(r, a, &group);
-    end = ends || end != STEP_ON ? end : access_change_member(r, group->id, 0, NULL, &e);
+    end = ends || end != STEP_ON ? end : run_change_member(r, group->id, 0, NULL, &e);
     if (ends || end != STEP_ON) {
         return end;
     }
@@ -110,7 +110,7 @@ static const char **all_licenses(run *r)
     const json_t *name;
     size_t i;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (store_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, &cached)) {
+    if (cache_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, &cached)) {
         cached = NULL; /* then the directory's own word has to do */
     }
     const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)), **to = list;
@@ -154,7 +154,7 @@ step_end action_assign_template(run *r, const workflow_action *a)
 {
     int ends;
     step_end end = action_account(r, &ends);
-    return ends ? end : access_assign_template(r, action_text(a, "roleTemplate"));
+    return ends ? end : run_assign_template(r, action_text(a, "roleTemplate"));
 }
 
 step_end action_unassign_templates(run *r, const workflow_action *a)
@@ -162,5 +162,5 @@ step_end action_unassign_templates(run *r, const workflow_action *a)
     int ends;
     step_end end = action_account(r, &ends);
     (void)a;
-    return ends ? end : access_unassign_templates(r);
+    return ends ? end : run_unassign_templates(r);
 }

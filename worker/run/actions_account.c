@@ -38,7 +38,7 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, call->user_id, call->manager_id);
+    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, call->user_id, call->manager_id);
 }
 
 static step_end set_manager(run *r, manager_call *call, directory_error *e)
@@ -90,11 +90,11 @@ step_end action_set_attribute(run *r, const workflow_action *a)
     directory_error e;
     int ends;
     step_end end = action_account(r, &ends);
-    end = ends ? end : person_read(r, &p);
+    end = ends ? end : run_person_read(r, &p);
     if (ends || end != STEP_ON) {
         return end;
     }
-    const char *value = person_fill(r->pool, &p, action_text(a, "value"));
+    const char *value = run_person_fill(r->pool, &p, action_text(a, "value"));
     if (strcmp(name, "manager") == 0) {
         return set_own_manager(r, strcmp(action_text(a, "value"), "{manager}") == 0 ? p.manager_upn : value);
     }
@@ -194,7 +194,7 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     if (!r->session->ops->reports) {
         return action_fails(r, "This version cannot tell who reports to somebody in this kind of directory.");
     }
-    end = person_read(r, &p);
+    end = run_person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {
@@ -203,7 +203,7 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     if (!reports.count) {
         return step_says(r, IDA_STEP_ALREADY, "nobody reports to %s", p.upn);
     }
-    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn : person_fill(r->pool, &p, given);
+    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn : run_person_fill(r->pool, &p, given);
     if (!*to) {
         return action_fails(r, "%d people report to %s, who has no manager to take them over.", reports.count, p.upn);
     }

@@ -22,7 +22,7 @@ static step_end turn(run *r)
     worker *w = r->r->w;
     worker_config config;
     worker_settings(w, r->pool, &config);
-    int64_t wait = config.smtp_url ? outage_wait(&w->outages, config.smtp_url, ida_monotonic(&w->env), TURN_MS) : 0;
+    int64_t wait = config.smtp_url ? hold_outage_wait(&w->outages, config.smtp_url, ida_monotonic(&w->env), TURN_MS) : 0;
     if (!wait) {
         return STEP_ON;
     }
@@ -36,9 +36,9 @@ static void server_was(run *r, const char *url, int silent, int64_t begun)
     worker *w = r->r->w;
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
-    if (silent && outage_silent(&w->outages, url, begun, ida_monotonic(&w->env), random)) {
+    if (silent && hold_outage_silent(&w->outages, url, begun, ida_monotonic(&w->env), random)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0326", "the mail server %s does not answer; mails wait and one at a time is tried", url);
-    } else if (!silent && outage_over(&w->outages, url)) {
+    } else if (!silent && hold_outage_over(&w->outages, url)) {
         ida_log(&w->env, IDA_LOG_INFO, NULL, "the mail server %s answers again", url);
     }
 }
@@ -77,14 +77,14 @@ static step_end deliver(run *r, mail_message *m)
 step_end action_mail(run *r, const workflow_action *a)
 {
     person p;
-    step_end end = person_read(r, &p);
-    const char *to = end == STEP_ON ? person_address(r, &p, action_text(a, "to"), &end) : NULL;
+    step_end end = run_person_read(r, &p);
+    const char *to = end == STEP_ON ? run_person_address(r, &p, action_text(a, "to"), &end) : NULL;
     end = to ? turn(r) : end;
     if (!to || end != STEP_ON) {
         return end;
     }
-    mail_message m = {.to = to, .subject = person_fill(r->pool, &p, action_text(a, "subject")),
-                      .body = person_fill(r->pool, &p, action_text(a, "body"))};
+    mail_message m = {.to = to, .subject = run_person_fill(r->pool, &p, action_text(a, "subject")),
+                      .body = run_person_fill(r->pool, &p, action_text(a, "body"))};
     return deliver(r, &m);
 }
 
@@ -122,10 +122,10 @@ step_end action_password(run *r, const workflow_action *a)
     if (!r->session->ops->set_password) {
         return action_fails(r, "This version cannot set passwords in this kind of directory.");
     }
-    end = person_read(r, &p);
+    end = run_person_read(r, &p);
     person reader = p;
-    end = end == STEP_ON ? person_owner(r, &reader, action_text(a, "to")) : end;
-    const char *to = end == STEP_ON ? person_address(r, &reader, action_text(a, "to"), &end) : NULL;
+    end = end == STEP_ON ? run_person_owner(r, &reader, action_text(a, "to")) : end;
+    const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(a, "to"), &end) : NULL;
     if (!to) {
         return end;
     }
@@ -148,8 +148,8 @@ step_end action_password(run *r, const workflow_action *a)
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end == STEP_ON) {
         mail_message m = {.to = to,
-                          .subject = person_fill(r->pool, &p, *subject ? subject : "Account of {displayName}"),
-                          .body = person_fill(r->pool, &p, *body ? body : "The account of {displayName} is ready. Its password is for the first "
+                          .subject = run_person_fill(r->pool, &p, *subject ? subject : "Account of {displayName}"),
+                          .body = run_person_fill(r->pool, &p, *body ? body : "The account of {displayName} is ready. Its password is for the first "
                                                                           "sign-in alone, where a new one must be chosen."),
                           .secret = secret};
         apr_snprintf(secret, sizeof secret, "%.300s\n%s\n", p.upn, password);
@@ -174,8 +174,8 @@ static const char *payload(run *r, const workflow_action *a, const person *p)
     ida_json_put(data, "workflow", a->name.workflow);
     json_object_set_new(data, "action", json_integer(a->name.position));
     ida_json_put(data, "directory", ida_directory_name(t->directory));
-    ida_json_put(data, "scheduledAt", ida_schedule_local(c, t->zone, t->due_at));
-    json_object_set_new(data, "user", person_json(r, p));
+    ida_json_put(data, "scheduledAt", zone_schedule_local(c, t->zone, t->due_at));
+    json_object_set_new(data, "user", run_person_json(r, p));
     json_object_set_new(body, "data", data);
     return ida_json_text(r->pool, body);
 }
@@ -185,7 +185,7 @@ step_end action_webhook(run *r, const workflow_action *a)
     person p;
     int retry_after;
     const char *detail;
-    step_end end = person_read(r, &p);
+    step_end end = run_person_read(r, &p);
     end = end == STEP_ON ? run_may_call(r) : end;
     if (end != STEP_ON) {
         return end;

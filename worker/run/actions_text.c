@@ -48,7 +48,7 @@ static step_end cached(run *r, const char *key, ida_user **user)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     *user = NULL;
-    ida_kind kind = key ? store_user_details(r->r->main, c, r->task->tenant, key, user, NULL) : IDA_NOT_FOUND;
+    ida_kind kind = key ? cache_user_details(r->r->main, c, r->task->tenant, key, user, NULL) : IDA_NOT_FOUND;
     *user = kind ? NULL : *user;
     return !kind || kind == IDA_NOT_FOUND ? STEP_ON : unreadable(r, c);
 }
@@ -69,7 +69,7 @@ static step_end read_manager(run *r, person *p, const char *upn)
     return end;
 }
 
-step_end person_read(run *r, person *p)
+step_end run_person_read(run *r, person *p)
 {
     static const ida_user nobody;
     apr_pool_t *pool = r->pool;
@@ -82,7 +82,7 @@ step_end person_read(run *r, person *p)
         return end;
     }
     const ida_user *u = user ? user : &nobody;
-    const char *local = ida_schedule_local(worker_ctx(r->r->w, pool), r->task->zone, r->task->due_at);
+    const char *local = zone_schedule_local(worker_ctx(r->r->w, pool), r->task->zone, r->task->due_at);
     *p = (person){
         .firstname = first(pool, ida_json_string(request, "firstname"), u->given_name),
         .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),
@@ -101,7 +101,7 @@ step_end person_read(run *r, person *p)
     return read_manager(r, p, ida_present(pool, r->task->type == IDA_USER_CREATE ? first(pool, u->manager_upn, asked) : first(pool, asked, u->manager_upn)));
 }
 
-step_end person_owner(run *r, person *p, const char *recipient)
+step_end run_person_owner(run *r, person *p, const char *recipient)
 {
     const json_t *stored = ida_json_load(r->pool, r->task->payload ? r->task->payload : "{}");
     int made = r->task->type == IDA_USER_CREATE;
@@ -136,7 +136,7 @@ static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, c
     return 0;
 }
 
-const char *person_fill(apr_pool_t *pool, const person *p, const char *text)
+const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text)
 {
     const char *filled = "";
     while (*text) {
@@ -153,7 +153,7 @@ const char *person_fill(apr_pool_t *pool, const person *p, const char *text)
     return filled;
 }
 
-json_t *person_json(const run *r, const person *p)
+json_t *run_person_json(const run *r, const person *p)
 {
     json_t *out = json_object();
     ida_json_put_or_null(out, "id", r->task->object_id);
@@ -174,7 +174,7 @@ json_t *person_json(const run *r, const person *p)
     return out;
 }
 
-const char *person_address(run *r, const person *p, const char *recipient, step_end *end)
+const char *run_person_address(run *r, const person *p, const char *recipient, step_end *end)
 {
     const char *address = recipient;
     *end = STEP_ON;

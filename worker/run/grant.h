@@ -13,11 +13,11 @@ step_end step_access(run *r);
  * run's directory. STEP_ON: the step in hand has its outcome and detail, `failed` when something was refused for good; whether that
  * ends the task is the caller's question (r->failure is left alone). Otherwise how the step must end, as from run_fails.
  * Items of the other directory go to a task of their own when the person has an account there. `template`: name or ID. */
-step_end access_assign_template(run *r, const char *template);
-step_end access_unassign_templates(run *r);
+step_end run_assign_template(run *r, const char *template);
+step_end run_unassign_templates(run *r);
 
 /* One membership of the account: the call, and the cache when it answered OK or ALREADY. STEP_ON: e->class tells. `first`, when not
  * NULL, tells whether the answer is that of the only call made: else ALREADY may be our own work. */
-step_end access_change_member(run *r, const char *group_id, int add, int *first, directory_error *e);
+step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e);
 
 #endif

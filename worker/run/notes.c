@@ -9,9 +9,9 @@
 #define STORE_NAP_MS 500
 #define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
 
-ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
+audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
 {
-    ida_audit *record = ida_audit_make(c, r->task->tenant, "workflow");
+    audit_record *record = audit_make(c, r->task->tenant, "workflow");
     json_t *parameters =
         ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
     if (r->step.name) {
@@ -40,12 +40,12 @@ static step_end write_until(run *r, run_write write, void *baton)
             return STEP_ON;
         }
         if (kind == IDA_CONFLICT) {
-            lease_lose(w, r->lease);
+            hold_lease_lose(w, r->lease);
             ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id,
                     c->message);
             return STEP_LOST;
         }
-        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
+        if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0311",
                     "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
                     c->message ? c->message : ida_kind_text(kind));
@@ -80,7 +80,7 @@ static ida_kind write_in_one(run *r, ida_ctx *c, void *baton)
     return store_transaction(r->r->main, c, write_together, baton);
 }
 
-step_end record_end(run *r, run_write write, void *baton)
+step_end run_note_end(run *r, run_write write, void *baton)
 {
     ending e = {r, write, baton};
     step_end end = write_until(r, write_in_one, &e);
@@ -88,20 +88,20 @@ step_end record_end(run *r, run_write write, void *baton)
     return end;
 }
 
-step_end record_flush(run *r)
+step_end run_note_flush(run *r)
 {
-    return r->note_count ? record_end(r, NULL, NULL) : STEP_ON;
+    return r->note_count ? run_note_end(r, NULL, NULL) : STEP_ON;
 }
 
 step_end run_store(run *r, run_write write, void *baton)
 {
-    step_end end = record_flush(r);
+    step_end end = run_note_flush(r);
     return end == STEP_ON ? write_until(r, write, baton) : end;
 }
 
 static step_end note(run *r, run_write write, void *baton)
 {
-    step_end end = r->note_count == RUN_NOTES_MAX ? record_flush(r) : STEP_ON;
+    step_end end = r->note_count == RUN_NOTES_MAX ? run_note_flush(r) : STEP_ON;
     if (end == STEP_ON) {
         r->notes[r->note_count++] = (run_note){write, baton};
     }
@@ -114,8 +114,8 @@ static step_end note(run *r, run_write write, void *baton)
 typedef struct said {
     ida_step step;
     const char *progress, *object_id;
-    const ida_audit *audit;
-    const store_workflow_news *news; /* of an action, for its workflow's run; else NULL */
+    const audit_record *audit;
+    const queue_workflow_news *news; /* of an action, for its workflow's run; else NULL */
 } said;
 
 static said *say(run *r)
@@ -132,11 +132,11 @@ static said *say(run *r)
 static ida_kind write_step(run *r, ida_ctx *c, void *baton)
 {
     const said *d = baton;
-    ida_kind kind = store_queue_step(r->r->main, c, r->task, &d->step, d->progress, d->audit);
-    return kind || !d->news ? kind : store_workflow_tell(r->r->main, c, r->task, d->news);
+    ida_kind kind = queue_step(r->r->main, c, r->task, &d->step, d->progress, d->audit);
+    return kind || !d->news ? kind : queue_workflow_tell(r->r->main, c, r->task, d->news);
 }
 
-step_end record_step(run *r)
+step_end run_note_step(run *r)
 {
     if (!r->step.position) {
         return STEP_ON; /* before the first step there is no row to write to */
@@ -153,7 +153,7 @@ step_end record_step(run *r)
 static ida_kind write_made(run *r, ida_ctx *c, void *baton)
 {
     const said *d = baton;
-    return store_queue_account_made(r->r->main, c, r->task, &d->step, d->object_id, r->is_done, d->audit);
+    return queue_account_made(r->r->main, c, r->task, &d->step, d->object_id, r->is_done, d->audit);
 }
 
 step_end run_account_made(run *r, const char *object_id)
@@ -172,7 +172,7 @@ step_end run_cache(run *r, cache_write write, void *baton)
     while (1) {
         ida_ctx *c = worker_ctx(w, r->pool);
         /* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has passed. */
-        if (!lease_left(w, r->lease)) {
+        if (!hold_lease_left(w, r->lease)) {
             ida_log(&w->env, IDA_LOG_WARN, "IDA0325",
                     "task %s: this worker stood still for longer than its lease; the run stops and a worker will look again",
                     r->task->id);
@@ -182,7 +182,7 @@ step_end run_cache(run *r, cache_write write, void *baton)
         if (!kind) {
             return STEP_ON;
         }
-        if (kind != IDA_SERVICE_UNAVAILABLE || lease_left(w, r->lease) < LEASE_RESERVE_MS) {
+        if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0312",
                     "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s",
                     r->task->id, c->message ? c->message : ida_kind_text(kind));

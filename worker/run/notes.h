@@ -7,10 +7,10 @@
 #include "worker/run/run.h"
 
 /* Notes what r->step says; nothing when the step wrote its own record. STEP_ON or STEP_LOST. */
-step_end record_step(run *r);
+step_end run_note_step(run *r);
 /* Writes what was noted. */
-step_end record_flush(run *r);
+step_end run_note_flush(run *r);
 /* Writes what was noted and `write`, the end of the run, in one transaction. */
-step_end record_end(run *r, run_write write, void *baton);
+step_end run_note_end(run *r, run_write write, void *baton);
 
 #endif

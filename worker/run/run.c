@@ -110,12 +110,12 @@ step_end run_may_call(run *r)
     if (worker_stopping(w) && ida_monotonic(&w->env) + DIRECTORY_CALL_MS > atomic_load(&w->stop_by)) {
         return STEP_YIELD;
     }
-    if (!lease_ready(w, r->lease, r->r->main, worker_ctx(w, r->pool))) {
+    if (!hold_lease_ready(w, r->lease, r->r->main, worker_ctx(w, r->pool))) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0313",
                 "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
         return STEP_LOST;
     }
-    return record_flush(r);
+    return run_note_flush(r);
 }
 
 static const ida_step *step_named(const ida_task *task, const char *name)
@@ -142,10 +142,10 @@ int64_t run_made_lately(run *r, const char *upn)
         return 0;
     }
     if (r->task->type != IDA_USER_CREATE || strcmp(ida_fold_address(r->pool, upn), r->task->person) != 0) {
-        store_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE), .person = ida_fold_address(r->pool, upn), .limit = 1};
+        queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE), .person = ida_fold_address(r->pool, upn), .limit = 1};
         ida_task *tasks;
         int count = 0;
-        if (store_task_list(r->r->main, worker_ctx(w, r->pool), r->task->tenant, &filter, &tasks, &count, &total) || !count) {
+        if (queue_task_list(r->r->main, worker_ctx(w, r->pool), r->task->tenant, &filter, &tasks, &count, &total) || !count) {
             return 0;
         }
         creation = &tasks[0];
@@ -194,13 +194,13 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             return end;
         }
         *e = (directory_error){.class = DIRECTORY_OK};
-        health_call_begins(r->r->w, r->r->slot, r->task->tenant, r->task->directory);
-        directory_class class = r->session->dir && !anew ? DIRECTORY_OK : session_renew(&r->r->sessions, r->session, e);
+        hold_call_begins(r->r->w, r->r->slot, r->task->tenant, r->task->directory);
+        directory_class class = r->session->dir && !anew ? DIRECTORY_OK : run_session_renew(&r->r->sessions, r->session, e);
         if (class == DIRECTORY_OK) {
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
         e->class = class;
-        int64_t watched = health_call_ends(r->r->w, r->r->slot);
+        int64_t watched = hold_call_ends(r->r->w, r->r->slot);
         if (watched) {
             r->known.watched = 1;
             r->known.until = r->known.held ? r->known.until : watched;
@@ -208,7 +208,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
         if (class == DIRECTORY_NOT_FOUND) {
             not_found_yet(r, e);
         }
-        if (try == 2 || (e->class != DIRECTORY_LAG && !verdict_repeats(e->class))) {
+        if (try == 2 || (e->class != DIRECTORY_LAG && !hold_verdict_repeats(e->class))) {
             break;
         }
         if (e->class == DIRECTORY_TRANSIENT && r->known.watched) {
@@ -221,8 +221,8 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
     }
     /* Whatever else the directory said, it spoke: it is not away. */
     if ((r->known.held || r->known.watched) && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
-        health_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known);
-        r->known = (health_known){0};
+        hold_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known);
+        r->known = (hold_known){0};
     }
     return STEP_ON;
 }
@@ -239,9 +239,9 @@ static int64_t held_until(run *r)
 step_end run_fails(run *r, const directory_error *e)
 {
     const char *message = e->message ? e->message : directory_class_text(e->class);
-    switch (verdict_of(e->class)) {
+    switch (hold_verdict_of(e->class)) {
     case VERDICT_HOLD:
-        r->step.detail = health_hold(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known, e);
+        r->step.detail = hold_put(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known, e);
         r->held_until = r->in_twin ? held_until(r) : 0;
         return STEP_HELD;
     case VERDICT_LAG:
@@ -279,21 +279,21 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
     const ending *end = baton;
     int left = r->task->type == IDA_USER_DELETE && end->state == IDA_DONE;
     /* Who is out holds nothing that was granted: in the transaction that says so. */
-    ida_kind kind = left ? store_grant_leave(r->r->main, c, r->task) : IDA_OK;
-    kind = kind ? kind : store_queue_finish(
+    ida_kind kind = left ? governance_grant_leave(r->r->main, c, r->task) : IDA_OK;
+    kind = kind ? kind : queue_finish(
         r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
         run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
     return kind || end->state == IDA_DONE
                ? kind
-               : store_workflow_left(r->r->main, c, r->task->id, ida_printf(c->pool, "not carried out: %s", end->error));
+               : queue_workflow_left(r->r->main, c, r->task->id, ida_printf(c->pool, "not carried out: %s", end->error));
 }
 
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
 {
     const ending *end = baton;
-    const ida_audit *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
-    ida_kind kind = store_queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
-    return kind || !r->action ? kind : store_workflow_tell(r->r->main, c, r->task, action_waits(r, end->error));
+    const audit_record *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
+    ida_kind kind = queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
+    return kind || !r->action ? kind : queue_workflow_tell(r->r->main, c, r->task, action_waits(r, end->error));
 }
 
 static void finish(run *r, ida_task_state state, const char *error)
@@ -302,8 +302,8 @@ static void finish(run *r, ida_task_state state, const char *error)
     ending end = {.state = state, .error = error};
     r->step.name = NULL; /* the record is the task's */
     r->is_done = state == IDA_DONE;
-    lease_closes(r->r->w, r->lease);
-    if (record_end(r, write_finish, &end) != STEP_ON) {
+    hold_lease_closes(r->r->w, r->lease);
+    if (run_note_end(r, write_finish, &end) != STEP_ON) {
         return;
     }
     if (state == IDA_DONE) {
@@ -321,8 +321,8 @@ static void finish(run *r, ida_task_state state, const char *error)
 static void again(run *r, int64_t wait, const char *reason, int counts)
 {
     ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
-    lease_closes(r->r->w, r->lease);
-    record_end(r, write_again, &end);
+    hold_lease_closes(r->r->w, r->lease);
+    run_note_end(r, write_again, &end);
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait,
             reason ? reason : "the worker stops");
 }
@@ -337,18 +337,18 @@ static void try_again(run *r, step_end why)
 {
     int64_t tries = r->task->attempts - r->tries_before + 1;
     const char *reason = r->step.detail ? r->step.detail : "The step could not be carried out.";
-    if (why == STEP_UNSURE && record_step(r) != STEP_ON) {
+    if (why == STEP_UNSURE && run_note_step(r) != STEP_ON) {
         return;
     }
     if (!run_last_try(r)) {
-        int64_t wait = backoff_ms(tries - 1, random_number(r->r->w));
+        int64_t wait = hold_backoff_ms(tries - 1, random_number(r->r->w));
         again(r, wait > r->retry_after ? wait : r->retry_after, reason, 1);
         return;
     }
     reason = ida_printf(r->pool, "%s: given up after %lld tries: %s", r->step.name, (long long)tries, reason);
     if (why == STEP_LATER) {
         r->step.outcome = IDA_STEP_FAILED;
-        if (record_step(r) != STEP_ON) {
+        if (run_note_step(r) != STEP_ON) {
             return;
         }
     }
@@ -364,14 +364,14 @@ static void stop(run *r, step_end end)
         try_again(r, end);
         break;
     case STEP_LAG:
-        again(r, lag_wait_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)), r->step.detail, 0);
+        again(r, hold_lag_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)), r->step.detail, 0);
         break;
     case STEP_HELD:
         again(r, r->held_until ? r->held_until - ida_now(&r->r->w->env) : 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */
         break;
     case STEP_FAILED: {
         const char *error = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail ? r->step.detail : "failed");
-        if (record_step(r) == STEP_ON) {
+        if (run_note_step(r) == STEP_ON) {
             finish(r, IDA_FAILED, error);
         }
         break;
@@ -406,7 +406,7 @@ static step_end run_step(run *r, ida_step *step)
     step_end end = is_twin_step(r->task, step) ? run_twin_step(r, function) : function(r);
     run_twin_leave(r); /* actions go where their group is */
     if (end == STEP_ON) {
-        end = record_step(r);
+        end = run_note_step(r);
         *step = r->step;
         r->action = NULL; /* told; what comes now is not about it */
     }
@@ -440,7 +440,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
 {
     run r = {.r = rn, .pool = pool, .c = worker_ctx(rn->w, pool), .task = task};
     directory_error e;
-    r.lease = lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory, task->fence, claimed_at);
+    r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory, task->fence, claimed_at);
     if (!r.lease) {
         return; /* more runs than threads: not possible; the task would be taken over */
     }
@@ -448,12 +448,12 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.warnings = loaded(pool, task->warnings, json_array);
     store_directory state;
     if (!store_directory_get(rn->main, r.c, task->tenant, task->directory, &state)) {
-        r.known = health_known_of(&state, task->probe_until);
+        r.known = hold_known_of(&state, task->probe_until);
     }
     actions_begin(&r);
     r.step.name = "start";
     step_end end = STEP_ON;
-    if (session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
+    if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
         end = run_fails(&r, &e);
     } else if (task->type == IDA_USER_CREATE && task->object_id) {
         end = step_still_wanted(&r, "nothing more is done for the account"); /* between two tries the person may have gone already */
@@ -463,5 +463,5 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     } else {
         stop(&r, end);
     }
-    lease_end(rn->w, r.lease);
+    hold_lease_end(rn->w, r.lease);
 }

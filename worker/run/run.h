@@ -51,14 +51,14 @@ typedef struct run {
     session *session;
     json_t *progress, *warnings; /* belong to the pool */
     int64_t lag_since;           /* of a step that ends with STEP_LAG: when what it waits for was written (ms UTC) */
-    health_known known;          /* of the directory when the run began, or since it answered; if it was held, or the watch held it,
+    hold_known known;          /* of the directory when the run began, or since it answered; if it was held, or the watch held it,
                                     the first answer clears it */
     int in_twin;                 /* the run acts on the person's other account (run_twin_enter) */
     struct {
         session *session;
         ida_directory_kind directory;
         const char *object_id;
-        health_known known;
+        hold_known known;
     } own;                       /* of the task itself, while in_twin */
     int64_t held_until;          /* of a step that ends with STEP_HELD: when the other directory may be asked again (ms UTC); 0: the
                                     task's own, which the claim of the next try looks at */
@@ -120,7 +120,7 @@ step_end run_account_made(run *r, const char *object_id);
 void run_warn(run *r, const char *text);
 
 /* Audit record of category workflow, actor worker. */
-ida_audit *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail);
+audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail);
 
 /* The person's account in the tenant's other directory (worker/run/twin.c). From enter to leave, session, directory and object of the run
  * are that account's, so that steps act on it unchanged. *found 0: the tenant has no such directory, or the directory no such

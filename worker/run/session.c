@@ -31,7 +31,7 @@ static void drop(session_cache *cache, session *s)
     apr_pool_destroy(s->pool);
 }
 
-void session_close_all(session_cache *cache)
+void run_session_close_all(session_cache *cache)
 {
     while (cache->first) {
         drop(cache, cache->first);
@@ -105,7 +105,7 @@ static directory_class load(session_cache *cache, store *main, session *s, const
     return DIRECTORY_OK;
 }
 
-directory_class session_renew(session_cache *cache, session *s, directory_error *e)
+directory_class run_session_renew(session_cache *cache, session *s, directory_error *e)
 {
     if (s->dir) {
         s->ops->close(s->dir);
@@ -134,7 +134,7 @@ static directory_class open_session(session_cache *cache, session *s, const char
                                  ida_directory_name(s->kind)));
     }
     directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, s->revision, e);
-    return class == DIRECTORY_OK ? session_renew(cache, s, e) : class;
+    return class == DIRECTORY_OK ? run_session_renew(cache, s, e) : class;
 }
 
 static directory_class taken(session_cache *cache, session *s, session **out)
@@ -151,7 +151,7 @@ static int stands(session_cache *cache, store *main, apr_pool_t *pool, const ses
     return !store_tenant_revision(main, worker_ctx(cache->w, pool), s->tenant_id, &revision) && revision == s->revision;
 }
 
-directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
+directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
                             session **out, directory_error *e)
 {
     apr_pool_t *fresh;

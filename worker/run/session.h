@@ -23,12 +23,12 @@ typedef struct session_cache {
 
 /* The session of a tenant's directory by its present document. On failure `e` says why (CONFIG: not sealed, no connector; LOCAL:
  * the store). The session stays the cache's and may be dropped by the next call. */
-directory_class session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
+directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
                             session **out, directory_error *e);
 
 /* Closes the connection and opens anew with the same settings. On failure s->dir is NULL and the next call tries again. */
-directory_class session_renew(session_cache *cache, session *s, directory_error *e);
+directory_class run_session_renew(session_cache *cache, session *s, directory_error *e);
 
-void session_close_all(session_cache *cache);
+void run_session_close_all(session_cache *cache);
 
 #endif

@@ -37,10 +37,10 @@ static directory_class call_member(run *r, const directory_ops *ops, directory *
 static ida_kind put_member(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const member_call *call = baton;
-    return store_cache_member(cache, c, r->task->tenant, r->task->directory, call->group_id, r->task->object_id, !call->add);
+    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, call->group_id, r->task->object_id, !call->add);
 }
 
-step_end access_change_member(run *r, const char *group_id, int add, int *first, directory_error *e)
+step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e)
 {
     member_call call = {.group_id = group_id, .add = add};
     step_end end = run_call(r, call_member, &call, e);
@@ -67,7 +67,7 @@ static directory_class call_license(run *r, const directory_ops *ops, directory 
 static step_end change(run *r, const access_item *item, int add, int *first, directory_error *e)
 {
     if (!item->license) {
-        return access_change_member(r, item->id, add, first, e);
+        return run_change_member(r, item->id, add, first, e);
     }
     license_call call = {.name = item->id, .add = add};
     step_end end = run_call(r, call_license, &call, e);
@@ -86,9 +86,9 @@ typedef struct fenced_write {
 static ida_kind fenced_in(store *s, ida_ctx *c, void *baton)
 {
     const fenced_write *w = baton;
-    store_task_change nothing = {0};
+    queue_task_change nothing = {0};
     ida_kind kind = store_tenant_lock(s, c, w->r->task->tenant);
-    kind = kind ? kind : store_queue_change(s, c, w->r->task, &nothing);
+    kind = kind ? kind : queue_change(s, c, w->r->task, &nothing);
     return kind ? kind : w->write(w->r, c, w->baton);
 }
 
@@ -123,7 +123,7 @@ typedef struct deed {
 static ida_kind do_resolve(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    ida_kind kind = store_access_item(r->r->main, c, r->task->tenant, d->item->name, &d->found);
+    ida_kind kind = governance_membership_item(r->r->main, c, r->task->tenant, d->item->name, &d->found);
     d->missing = NULL;
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         d->missing = c->message;
@@ -136,19 +136,19 @@ static ida_kind do_resolve(run *r, ida_ctx *c, void *baton)
 static ida_kind do_begin(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return store_grant_begin(r->r->main, c, &d->at, d->item, &d->ours);
+    return governance_grant_begin(r->r->main, c, &d->at, d->item, &d->ours);
 }
 
 static ida_kind do_stands(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return store_grant_stands(r->r->main, c, &d->at, &d->stands);
+    return governance_grant_stands(r->r->main, c, &d->at, &d->stands);
 }
 
 static ida_kind do_keeps(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return store_grant_keeps(r->r->main, c, &d->at, d->item, &d->heir, &d->why);
+    return governance_grant_keeps(r->r->main, c, &d->at, d->item, &d->heir, &d->why);
 }
 
 /* What the answer means for the record: of a refusal nothing is left, unless an earlier try may have given it. */
@@ -160,9 +160,9 @@ static ida_kind do_note(run *r, ida_ctx *c, void *baton)
         return IDA_OK; /* there is nothing that a record could be of */
     }
     if (d->type == IDA_ACCESS_REVOKE) {
-        return d->refused ? IDA_OK : d->why ? store_grant_hand_over(s, c, &d->at, d->item, &d->heir) : store_grant_forget(s, c, &d->at, d->item);
+        return d->refused ? IDA_OK : d->why ? governance_grant_hand_over(s, c, &d->at, d->item, &d->heir) : governance_grant_forget(s, c, &d->at, d->item);
     }
-    return !d->refused ? store_grant_settle(s, c, &d->at, d->item, d->stood) : d->ours ? IDA_OK : store_grant_forget(s, c, &d->at, d->item);
+    return !d->refused ? governance_grant_settle(s, c, &d->at, d->item, d->stood) : d->ours ? IDA_OK : governance_grant_forget(s, c, &d->at, d->item);
 }
 
 static const char *unable(run *r, const access_item *item)
@@ -251,7 +251,7 @@ static ida_kind write_noted(run *r, ida_ctx *c, void *baton)
 {
     const char *outcome = r->step.outcome == IDA_STEP_FAILED ? ida_outcome_text(r->step.outcome) : "ok";
     ida_kind kind = do_note(r, c, baton);
-    return kind ? kind : store_queue_step(r->r->main, c, r->task, &r->step, NULL, run_audit(r, c, "task.step", outcome, r->step.detail));
+    return kind ? kind : queue_step(r->r->main, c, r->task, &r->step, NULL, run_audit(r, c, "task.step", outcome, r->step.detail));
 }
 
 step_end step_access(run *r)
@@ -259,7 +259,7 @@ step_end step_access(run *r)
     access_grantor by;
     deed d = {.at = {r->task, &by}};
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (store_grant_of_task(c, r->task, &by, &d.items, &d.count) || r->step.position < 1 || r->step.position > d.count || !r->task->object_id) {
+    if (governance_grant_of_task(c, r->task, &by, &d.items, &d.count) || r->step.position < 1 || r->step.position > d.count || !r->task->object_id) {
         step_says(r, IDA_STEP_FAILED, "%s", c->message ? c->message : "The task does not say what to do.");
         return STEP_FAILED;
     }
@@ -269,7 +269,7 @@ step_end step_access(run *r)
         end = run_store(r, do_stands, &d);
         if (end == STEP_ON && !d.stands) {
             return step_says(r, IDA_STEP_SKIPPED, "no longer granted: the %s was taken back before it was carried out",
-                             by.source == access_by_request ? "access request" : "role template");
+                             by.source == governance_by_request ? "access request" : "role template");
         }
     }
     end = end != STEP_ON ? end : r->task->type == IDA_ACCESS_GRANT ? give(r, &d) : take(r, &d);
@@ -350,7 +350,7 @@ typedef struct assigning {
 static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int added)
 {
     ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
-    access_grantor by = {access_by_template, a->template->id, a->template->name};
+    access_grantor by = {governance_by_template, a->template->id, a->template->name};
     ida_tenant *tenant;
     ida_user *user;
     int wanted = 0;
@@ -361,7 +361,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
     if (!wanted) {
         return IDA_OK;
     }
-    ida_kind kind = store_user_details(s, c, r->task->tenant, r->task->object_id, &user, NULL);
+    ida_kind kind = cache_user_details(s, c, r->task->tenant, r->task->object_id, &user, NULL);
     if (kind == IDA_NOT_FOUND || (!kind && !user->in[other])) {
         ida_ctx_clear(c);
         a->nowhere = wanted;
@@ -378,7 +378,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
     access_order order = {.tenant = tenant, .type = IDA_ACCESS_GRANT, .directory = other, .user_id = user->directory == other ? user->id : user->other_id,
                           .upn = r->task->upn, .display_name = r->task->display_name, .by = &by, .items = a->items, .count = a->count,
                           .username = r->task->username, .label = r->task->label};
-    return store_grant_order(s, c, &order, &a->elsewhere);
+    return governance_grant_order(s, c, &order, &a->elsewhere);
 }
 
 static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
@@ -387,24 +387,24 @@ static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
     store *s = r->r->main;
     int added = 0;
     a->elsewhere = NULL;
-    a->fault = store_template_find(s, c, r->task->tenant, a->named, &a->template);
-    a->fault = a->fault ? a->fault : store_template_items(s, c, r->task->tenant, a->template, r->task->directory, &a->items, &a->count);
+    a->fault = governance_template_find(s, c, r->task->tenant, a->named, &a->template);
+    a->fault = a->fault ? a->fault : governance_template_items(s, c, r->task->tenant, a->template, r->task->directory, &a->items, &a->count);
     if (a->fault) {
         a->message = c->message;
         return a->fault == IDA_NOT_FOUND || a->fault == IDA_CONFLICT ? IDA_OK : a->fault;
     }
-    store_assignee who = {.upn = r->task->upn, .user_id = r->task->object_id, .by = "workflow", .task_id = r->task->id};
-    ida_kind kind = store_role_assign(s, c, r->task->tenant, a->template, &who, &added);
+    governance_assignee who = {.upn = r->task->upn, .user_id = r->task->object_id, .by = "workflow", .task_id = r->task->id};
+    ida_kind kind = governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
     kind = kind ? kind : order_elsewhere(s, c, r, a, added);
     if (kind || !added) {
         return kind; /* a repetition: all was ordered before */
     }
-    ida_audit *record = run_audit(r, c, "role.assign", "ok", NULL);
+    audit_record *record = run_audit(r, c, "role.assign", "ok", NULL);
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name, "taskId", r->task->id)));
     return store_audit_add(s, c, record);
 }
 
-step_end access_assign_template(run *r, const char *template)
+step_end run_assign_template(run *r, const char *template)
 {
     assigning a = {.named = template};
     tally t = no_tally(r);
@@ -415,7 +415,7 @@ step_end access_assign_template(run *r, const char *template)
     if (a.fault) {
         return step_says(r, IDA_STEP_FAILED, "%s", a.message);
     }
-    access_grantor by = {access_by_template, a.template->id, a.template->name};
+    access_grantor by = {governance_by_template, a.template->id, a.template->name};
     for (int i = 0; i < a.count; i++) {
         deed d = {.at = {r->task, &by}, .item = &a.items[i]};
         if (a.items[i].directory != r->task->directory) {
@@ -446,7 +446,7 @@ typedef struct unassigning {
 static ida_kind do_unassign(run *r, ida_ctx *c, void *baton)
 {
     unassigning *u = baton;
-    return store_role_unassign_all(r->r->main, c, r->task, &u->count);
+    return governance_role_unassign_all(r->r->main, c, r->task, &u->count);
 }
 
 typedef struct owed {
@@ -457,16 +457,16 @@ typedef struct owed {
 static ida_kind read_owed(run *r, ida_ctx *c, void *baton)
 {
     owed *o = baton;
-    return store_grant_unassigned(r->r->main, c, r->task, &o->grantors, &o->count);
+    return governance_grant_unassigned(r->r->main, c, r->task, &o->grantors, &o->count);
 }
 
 static ida_kind read_items(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return store_grant_list(r->r->main, c, &d->at, &d->items, &d->count);
+    return governance_grant_list(r->r->main, c, &d->at, &d->items, &d->count);
 }
 
-step_end access_unassign_templates(run *r)
+step_end run_unassign_templates(run *r)
 {
     unassigning u = {0};
     owed o = {0};

@@ -6,7 +6,7 @@
 static ida_kind write_gone(run *r, store *cache, ida_ctx *c, void *baton)
 {
     (void)baton;
-    return store_cache_user_gone(cache, c, r->task->tenant, r->task->directory, r->task->object_id);
+    return cache_tell_gone(cache, c, r->task->tenant, r->task->directory, r->task->object_id);
 }
 
 step_end run_cache_gone(run *r)
@@ -17,7 +17,7 @@ step_end run_cache_gone(run *r)
 static ida_kind write_user(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_user *user = baton;
-    return store_cache_user_put(cache, c, r->task->tenant, r->task->directory, &user->cache);
+    return cache_tell_user(cache, c, r->task->tenant, r->task->directory, &user->cache);
 }
 
 step_end run_cache_user(run *r, directory_user *user)
@@ -45,7 +45,7 @@ step_end step_still_wanted(run *r, const char *so)
 {
     const char *offboarding;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    ida_kind kind = store_offboarded_since(r->r->main, c, r->task, &offboarding);
+    ida_kind kind = queue_offboarded_since(r->r->main, c, r->task, &offboarding);
     if (kind) {
         step_says(r, IDA_STEP_NONE, "Whether the person was offboarded since cannot be read: %s",
                   c->message ? c->message : ida_kind_text(kind));

@@ -66,7 +66,7 @@ static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *dom
             return ida_fail(c, IDA_UNPROCESSABLE, "no free name is left for %s@%s", local, domain);
         }
         *address = ida_naming_candidate(c->pool, local, domain, n);
-        ida_kind kind = store_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id, &taken);
+        ida_kind kind = queue_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id, &taken);
         if (kind) {
             return kind;
         }
@@ -79,14 +79,14 @@ static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char
 {
     int taken = refused;
     *address = present;
-    ida_kind kind = taken ? IDA_OK : store_address_taken(r->r->main, c, r->task->tenant, present, r->task->id, &taken);
+    ida_kind kind = taken ? IDA_OK : queue_address_taken(r->r->main, c, r->task->tenant, present, r->task->id, &taken);
     return kind || !taken ? kind : next_free(r, c, local, domain, present, address);
 }
 
 typedef struct naming_work {
     run *r;
     creation *cr;
-    store_task_change change;
+    queue_task_change change;
 } naming_work;
 
 /* Names that are free now, marker and "it may have been sent": all on disk in one transaction before the call. */
@@ -97,7 +97,7 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     creation *cr = work->cr;
     const ida_tenant *t = r->session->tenant;
     const char *upn = r->task->upn, *mail = r->task->mail ? r->task->mail : r->task->upn;
-    work->change = (store_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+    work->change = (queue_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
     ida_kind kind = store_tenant_lock(s, c, t->id);
     if (!kind && (cr->fresh || cr->next_upn)) {
         kind = settle_address(r, c, cr->upn_local, t->upn_domain, r->task->upn, cr->next_upn, &upn);
@@ -113,7 +113,7 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     int renamed = strcmp(upn, r->task->upn) != 0 || (r->task->mail && strcmp(mail, r->task->mail) != 0);
     work->change.upn = renamed ? upn : NULL;
     work->change.mail = renamed ? mail : NULL;
-    return store_queue_change(s, c, r->task, &work->change);
+    return queue_change(s, c, r->task, &work->change);
 }
 
 /* 1 when the names the task has are still its own, so far as this side can know. */
@@ -122,10 +122,10 @@ static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
     int taken = cr->next_upn || cr->next_mail;
     ida_kind kind = IDA_OK;
     if (!taken && cr->fresh) {
-        kind = store_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id, &taken);
+        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id, &taken);
     }
     if (!kind && !taken && cr->fresh && r->task->mail) {
-        kind = store_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id, &taken);
+        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id, &taken);
     }
     *stand = !taken;
     return kind;
@@ -141,8 +141,8 @@ static ida_kind settle(run *r, ida_ctx *c, void *baton)
         return kind;
     }
     if (stand) {
-        work->change = (store_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
-        return store_queue_change(r->r->main, c, r->task, &work->change);
+        work->change = (queue_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+        return queue_change(r->r->main, c, r->task, &work->change);
     }
     kind = store_transaction(r->r->main, c, settle_in, work);
     /* The name went to somebody else between the look and the reservation: once more under the lock. */
@@ -222,9 +222,9 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
  * shows under the name is not the task's account. */
 static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
 {
-    store_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
+    queue_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
     (void)baton;
-    return store_queue_change(r->r->main, c, r->task, &change);
+    return queue_change(r->r->main, c, r->task, &change);
 }
 
 /* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for, as a sync may tell, and only then
@@ -245,7 +245,7 @@ static int may_be_seen_yet(const run *r, const creation *cr, const directory_err
 
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
-    if (verdict_of(e->class) == VERDICT_LAG) {
+    if (hold_verdict_of(e->class) == VERDICT_LAG) {
         return run_lags(r, sent_at(r), e->message ? e->message : directory_class_text(e->class));
     }
     step_end end = run_fails(r, e);

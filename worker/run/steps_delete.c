@@ -28,8 +28,8 @@ static directory_class call_find(run *r, const directory_ops *ops, directory *di
 
 static ida_kind write_object_id(run *r, ida_ctx *c, void *baton)
 {
-    store_task_change change = {.object_id = baton};
-    return store_queue_change(r->r->main, c, r->task, &change);
+    queue_task_change change = {.object_id = baton};
+    return queue_change(r->r->main, c, r->task, &change);
 }
 
 /* The account by its immutable ID, on the first look by its UPN. *gone: the directory has none. */
@@ -67,7 +67,7 @@ static directory_class call_disable(run *r, const directory_ops *ops, directory 
 static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_user *after = baton;
-    return store_cache_user_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
+    return cache_tell_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
 }
 
 step_end run_disable(run *r, directory_error *e)
@@ -88,7 +88,7 @@ static step_end disable(run *r, int *already, int *gone)
     }
     *gone = e.class == DIRECTORY_NOT_FOUND;
     *already = e.class == DIRECTORY_ALREADY;
-    return verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
+    return hold_verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
 }
 
 step_end step_disable_account(run *r)
@@ -174,7 +174,7 @@ static directory_class call_remove(run *r, const directory_ops *ops, directory *
 static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_membership *row = baton;
-    return store_cache_member(cache, c, r->task->tenant, r->task->directory, row->group_id, r->task->object_id, 1);
+    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, row->group_id, r->task->object_id, 1);
 }
 
 /* Groups the cache knows of: a directory without a back-link is asked about them one by one. Without the cache the directory's
@@ -183,7 +183,7 @@ static void cached_groups(run *r, groups_call *call)
 {
     int count = 0;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (store_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &call->cached, &count)) {
+    if (cache_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &call->cached, &count)) {
         return;
     }
     call->candidates = apr_palloc(r->pool, sizeof *call->candidates * (apr_size_t)(count + 1));
@@ -199,14 +199,14 @@ static void note(apr_array_header_t *list, const char *text)
 }
 
 typedef struct snapshot {
-    store_membership *rows;
+    queue_membership *rows;
     int count;
 } snapshot;
 
 static ida_kind write_snapshot(run *r, ida_ctx *c, void *baton)
 {
     const snapshot *s = baton;
-    return store_queue_memberships(r->r->main, c, r->task, s->rows, s->count);
+    return queue_memberships(r->r->main, c, r->task, s->rows, s->count);
 }
 
 /* On disk before the first membership goes: what a rehire is offered. */
@@ -214,7 +214,7 @@ static step_end keep_snapshot(run *r, const directory_membership *rows, int coun
 {
     snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(count + 1)), count};
     for (int i = 0; i < count; i++) {
-        s.rows[i] = (store_membership){r->task->directory, rows[i].group_id, rows[i].group_name, rows[i].retained};
+        s.rows[i] = (queue_membership){r->task->directory, rows[i].group_id, rows[i].group_name, rows[i].retained};
     }
     return count ? run_store(r, write_snapshot, &s) : STEP_ON;
 }

@@ -33,7 +33,7 @@ static step_end sign_out(run *r, int was_so)
 {
     directory_error e = {.class = DIRECTORY_OK};
     step_end end = r->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
-    if (end == STEP_ON && verdict_of(e.class) != VERDICT_GOOD) {
+    if (end == STEP_ON && hold_verdict_of(e.class) != VERDICT_GOOD) {
         end = run_fails(r, &e);
     }
     return end != STEP_ON ? end
@@ -54,7 +54,7 @@ static step_end await_disabled(run *r)
     if (e.class == DIRECTORY_NOT_FOUND) {
         return step_absent(r);
     }
-    return verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY) : run_fails(r, &e);
+    return hold_verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY) : run_fails(r, &e);
 }
 
 /* --- a joiner: there at all; who comes back: enabled there too --- */
@@ -69,7 +69,7 @@ static step_end await_appearance(run *r)
 static int in_cloud(run *r, const char *group)
 {
     access_item item = {0};
-    return !store_access_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, group, &item) && item.directory == IDA_DIR_CLOUD;
+    return !governance_membership_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, group, &item) && item.directory == IDA_DIR_CLOUD;
 }
 
 static int template_in_cloud(run *r, const char *named)
@@ -78,8 +78,8 @@ static int template_in_cloud(run *r, const char *named)
     ida_role_template *template;
     const access_item *items;
     int count = 0;
-    if (store_template_find(r->r->main, c, r->task->tenant, named, &template) ||
-        store_template_items(r->r->main, c, r->task->tenant, template, r->task->directory, &items, &count)) {
+    if (governance_template_find(r->r->main, c, r->task->tenant, named, &template) ||
+        governance_template_items(r->r->main, c, r->task->tenant, template, r->task->directory, &items, &count)) {
         return 0;
     }
     for (int i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ static step_end await_account(run *r, int found)
     if (e.class == DIRECTORY_NOT_FOUND) {
         return await_appearance(r);
     }
-    if (verdict_of(e.class) != VERDICT_GOOD) {
+    if (hold_verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
     }
     /* At once into the cache, so that the actions that follow find the person in both directories. */
@@ -136,13 +136,13 @@ static step_end switch_there(run *r, int enabled, directory_error *e)
     }
     step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
     end = end == STEP_ON ? run_call(r, call_enable, &user, e) : end;
-    return end == STEP_ON && verdict_of(e->class) == VERDICT_GOOD ? run_cache_user(r, &user) : end;
+    return end == STEP_ON && hold_verdict_of(e->class) == VERDICT_GOOD ? run_cache_user(r, &user) : end;
 }
 
 static step_end switched(run *r, int enabled, const directory_error *e)
 {
     const char *how = enabled ? "enabled" : "disabled";
-    return verdict_of(e->class) != VERDICT_GOOD ? run_fails(r, e)
+    return hold_verdict_of(e->class) != VERDICT_GOOD ? run_fails(r, e)
            : e->class == DIRECTORY_ALREADY      ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as %s", how)
                                                 : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: %s there too", how);
 }

@@ -53,7 +53,7 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return store_cache_user_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
+    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
 }
 
 /* The task ends `failed`, after all that has nothing to do with the manager. */
@@ -78,7 +78,7 @@ static step_end manager_missing(run *r, const manager_call *call)
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     ida_task *queued;
     ida_kind kind =
-        store_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
+        queue_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
         return without_manager(r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
     }
@@ -100,7 +100,7 @@ static const char *present_manager(run *r, const char *wanted)
 {
     ida_user *user;
     int made = r->task->type == IDA_USER_CREATE &&
-               !store_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL);
+               !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL);
     const char *has = made ? user->manager_upn : NULL;
     return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0 ? has : NULL;
 }

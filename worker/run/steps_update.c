@@ -54,7 +54,7 @@ static step_end add_display_name(run *r, const ida_update *update, changes *ch)
     }
     ida_user *user = NULL;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    ida_kind kind = first && last ? IDA_OK : store_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, NULL);
+    ida_kind kind = first && last ? IDA_OK : cache_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, NULL);
     if (kind) {
         step_says(r, IDA_STEP_NONE, "The present names cannot be read: %s", c->message ? c->message : ida_kind_text(kind));
         return STEP_LATER;
@@ -97,13 +97,13 @@ static void say_sent(run *r, int sent)
 
 static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
 {
-    return store_queue_take_seat(r->r->main, c, r->task, r->session->tenant, ida_json_text(c->pool, r->progress), baton);
+    return queue_take_seat(r->r->main, c, r->task, r->session->tenant, ida_json_text(c->pool, r->progress), baton);
 }
 
 static int is_guest(run *r)
 {
     ida_user *user;
-    return !store_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL) && user->guest;
+    return !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL) && user->guest;
 }
 
 /* Before the call that enables: the seat is held on disk until the cache counts the account. */
@@ -194,7 +194,7 @@ static step_end look_before_the_end(run *r, step_end end)
         return end;
     }
     step_end looked = run_find(r, &found, &e);
-    if (looked == STEP_ON && verdict_of(e.class) == VERDICT_GOOD) {
+    if (looked == STEP_ON && hold_verdict_of(e.class) == VERDICT_GOOD) {
         looked = e.class == DIRECTORY_NOT_FOUND ? run_cache_gone(r) : run_cache_user(r, &found);
         say_sent(r, 0);
     }
@@ -254,7 +254,7 @@ static void note(apr_array_header_t *list, const char *text)
 static step_end join(run *r, const char *id, const char *name, given_back *b)
 {
     directory_error e;
-    step_end end = access_change_member(r, id, 1, NULL, &e);
+    step_end end = run_change_member(r, id, 1, NULL, &e);
     if (end != STEP_ON) {
         return end;
     }
@@ -275,7 +275,7 @@ static step_end join(run *r, const char *id, const char *name, given_back *b)
 static ida_kind write_restored(run *r, ida_ctx *c, void *baton)
 {
     (void)baton;
-    return store_queue_memberships_restored(r->r->main, c, r->task);
+    return queue_memberships_restored(r->r->main, c, r->task);
 }
 
 static const char *listed(run *r, const char *text, const char *before, const apr_array_header_t *names)

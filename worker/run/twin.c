@@ -13,7 +13,7 @@ static const char *cached_id(run *r)
 {
     ida_user *user;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (store_user_by_upn(r->r->main, c, r->task->tenant, r->task->upn, &user) || !user->in[r->task->directory]) {
+    if (cache_user_by_upn(r->r->main, c, r->task->tenant, r->task->upn, &user) || !user->in[r->task->directory]) {
         return NULL;
     }
     return user->directory == r->task->directory ? user->id : user->other_id;
@@ -42,7 +42,7 @@ static step_end find_account(run *r)
     if (end != STEP_ON || e.class == DIRECTORY_NOT_FOUND) {
         return end;
     }
-    if (verdict_of(e.class) != VERDICT_GOOD) {
+    if (hold_verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
     }
     r->task->object_id = user.id;
@@ -64,7 +64,7 @@ step_end run_twin_enter(run *r, int *found)
     r->in_twin = 1;
     r->task->directory = other;
     r->task->object_id = NULL;
-    r->known = (health_known){0};
+    r->known = (hold_known){0};
     store_directory state;
     if (!store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, other, &state)) {
         if (state.hold_reason && state.hold_until > ida_now(&r->r->w->env)) { /* the claim has looked at the task's own alone */
@@ -72,10 +72,10 @@ step_end run_twin_enter(run *r, int *found)
             r->held_until = state.hold_until;
             return STEP_HELD;
         }
-        r->known = health_probe(r->r->w, r->r->main, r->pool, &state);
+        r->known = hold_probe(r->r->w, r->r->main, r->pool, &state);
     }
     session *opened;
-    if (session_get(&r->r->sessions, r->r->main, r->pool, r->task->tenant, other, &opened, &e) != DIRECTORY_OK) {
+    if (run_session_get(&r->r->sessions, r->r->main, r->pool, r->task->tenant, other, &opened, &e) != DIRECTORY_OK) {
         return run_fails(r, &e);
     }
     r->session = opened;

@@ -5,7 +5,7 @@
 #include "worker/hold/health.h"
 #include "worker/hold/rules.h"
 
-static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
+static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
 {
     worker *w = rn->w;
     store_directory state;
@@ -15,31 +15,31 @@ static void open_one(runner *rn, apr_pool_t *pool, const store_soon *soon)
     if (store_directory_get(rn->main, worker_ctx(w, pool), soon->tenant, soon->directory, &state) || state.hold_reason) {
         return; /* a held directory is probed by one task at a time */
     }
-    directory_class class = session_get(&rn->sessions, rn->main, pool, soon->tenant, soon->directory, &s, &e);
+    directory_class class = run_session_get(&rn->sessions, rn->main, pool, soon->tenant, soon->directory, &s, &e);
     if (class == DIRECTORY_OK) {
-        health_call_begins(w, rn->slot, soon->tenant, soon->directory);
-        class = s->dir ? DIRECTORY_OK : session_renew(&rn->sessions, s, &e);
+        hold_call_begins(w, rn->slot, soon->tenant, soon->directory);
+        class = s->dir ? DIRECTORY_OK : run_session_renew(&rn->sessions, s, &e);
         class = class == DIRECTORY_OK ? s->ops->find(s->dir, pool, NULL, soon->upn, &user, &e) : class;
-        health_call_ends(w, rn->slot);
+        hold_call_ends(w, rn->slot);
     }
     if (hold_alarms(class)) {
         e.class = class;
-        health_hold(w, rn->main, pool, soon->tenant, soon->directory, (health_known){0}, &e);
+        hold_put(w, rn->main, pool, soon->tenant, soon->directory, (hold_known){0}, &e);
     }
 }
 
-void warm_up(runner *rn, apr_pool_t *pool, int64_t until)
+void run_warm_up(runner *rn, apr_pool_t *pool, int64_t until)
 {
-    const store_soon *soon;
+    const queue_due_soon *soon;
     int count = 0;
-    if (store_queue_soon(rn->main, worker_ctx(rn->w, pool), ida_now(&rn->w->env), until, &soon, &count)) {
+    if (queue_soon(rn->main, worker_ctx(rn->w, pool), ida_now(&rn->w->env), until, &soon, &count)) {
         return;
     }
     for (int i = 0; i < count && !worker_stopping(rn->w); i++) {
         if (soon[i].tasks > rn->slot) {
-            health_run_begins(rn->w, rn->slot, soon[i].tenant, soon[i].directory);
+            hold_run_begins(rn->w, rn->slot, soon[i].tenant, soon[i].directory);
             open_one(rn, pool, &soon[i]);
-            health_run_ends(rn->w, rn->slot);
+            hold_run_ends(rn->w, rn->slot);
         }
     }
 }

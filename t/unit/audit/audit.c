@@ -15,9 +15,9 @@ static void count_log(void *baton, ida_level level, const char *id, const char *
     complaints += level <= IDA_LOG_WARN;
 }
 
-static ida_audit *record(const char *tenant, const char *actor)
+static audit_record *record(const char *tenant, const char *actor)
 {
-    ida_audit *a = ida_audit_make(fresh(), tenant, "api");
+    audit_record *a = audit_make(fresh(), tenant, "api");
     a->actor = actor;
     a->label = "";
     a->action = "user.create";
@@ -43,10 +43,10 @@ static char *filled(size_t len, const char *unit)
 
 static void test_text(void)
 {
-    ida_audit *a = record("contoso", "hr \"quoted\" \\ \x01 Åsa");
-    char *text = ida_audit_encode(pool, a, 0);
+    audit_record *a = record("contoso", "hr \"quoted\" \\ \x01 Åsa");
+    char *text = audit_encode(pool, a, 0);
     char *bytes = exact(text, strlen(text));
-    ida_audit *b = ida_audit_decode(pool, bytes, strlen(text));
+    audit_record *b = audit_decode(pool, bytes, strlen(text));
     ok(b != NULL, "decodes what it encodes");
     is_str(b->actor, a->actor, "actor");
     is_str(b->rid, a->rid, "rid");
@@ -56,7 +56,7 @@ static void test_text(void)
     is_int(b->at, test_now_ms, "time");
     for (size_t len = 0; len < strlen(text); len++) {
         char *part = exact(text, len);
-        if (ida_audit_decode(pool, part, len)) {
+        if (audit_decode(pool, part, len)) {
             ok(0, "a torn record of %zu bytes is none", len);
         }
         free(part);
@@ -74,26 +74,26 @@ static void test_text(void)
         "\"outcome\":\"ok\",\"at\":1}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ok(ida_audit_decode(pool, bad[i], strlen(bad[i])) == NULL, "no record: %s", bad[i]);
+        ok(audit_decode(pool, bad[i], strlen(bad[i])) == NULL, "no record: %s", bad[i]);
     }
     a->rid = filled(65, "r");
-    text = ida_audit_encode(pool, a, 0);
-    ok(ida_audit_decode(pool, text, strlen(text)) == NULL, "an identity too long for the index is none");
+    text = audit_encode(pool, a, 0);
+    ok(audit_decode(pool, text, strlen(text)) == NULL, "an identity too long for the index is none");
 }
 
 static void test_cut(void)
 {
     static const char *const units[] = {"x", "\"", "\x02", "å", "𝄞", "\xff", "{\"a\":[1,"};
-    const size_t max = IDA_AUDIT_MAX - 2;
+    const size_t max = AUDIT_MAX - 2;
     for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
         for (int which = 0; which < 16; which++) {
-            ida_audit *a = record("contoso", "hr");
+            audit_record *a = record("contoso", "hr");
             a->detail = which & 1 ? filled(9000, units[u]) : "short";
             a->parameters = which & 2 ? filled(7000, units[u]) : a->parameters;
             a->target = which & 4 ? filled(5000, units[u]) : a->target;
             a->actor = which & 8 ? filled(6000, units[u]) : a->actor;
-            char *text = ida_audit_encode(pool, a, max);
-            ida_audit *b = text ? ida_audit_decode(pool, text, strlen(text)) : NULL;
+            char *text = audit_encode(pool, a, max);
+            audit_record *b = text ? audit_decode(pool, text, strlen(text)) : NULL;
             int good = text && strlen(text) <= max && b && strcmp(b->rid, a->rid) == 0 && strcmp(b->action, "user.create") == 0;
             if (good && which & 2) {
                 json_t *parameters = json_loads(b->parameters, 0, NULL);
@@ -114,34 +114,34 @@ static void test_cut(void)
         }
     }
     ok(1, "every long record is cut to %zu bytes, stays a record, and its parameters stay JSON", max);
-    ida_audit *a = record("contoso", "hr");
+    audit_record *a = record("contoso", "hr");
     a->detail = filled(3000, "d");
     a->parameters = apr_pstrcat(pool, "\"", filled(1500, "p"), "\"", NULL);
-    char *text = ida_audit_encode(pool, a, max);
-    ida_audit *b = ida_audit_decode(pool, text, strlen(text));
+    char *text = audit_encode(pool, a, max);
+    audit_record *b = audit_decode(pool, text, strlen(text));
     is_str(b->parameters, a->parameters, "detail is cut before parameters");
     ok(strstr(b->detail, "…") != NULL, "with a mark");
-    ok(ida_audit_encode(pool, a, 80) == NULL, "no record fits into 80 bytes");
+    ok(audit_encode(pool, a, 80) == NULL, "no record fits into 80 bytes");
 }
 
 static void test_hashes(void)
 {
-    ida_audit *a = record("contoso", "hr"), *b = record("contoso", "hr");
+    audit_record *a = record("contoso", "hr"), *b = record("contoso", "hr");
     b->rid = a->rid;
-    const char *hash = ida_audit_personal_hash(pool, "00", a);
-    is_str(ida_audit_personal_hash(pool, "00", b), hash, "the same part gives the same hash");
-    ok(strcmp(ida_audit_personal_hash(pool, "01", a), hash) != 0, "another salt another");
+    const char *hash = audit_personal_hash(pool, "00", a);
+    is_str(audit_personal_hash(pool, "00", b), hash, "the same part gives the same hash");
+    ok(strcmp(audit_personal_hash(pool, "01", a), hash) != 0, "another salt another");
     b->target = NULL;
     b->label = a->target;
-    ok(strcmp(ida_audit_personal_hash(pool, "00", b), hash) != 0, "also when a value moves to another member");
+    ok(strcmp(audit_personal_hash(pool, "00", b), hash) != 0, "also when a value moves to another member");
     b = record("contoso", "hr");
     b->rid = a->rid;
-    const char *chain = ida_audit_chain_hash(pool, ida_audit_genesis, 1, a, hash);
-    ok(strcmp(ida_audit_chain_hash(pool, ida_audit_genesis, 2, a, hash), chain) != 0, "seq counts");
+    const char *chain = audit_chain_hash(pool, audit_genesis, 1, a, hash);
+    ok(strcmp(audit_chain_hash(pool, audit_genesis, 2, a, hash), chain) != 0, "seq counts");
     b->outcome = "FORBIDDEN";
-    ok(strcmp(ida_audit_chain_hash(pool, ida_audit_genesis, 1, b, hash), chain) != 0, "outcome counts");
-    ok(strcmp(ida_audit_chain_hash(pool, chain, 1, a, hash), chain) != 0, "the one before counts");
-    char *key = ida_audit_actor_key(pool, filled(999, "Å"));
+    ok(strcmp(audit_chain_hash(pool, audit_genesis, 1, b, hash), chain) != 0, "outcome counts");
+    ok(strcmp(audit_chain_hash(pool, chain, 1, a, hash), chain) != 0, "the one before counts");
+    char *key = audit_actor_key(pool, filled(999, "Å"));
     ok(strlen(key) <= 256 && ida_utf8_valid(key, strlen(key)) && strncmp(key, "å", 2) == 0,
        "the key of an actor is folded and bounded");
 }
@@ -183,7 +183,7 @@ static int64_t broken(store *s, const char *tenant, int64_t *count, const char *
     return seq;
 }
 
-static int total(store *s, const char *tenant, store_audit_filter filter, const ida_audit_row **rows)
+static int total(store *s, const char *tenant, store_audit_filter filter, const audit_row **rows)
 {
     int count = -1;
     int64_t all = -1;
@@ -200,16 +200,16 @@ static void test_outbox(store *main, store *ingest)
 {
     int moved, sum = 0;
     int64_t count;
-    const ida_audit_row *rows;
+    const audit_row *rows;
     is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK, "an empty outbox");
     is_int(moved, 0, "moves nothing");
     const char *first = NULL, *again = NULL;
     for (int i = 0; i < 25; i++) {
         test_now_ms += 1000;
-        ida_audit *a = record(i % 5 == 4 ? "other" : "contoso", i % 2 ? "hr" : "Anna");
+        audit_record *a = record(i % 5 == 4 ? "other" : "contoso", i % 2 ? "hr" : "Anna");
         a->rid = ida_printf(pool, "%026d", i);
         a->detail = ida_printf(pool, "record %d", i);
-        first = first ? first : ida_audit_encode(pool, a, 0);
+        first = first ? first : audit_encode(pool, a, 0);
         is_int(store_audit_add(main, fresh(), a), IDA_OK, "into the outbox");
     }
     do {
@@ -265,8 +265,8 @@ static void test_outbox(store *main, store *ingest)
 static void test_spool(store *main, store *ingest)
 {
     int64_t position, count;
-    const ida_audit_row *rows;
-    ida_audit *batch[4] = {record("spooled", "a"), record("spooled", "b"), record("contoso", "c"), record("spooled", "d")};
+    const audit_row *rows;
+    audit_record *batch[4] = {record("spooled", "a"), record("spooled", "b"), record("contoso", "c"), record("spooled", "d")};
     is_int(store_audit_spool_position(ingest, fresh(), "node", "seg", &position), IDA_OK, "position");
     is_int(position, 0, "of a new segment");
     is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 500, 1, batch, 4), IDA_OK, "batch");
@@ -326,7 +326,7 @@ static void test_manipulation(store *main, store *ingest)
                 "NULL, endpoint = NULL, "
                 "parameters = NULL, detail = NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");
-    const ida_audit_row *rows;
+    const audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 10}, &rows);
     ok(rows[0].erased && rows[0].record.actor == NULL, "and is seen in the list");
     sql(ingest, "DROP TABLE audit.kept_record; DROP TABLE audit.kept_chain");
@@ -336,7 +336,7 @@ static void test_retention(store *main, store *ingest)
 {
     int64_t count;
     int removed;
-    const ida_audit_row *rows;
+    const audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 11}, &rows);
     int64_t tenth = rows[0].record.at;
     is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK, "retention");
@@ -347,7 +347,7 @@ static void test_retention(store *main, store *ingest)
     is_int(removed, 0, "nothing");
     is_int(store_audit_retain(ingest, fresh(), "contoso", INT64_MAX, 1000, &removed), IDA_OK, "all of it");
     is_int(removed, 15, "goes");
-    ida_audit *one = record("contoso", "after");
+    audit_record *one = record("contoso", "after");
     is_int(store_audit_spool_batch(ingest, fresh(), "node", "s2", 1, 0, &one, 1), IDA_OK, "the chain goes on");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole");
     total(main, "contoso", (store_audit_filter){0}, &rows);
@@ -359,7 +359,7 @@ static void test_speed(store *ingest, const char *engine)
 {
     enum { BATCH = 1000 };
     struct timespec start, end;
-    ida_audit *batch[BATCH];
+    audit_record *batch[BATCH];
     apr_pool_t *mine;
     apr_pool_create(&mine, pool);
     for (int i = 0; i < BATCH; i++) {

@@ -15,17 +15,17 @@
 
 static void names(void)
 {
-    char name[IDA_SPOOL_NAME_SIZE];
-    ida_spool_name(test_now_ms, name);
+    char name[AUDIT_SPOOL_NAME_SIZE];
+    audit_spool_name(test_now_ms, name);
     is_str(name, "202611210930.audit", "the segment is named by its UTC minute");
-    is_int(ida_spool_minute(name), test_now_ms, "and the name gives the minute back");
-    ok(!ida_spool_is_over(name, test_now_ms + 59999), "not over in its last millisecond");
-    ok(ida_spool_is_over(name, test_now_ms + 60000), "over with the next minute");
+    is_int(audit_spool_minute(name), test_now_ms, "and the name gives the minute back");
+    ok(!audit_spool_is_over(name, test_now_ms + 59999), "not over in its last millisecond");
+    ok(audit_spool_is_over(name, test_now_ms + 60000), "over with the next minute");
     static const char *const strange[] = {"", ".audit", "202611210930", "202611210930.audit~", "2026112109300.audit",
                                           "202602310930.audit",
                                           "202611210960.audit", "202611212430.audit", "20261121 930.audit", ".reader"};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
-        ok(ida_spool_minute(strange[i]) == -1 && !ida_spool_is_over(strange[i], INT64_MAX), "\"%s\" is no segment", strange[i]);
+        ok(audit_spool_minute(strange[i]) == -1 && !audit_spool_is_over(strange[i], INT64_MAX), "\"%s\" is no segment", strange[i]);
     }
 }
 
@@ -33,10 +33,10 @@ static void names(void)
 static const char *walk(const char *bytes, size_t len, int final)
 {
     char *copy = exact(bytes, len);
-    ida_spool_scan scan = {.bytes = copy, .len = len, .final = final};
+    audit_spool_scan scan = {.bytes = copy, .len = len, .final = final};
     const char *json, *all = "";
     size_t json_len;
-    while (ida_spool_next(&scan, &json, &json_len)) {
+    while (audit_spool_next(&scan, &json, &json_len)) {
         all = apr_psprintf(pool, "%s%s%.*s", all, *all ? "," : "", (int)json_len, json);
     }
     free(copy);
@@ -47,15 +47,15 @@ static const char *walk(const char *bytes, size_t len, int final)
 
 static void framing(void)
 {
-    char out[IDA_AUDIT_MAX], big[IDA_AUDIT_MAX];
+    char out[AUDIT_MAX], big[AUDIT_MAX];
     memset(big, 'x', sizeof big);
-    is_int((int64_t)ida_spool_frame("{}", 2, out), 4, "frame: RS, text, LF");
+    is_int((int64_t)audit_spool_frame("{}", 2, out), 4, "frame: RS, text, LF");
     ok(memcmp(out, "\x1e{}\n", 4) == 0, "in these bytes");
-    is_int((int64_t)ida_spool_frame(big, IDA_SPOOL_JSON_MAX, out), IDA_AUDIT_MAX, "the longest text fills 4096 bytes");
-    is_int((int64_t)ida_spool_frame(big, IDA_SPOOL_JSON_MAX + 1, out), 0, "one byte more is refused");
-    is_int((int64_t)ida_spool_frame("", 0, out), 0, "nothing is no record");
-    is_int((int64_t)ida_spool_frame("a\nb", 3, out), 0, "nor is a text of two lines");
-    is_int((int64_t)ida_spool_frame("a\x1e", 2, out), 0, "nor one with an RS");
+    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX, out), AUDIT_MAX, "the longest text fills 4096 bytes");
+    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX + 1, out), 0, "one byte more is refused");
+    is_int((int64_t)audit_spool_frame("", 0, out), 0, "nothing is no record");
+    is_int((int64_t)audit_spool_frame("a\nb", 3, out), 0, "nor is a text of two lines");
+    is_int((int64_t)audit_spool_frame("a\x1e", 2, out), 0, "nor one with an RS");
 
     is_str(WALK("\x1e{1}\n\x1e{2}\n", 0), "{1},{2};0;10", "two whole records");
     is_str(WALK("\x1e{1}\n\x1e{2", 0), "{1};0;5", "an unended one stays for later");
@@ -66,14 +66,14 @@ static void framing(void)
     is_str(WALK("\x1e\n\x1e{2}\n", 0), "{2};1;7", "an empty record is torn");
     is_str(WALK("\x1e\x1e\x1e{2}\n", 0), "{2};2;7", "RS after RS");
     is_str(WALK("", 1), ";0;0", "nothing at all");
-    char *full = apr_palloc(pool, IDA_AUDIT_MAX + 1);
-    size_t full_len = ida_spool_frame(big, IDA_SPOOL_JSON_MAX, full);
+    char *full = apr_palloc(pool, AUDIT_MAX + 1);
+    size_t full_len = audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX, full);
     is_str(strrchr(walk(full, full_len, 0), ';'), ";4096", "the longest record is read back");
-    memset(full, 'x', IDA_AUDIT_MAX + 1);
-    full[0] = IDA_SPOOL_RS;
-    is_str(walk(full, IDA_AUDIT_MAX, 0), ";1;4096", "a record that can only be too long is given up");
-    full[IDA_AUDIT_MAX] = '\n';
-    is_str(walk(full, IDA_AUDIT_MAX + 1, 0), ";1;4097", "one byte too long is torn");
+    memset(full, 'x', AUDIT_MAX + 1);
+    full[0] = AUDIT_SPOOL_RS;
+    is_str(walk(full, AUDIT_MAX, 0), ";1;4096", "a record that can only be too long is given up");
+    full[AUDIT_MAX] = '\n';
+    is_str(walk(full, AUDIT_MAX + 1, 0), ";1;4097", "one byte too long is torn");
 }
 
 static char directory[] = "/tmp/idadmin-spool-XXXXXX";
@@ -82,46 +82,46 @@ static void writing(void)
 {
     apr_pool_t *child;
     apr_pool_create(&child, pool);
-    ida_spool_writer *writer = ida_spool_writer_make(child, directory);
+    audit_spool_writer *writer = audit_spool_writer_make(child, directory);
     char path[256], bytes[64] = "";
-    is_int(ida_spool_append(writer, test_now_ms, "{1}", 3), 0, "append");
-    is_int(ida_spool_append(writer, test_now_ms + 59999, "{2}", 3), 0, "the same minute");
-    is_int(ida_spool_append(writer, test_now_ms, "a\nb", 3), EMSGSIZE, "two lines are refused");
+    is_int(audit_spool_append(writer, test_now_ms, "{1}", 3), 0, "append");
+    is_int(audit_spool_append(writer, test_now_ms + 59999, "{2}", 3), 0, "the same minute");
+    is_int(audit_spool_append(writer, test_now_ms, "a\nb", 3), EMSGSIZE, "two lines are refused");
     snprintf(path, sizeof path, "%s/202611210930.audit", directory);
     int fd = open(path, O_RDONLY);
     ok(read(fd, bytes, sizeof bytes) == 10 && memcmp(bytes, "\x1e{1}\n\x1e{2}\n", 10) == 0, "both records are in the file");
     struct stat st;
     ok(fstat(fd, &st) == 0 && (st.st_mode & 0007) == 0, "others cannot read it");
-    is_int(ida_spool_seal(fd), 0, "not to be sealed while the writer holds it");
-    ida_spool_close_old(writer, test_now_ms + 59999);
-    is_int(ida_spool_seal(fd), 0, "nor when asked to close too early");
-    ida_spool_close_old(writer, test_now_ms + 60000);
-    is_int(ida_spool_seal(fd), 1, "but when the minute is over and the writer let go");
+    is_int(audit_spool_seal(fd), 0, "not to be sealed while the writer holds it");
+    audit_spool_close_old(writer, test_now_ms + 59999);
+    is_int(audit_spool_seal(fd), 0, "nor when asked to close too early");
+    audit_spool_close_old(writer, test_now_ms + 60000);
+    is_int(audit_spool_seal(fd), 1, "but when the minute is over and the writer let go");
     close(fd);
-    is_int(ida_spool_append(writer, test_now_ms + 60000, "{3}", 3), 0, "the next minute");
+    is_int(audit_spool_append(writer, test_now_ms + 60000, "{3}", 3), 0, "the next minute");
     apr_pool_destroy(child);
     snprintf(path, sizeof path, "%s/202611210931.audit", directory);
     fd = open(path, O_RDONLY);
-    is_int(ida_spool_seal(fd), 1, "the end of the writer lets go too");
+    is_int(audit_spool_seal(fd), 1, "the end of the writer lets go too");
     close(fd);
 
-    writer = ida_spool_writer_make(pool, "/nonexistent/spool");
-    is_int(ida_spool_append(writer, test_now_ms, "{}", 2), ENOENT, "a missing directory is an error");
+    writer = audit_spool_writer_make(pool, "/nonexistent/spool");
+    is_int(audit_spool_append(writer, test_now_ms, "{}", 2), ENOENT, "a missing directory is an error");
     if (access("/dev/full", W_OK) == 0) {
         snprintf(path, sizeof path, "%s/full", directory);
         mkdir(path, 0700);
         snprintf(path, sizeof path, "%s/full/202611210930.audit", directory);
         ok(symlink("/dev/full", path) == 0, "a symbolic link in the place of a segment");
         snprintf(path, sizeof path, "%s/full", directory);
-        writer = ida_spool_writer_make(pool, path);
-        is_int(ida_spool_append(writer, test_now_ms, "{}", 2), ELOOP, "is not followed");
+        writer = audit_spool_writer_make(pool, path);
+        is_int(audit_spool_append(writer, test_now_ms, "{}", 2), ELOOP, "is not followed");
     }
 
-    int first = ida_spool_reader_lock(directory);
+    int first = audit_spool_reader_lock(directory);
     ok(first >= 0, "reader lock");
-    ok(ida_spool_reader_lock(directory) == -1 && errno == EWOULDBLOCK, "one reader at a time");
+    ok(audit_spool_reader_lock(directory) == -1 && errno == EWOULDBLOCK, "one reader at a time");
     close(first);
-    first = ida_spool_reader_lock(directory);
+    first = audit_spool_reader_lock(directory);
     ok(first >= 0, "and the next after it");
     close(first);
 }
@@ -140,31 +140,31 @@ static int64_t fast_clock(void)
     return ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000) * 6000; /* 10 ms are a minute */
 }
 
-static struct { ida_spool_writer *writer; int process; } racing;
+static struct { audit_spool_writer *writer; int process; } racing;
 
 /* What has the name of a segment and is none: neither side waits for it, or takes it for one. */
 static void strangers(void)
 {
-    char name[IDA_SPOOL_NAME_SIZE];
+    char name[AUDIT_SPOOL_NAME_SIZE];
     int64_t at = test_now_ms + 600000;
-    ida_spool_name(at, name);
+    audit_spool_name(at, name);
     const char *path = apr_pstrcat(pool, directory, "/", name, NULL);
-    ida_spool_writer *writer = ida_spool_writer_make(pool, directory);
+    audit_spool_writer *writer = audit_spool_writer_make(pool, directory);
     alarm(20); /* ends the test where one of them waits */
     ok(mkfifo(path, 0600) == 0, "a FIFO");
-    is_int(ida_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
-    ok(ida_spool_open(path) == -1 && errno == EINVAL, "and not read");
+    is_int(audit_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
+    ok(audit_spool_open(path) == -1 && errno == EINVAL, "and not read");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    is_int(ida_spool_append(writer, at, "{}", 2), EINVAL, "not when somebody holds its other end either");
+    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL, "not when somebody holds its other end either");
     close(fd);
     unlink(path);
-    ok(mkdir(path, 0700) == 0 && ida_spool_open(path) == -1 && errno == EINVAL, "a directory is not read");
+    ok(mkdir(path, 0700) == 0 && audit_spool_open(path) == -1 && errno == EINVAL, "a directory is not read");
     rmdir(path);
-    ok(symlink("/etc/passwd", path) == 0 && ida_spool_open(path) == -1 && errno == EINVAL, "nor a link");
+    ok(symlink("/etc/passwd", path) == 0 && audit_spool_open(path) == -1 && errno == EINVAL, "nor a link");
     unlink(path);
-    ok(ida_spool_open(path) == -1 && errno == ENOENT, "nothing is nothing");
-    is_int(ida_spool_append(writer, at, "{}", 2), 0, "when they are gone, writing goes on");
-    fd = ida_spool_open(path);
+    ok(audit_spool_open(path) == -1 && errno == ENOENT, "nothing is nothing");
+    is_int(audit_spool_append(writer, at, "{}", 2), 0, "when they are gone, writing goes on");
+    fd = audit_spool_open(path);
     ok(fd >= 0, "and reading");
     close(fd);
     unlink(path);
@@ -177,11 +177,11 @@ static void *write_many(void *baton)
     for (int i = 0; i < RECORDS; i++) {
         char json[64];
         int len = snprintf(json, sizeof json, "{\"p\":%d,\"t\":%d,\"i\":%d}", racing.process, thread, i);
-        if (ida_spool_append(racing.writer, fast_clock(), json, (size_t)len) != 0) {
+        if (audit_spool_append(racing.writer, fast_clock(), json, (size_t)len) != 0) {
             _exit(1);
         }
         if (i % 16 == 0) {
-            ida_spool_close_old(racing.writer, fast_clock());
+            audit_spool_close_old(racing.writer, fast_clock());
             usleep(200);
         }
     }
@@ -193,10 +193,10 @@ static int64_t read_torn, read_bad, removed;
 
 static void take(const char *bytes, size_t len)
 {
-    ida_spool_scan scan = {.bytes = bytes, .len = len, .final = 1};
+    audit_spool_scan scan = {.bytes = bytes, .len = len, .final = 1};
     const char *json;
     size_t json_len;
-    while (ida_spool_next(&scan, &json, &json_len)) {
+    while (audit_spool_next(&scan, &json, &json_len)) {
         int p, t, i;
         char text[128];
         snprintf(text, sizeof text, "%.*s", (int)json_len, json);
@@ -213,13 +213,13 @@ static void sweep(const char *race_directory, int all)
 {
     DIR *d = opendir(race_directory);
     for (struct dirent *e; (e = readdir(d));) {
-        if (ida_spool_minute(e->d_name) < 0 || (!all && !ida_spool_is_over(e->d_name, fast_clock()))) {
+        if (audit_spool_minute(e->d_name) < 0 || (!all && !audit_spool_is_over(e->d_name, fast_clock()))) {
             continue;
         }
         char path[512];
         snprintf(path, sizeof path, "%s/%s", race_directory, e->d_name);
         int fd = open(path, O_RDONLY);
-        if (fd >= 0 && ida_spool_seal(fd) == 1) {
+        if (fd >= 0 && audit_spool_seal(fd) == 1) {
             struct stat st;
             fstat(fd, &st);
             char *bytes = malloc((size_t)st.st_size + 1);
@@ -245,7 +245,7 @@ static void races(void)
         if (!pids[p]) {
             pthread_t threads[THREADS];
             racing.process = p;
-            racing.writer = ida_spool_writer_make(pool, race_directory);
+            racing.writer = audit_spool_writer_make(pool, race_directory);
             for (int t = 0; t < THREADS; t++) {
                 pthread_create(&threads[t], NULL, write_many, (void *)(intptr_t)t);
             }

@@ -49,8 +49,8 @@ int main(void)
     ok(ida_rate_parse(NULL, &rate) != NULL, "NULL is refused");
     is_str(ida_rate_text(pool, &rate), NULL, "an unset rate has no text");
     for (int i = IDA_ACCESS_READ_ONLY; i <= IDA_ACCESS_LEGACY; i++) {
-        is_int(ida_access_parse(ida_access_text((ida_access)i)), i, ida_access_text((ida_access)i));
+        is_int(ida_access_level_parse(ida_access_level_text((ida_access_level)i)), i, ida_access_level_text((ida_access_level)i));
     }
-    ok(ida_access_parse("Full") == -1 && ida_access_parse("") == -1 && ida_access_parse(NULL) == -1, "unknown access levels");
+    ok(ida_access_level_parse("Full") == -1 && ida_access_level_parse("") == -1 && ida_access_level_parse(NULL) == -1, "unknown access levels");
     return done();
 }

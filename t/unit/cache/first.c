@@ -51,53 +51,53 @@ static void load_other(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    sync_user u = {.id = "other", .upn = "other@fabrikam.example", .display_name = "Other", .enabled = 1};
-    must(sync_run_begin(&run, s, c, pool, "fabrikam", IDA_DIR_CLOUD, 1), c, "begin");
-    must(sync_run_user(run, c, &u), c, "user");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    cache_sync *run;
+    cache_summary summary;
+    cache_user u = {.id = "other", .upn = "other@fabrikam.example", .display_name = "Other", .enabled = 1};
+    must(cache_sync_begin(&run, s, c, pool, "fabrikam", IDA_DIR_CLOUD, 1), c, "begin");
+    must(cache_sync_user(run, c, &u), c, "user");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     store_disconnect(s);
 }
 
 /* Everything in one buffer: people; a group with its list, told once more with a shorter one; one whose members come in a single
  * slice; one told and gone again; small ones. */
-static void load(const char *dsn, sync_summary *summary)
+static void load(const char *dsn, cache_summary *summary)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_member *list = apr_pcalloc(pool, MEMBERS * sizeof *list);
-    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    cache_sync *run;
+    cache_member *list = apr_pcalloc(pool, MEMBERS * sizeof *list);
+    must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
     must(run->at.first ? IDA_OK : IDA_CONFLICT, c, "a first load");
     run->first_bytes = 1 << 30;
     for (int i = 0; i < USERS; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
-        sync_user u = {.id = id,
+        cache_user u = {.id = id,
                        .upn = apr_psprintf(pool, "%s@contoso.example", id),
                        .display_name = apr_psprintf(pool, "Person %d", i * 7919 % USERS),
                        .enabled = 1};
-        must(sync_run_user(run, c, &u), c, "user");
+        must(cache_sync_user(run, c, &u), c, "user");
     }
     for (int i = 0; i < MEMBERS; i++) {
-        list[i] = (sync_member){.id = apr_psprintf(pool, "u%d", i), .kind = "user"};
+        list[i] = (cache_member){.id = apr_psprintf(pool, "u%d", i), .kind = "user"};
     }
-    sync_group listed = {.id = "listed", .name = "Listed", .kind = "security"},
+    cache_group listed = {.id = "listed", .name = "Listed", .kind = "security"},
                sliced = {.id = "sliced", .name = "Sliced", .kind = "security"},
                gone = {.id = "gone", .name = "Gone", .kind = "security"};
-    must(sync_run_group(run, c, &listed, list, MEMBERS), c, "group");
-    must(sync_run_group(run, c, &gone, list, MEMBERS), c, "group");
-    must(sync_run_group(run, c, &sliced, NULL, 0), c, "group");
+    must(cache_sync_group(run, c, &listed, list, MEMBERS), c, "group");
+    must(cache_sync_group(run, c, &gone, list, MEMBERS), c, "group");
+    must(cache_sync_group(run, c, &sliced, NULL, 0), c, "group");
     for (int i = 0; i < GROUPS; i++) {
-        sync_group small = {.id = apr_psprintf(pool, "g%d", i), .name = "Small", .kind = "security"};
-        must(sync_run_group(run, c, &small, list + i, 2), c, "group");
+        cache_group small = {.id = apr_psprintf(pool, "g%d", i), .name = "Small", .kind = "security"};
+        must(cache_sync_group(run, c, &small, list + i, 2), c, "group");
     }
-    must(sync_run_flush(run, c), c, "flush");
-    must(sync_run_group(run, c, &listed, list, MEMBERS - 1), c, "group again");
-    must(sync_run_delete(run, c, "group", "gone"), c, "group gone");
-    must(sync_run_slice(run, c, "sliced", list, MEMBERS), c, "slice");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, summary), c, "commit");
+    must(cache_sync_flush(run, c), c, "flush");
+    must(cache_sync_group(run, c, &listed, list, MEMBERS - 1), c, "group again");
+    must(cache_sync_delete(run, c, "group", "gone"), c, "group gone");
+    must(cache_sync_slice(run, c, "sliced", list, MEMBERS), c, "slice");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, summary), c, "commit");
     store_disconnect(s);
 }
 
@@ -106,7 +106,7 @@ static int64_t members_of(const char *dsn, const char *id)
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
     ida_group *found;
-    ida_kind kind = store_group_find(s, c, tenant, id, &found);
+    ida_kind kind = cache_group_find(s, c, tenant, id, &found);
     int64_t count = kind ? -1 : found->member_count;
     store_disconnect(s);
     return count;
@@ -114,7 +114,7 @@ static int64_t members_of(const char *dsn, const char *id)
 
 static uint32_t load_and_look(const char *dsn, const char *name, int is_file)
 {
-    sync_summary summary;
+    cache_summary summary;
     uint32_t before = is_file ? departures(dsn) : 0;
     load(dsn, &summary);
     uint32_t after = is_file ? departures(dsn) : 0;
@@ -167,35 +167,35 @@ static int bare(const char *dsn)
 }
 
 /* A load that has brought people and a group, and is not over. */
-static sync_run *half(store *s, ida_ctx *c, const char *of, ida_directory_kind directory)
+static cache_sync *half(store *s, ida_ctx *c, const char *of, ida_directory_kind directory)
 {
-    sync_run *run;
-    sync_member member = {.id = "u1", .kind = "user"};
-    sync_group group = {.id = "g", .name = "Group", .kind = "security"};
-    must(sync_run_begin(&run, s, c, pool, of, directory, 1), c, "begin");
+    cache_sync *run;
+    cache_member member = {.id = "u1", .kind = "user"};
+    cache_group group = {.id = "g", .name = "Group", .kind = "security"};
+    must(cache_sync_begin(&run, s, c, pool, of, directory, 1), c, "begin");
     for (int i = 0; i < 10; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
-        sync_user u = {.id = id, .upn = apr_psprintf(pool, "%s@%s.example", id, of), .display_name = id, .enabled = 1};
-        must(sync_run_user(run, c, &u), c, "user");
+        cache_user u = {.id = id, .upn = apr_psprintf(pool, "%s@%s.example", id, of), .display_name = id, .enabled = 1};
+        must(cache_sync_user(run, c, &u), c, "user");
     }
-    must(sync_run_group(run, c, &group, &member, 1), c, "group");
-    must(sync_run_flush(run, c), c, "flush");
-    must(run->writer ? sync_writer_wait(run, c) : IDA_OK, c, "written");
+    must(cache_sync_group(run, c, &group, &member, 1), c, "group");
+    must(cache_sync_flush(run, c), c, "flush");
+    must(run->writer ? cache_writer_wait(run, c) : IDA_OK, c, "written");
     return run;
 }
 
-static void end_run(sync_run *run, ida_ctx *c)
+static void end_run(cache_sync *run, ida_ctx *c)
 {
-    sync_summary summary;
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    cache_summary summary;
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(summary.users, 10, "all people are there");
 }
 
 static void empty(store *s, ida_ctx *c)
 {
-    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-    must(store_cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
-    must(store_cache_reset(s, c, "fabrikam", IDA_DIR_CLOUD), c, "reset");
+    must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
+    must(cache_reset(s, c, "fabrikam", IDA_DIR_CLOUD), c, "reset");
 }
 
 static int64_t one_number(const char *dsn, const char *sql)
@@ -208,11 +208,11 @@ static int64_t one_number(const char *dsn, const char *sql)
     return number;
 }
 
-static void tell(sync_run *run, ida_ctx *c, int from, int to, const char *title)
+static void tell(cache_sync *run, ida_ctx *c, int from, int to, const char *title)
 {
     for (int i = from; i < to; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
-        sync_user u = {.id = id,
+        cache_user u = {.id = id,
                        .upn = apr_psprintf(pool, "%s@contoso.example", id),
                        .mail = apr_psprintf(pool, "%s@mail.example", id),
                        .display_name = id,
@@ -222,10 +222,10 @@ static void tell(sync_run *run, ida_ctx *c, int from, int to, const char *title)
                        .dn_key = id,
                        .manager_dn = "u1",
                        .manager_dn_key = "u1"};
-        must(sync_run_user(run, c, &u), c, "user");
+        must(cache_sync_user(run, c, &u), c, "user");
     }
-    must(sync_run_flush(run, c), c, "flush");
-    must(sync_writer_wait(run, c), c, "written");
+    must(cache_sync_flush(run, c), c, "flush");
+    must(cache_writer_wait(run, c), c, "written");
 }
 
 /* PostgreSQL takes the rows of a first load for new and copies them. What is there already costs that transaction a second try,
@@ -234,20 +234,20 @@ static void test_copying(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC), *other = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_summary summary;
-    sync_run *run;
-    sync_user written = {
+    cache_summary summary;
+    cache_sync *run;
+    cache_user written = {
         .id = "u15", .upn = "u15@contoso.example", .display_name = "Written", .enabled = 1, .dn = "u15", .dn_key = "u15"};
-    sync_member members[] = {{.dn_key = "u1"}, {.dn_key = "u15"}, {.dn_key = "u29"}};
-    sync_group group = {.id = "g", .name = "Group", .kind = "security"};
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_ON_PREMISES, 1), c, "begin");
+    cache_member members[] = {{.dn_key = "u1"}, {.dn_key = "u15"}, {.dn_key = "u29"}};
+    cache_group group = {.id = "g", .name = "Group", .kind = "security"};
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_ON_PREMISES, 1), c, "begin");
     tell(run, c, 0, 10, "Clerk");
     int copies = run->copies;
     ok(run->at.copying && copies > 1, "rows of a first load are copied");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE manager_id = 'u1'"), 0,
            "those of one buffer do not see each other's DNs");
-    must(store_cache_user_put(other, c, tenant, IDA_DIR_ON_PREMISES, &written), c, "write-through");
-    must(sync_run_group(run, c, &group, members, 2), c, "group"); /* makes the number of one who is written only now */
+    must(cache_tell_user(other, c, tenant, IDA_DIR_ON_PREMISES, &written), c, "write-through");
+    must(cache_sync_group(run, c, &group, members, 2), c, "group"); /* makes the number of one who is written only now */
     tell(run, c, 10, 20, "Clerk");
     is_int(run->copies, copies - 1, "somebody is there already: this transaction is done again");
     ok(run->at.copying, "and the next ones copy again");
@@ -255,14 +255,14 @@ static void test_copying(const char *dsn)
            "managers of earlier buffers are found, but of whoever the worker wrote");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE late IS NOT NULL AND id = 'u15'"), 1,
            "what contradicts a write-through is held back");
-    must(sync_run_group(run, c, &group, members, 3), c, "group again");
+    must(cache_sync_group(run, c, &group, members, 3), c, "group again");
     tell(run, c, 20, 30, "Clerk");
     for (int i = 0; i < copies; i++) {
         tell(run, c, 0, 5, i ? "Director" : "Chief");
     }
     ok(!run->at.copying && !run->copies, "who is told again and again is put in his row");
     tell(run, c, 30, 40, "Clerk");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(summary.users, 40, "everybody is there");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE job_title = 'Director'"), 5, "as told last");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE manager_id = 'u1'"), 39,
@@ -298,20 +298,20 @@ static void test_patience(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC), *holder = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_run *run = half(s, c, tenant, IDA_DIR_CLOUD);
-    sync_user late = {.id = "u10", .upn = "u10@contoso.example", .display_name = "Late", .enabled = 1};
-    sync_summary summary;
+    cache_sync *run = half(s, c, tenant, IDA_DIR_CLOUD);
+    cache_user late = {.id = "u10", .upn = "u10@contoso.example", .display_name = "Late", .enabled = 1};
+    cache_summary summary;
     env.log = note_busy;
     must(store_connect(holder, c), c, "connect");
     must(db_begin(holder->db, c), c, "the gate is taken");
-    must(sync_run_user(run, c, &late), c, "user");
-    must(sync_run_flush(run, c), c, "flush");
+    must(cache_sync_user(run, c, &late), c, "user");
+    must(cache_sync_flush(run, c), c, "flush");
     for (int ms = 0; !atomic_load(&busy_lines) && ms < 4 * DB_PATIENCE_MS; ms += 20) {
         apr_sleep(20000);
     }
     ok(atomic_load(&busy_lines) > 0, "the gate was held for longer than the store's patience");
     db_rollback(holder->db);
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(summary.users, 11, "the load waited and brought everybody");
     empty(s, c);
     store_disconnect(s);
@@ -325,7 +325,7 @@ static void test_indexes(const char *dsn)
     ida_ctx *c = fresh();
     ok(strstr(all, "directory_user_list") && strstr(all, "membership_member"), "an empty cache has its indexes");
 
-    sync_run *run = half(s, c, tenant, IDA_DIR_CLOUD);
+    cache_sync *run = half(s, c, tenant, IDA_DIR_CLOUD);
     ok(run->bare && bare(dsn) == 1, "a first load into an empty cache lays some aside");
     end_run(run, c);
     is_str(indexes(dsn), all, "they are there again when it is over, with their figures");
@@ -336,7 +336,7 @@ static void test_indexes(const char *dsn)
     empty(s, c);
 
     run = half(s, c, tenant, IDA_DIR_CLOUD);
-    sync_run *beside = half(other, c, "fabrikam", IDA_DIR_CLOUD);
+    cache_sync *beside = half(other, c, "fabrikam", IDA_DIR_CLOUD);
     ok(run->bare && beside->bare && bare(dsn) == 1, "two first loads at once share that");
     end_run(run, c);
     is_str(indexes(dsn), all, "whichever ends first makes the indexes again");
@@ -352,15 +352,15 @@ static void test_indexes(const char *dsn)
     empty(s, c);
 
     run = half(s, c, tenant, IDA_DIR_CLOUD);
-    must(sync_run_delete(run, c, "user", "u1"), c, "delete");
-    must(sync_run_flush(run, c), c, "flush");
-    must(sync_writer_wait(run, c), c, "written");
+    must(cache_sync_delete(run, c, "user", "u1"), c, "delete");
+    must(cache_sync_flush(run, c), c, "flush");
+    must(cache_writer_wait(run, c), c, "written");
     ok(!run->bare && bare(dsn) == 0, "an entry that goes needs them");
-    must(sync_run_abort(run, c, "enough"), c, "abort");
+    must(cache_sync_abort(run, c, "enough"), c, "abort");
     empty(s, c);
 
     run = half(s, c, tenant, IDA_DIR_CLOUD);
-    sync_writer_stop(run); /* as if it had been killed there */
+    cache_writer_stop(run); /* as if it had been killed there */
     ok(bare(dsn) == 1, "a load that was killed leaves them aside");
     beside = half(other, c, tenant, IDA_DIR_CLOUD);
     ok(!beside->at.first, "the next one is no first load");
@@ -377,23 +377,23 @@ static void test_users_told(const char *dsn)
     const char *all = indexes(dsn);
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    const sync_sign_ins times = {1000, 2000, 3000};
-    sync_summary summary;
-    sync_run *run;
+    const cache_sign_in_list times = {1000, 2000, 3000};
+    cache_summary summary;
+    cache_sync *run;
     ida_user *found = NULL;
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
-    must(sync_run_sign_ins(run, c, "u3", &times), c, "sign-ins");
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    must(cache_sync_sign_ins(run, c, "u3", &times), c, "sign-ins");
     tell(run, c, 0, 10, "told");
-    must(sync_run_users_told(run, c), c, "users told");
+    must(cache_sync_users_told(run, c), c, "users told");
     ok(bare(dsn) == 1, "until groups come the indexes are aside");
     for (int i = 0; i < 20; i++) {
         const char *id = apr_psprintf(pool, "g%d", i);
-        sync_group group = {.id = id, .name = id, .kind = "security"};
-        sync_member member = {.id = apr_psprintf(pool, "u%d", i / 2), .kind = "user"};
-        must(sync_run_group(run, c, &group, NULL, 0), c, "group");
-        must(sync_run_slice(run, c, id, &member, 1), c, "slice");
-        must(sync_run_flush(run, c), c, "flush");
-        must(sync_writer_wait(run, c), c, "written");
+        cache_group group = {.id = id, .name = id, .kind = "security"};
+        cache_member member = {.id = apr_psprintf(pool, "u%d", i / 2), .kind = "user"};
+        must(cache_sync_group(run, c, &group, NULL, 0), c, "group");
+        must(cache_sync_slice(run, c, id, &member, 1), c, "slice");
+        must(cache_sync_flush(run, c), c, "flush");
+        must(cache_writer_wait(run, c), c, "written");
         if (i == 0) {
             const char *there = indexes(dsn);
             ok(run->bare && strcmp(there, all) != 0 && !strstr(there, "membership_member"), "one buffer does not bring all of them back");
@@ -403,10 +403,10 @@ static void test_users_told(const char *dsn)
     ok(strstr(there, "directory_user_list") && strstr(there, "address_key") && strstr(there, "directory_user_upn") && !strstr(there, "membership_member"),
        "those of users are there before the load is over, that of members is not");
     tell(run, c, 10, 11, "late");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(summary.users, 11, "all people are in, the late one too");
     is_str(indexes(dsn), all, "and all indexes");
-    must(store_user_by_upn(s, c, tenant, "u3@contoso.example", &found), c, "look-up");
+    must(cache_user_by_upn(s, c, tenant, "u3@contoso.example", &found), c, "look-up");
     ok(found && found->last_success_at == 3000, "with the sign-in that was told first");
     empty(s, c);
     store_disconnect(s);
@@ -425,19 +425,19 @@ static void test_reset(const char *dsn)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
         end_run(half(s, c, others[i].tenant, others[i].directory), c);
-        must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-        must(store_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found), c, "look-up");
+        must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+        must(cache_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found), c, "look-up");
         ok(found != NULL, "what another directory (%s) holds stays", others[i].tenant);
-        must(store_cache_reset(s, c, others[i].tenant, others[i].directory), c, "reset");
+        must(cache_reset(s, c, others[i].tenant, others[i].directory), c, "reset");
         found = NULL;
-        store_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found);
+        cache_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found);
         ok(found == NULL, "the last one is emptied");
     }
-    sync_user u = {.id = "w", .upn = "w@fabrikam.example", .display_name = "Written", .enabled = 1};
+    cache_user u = {.id = "w", .upn = "w@fabrikam.example", .display_name = "Written", .enabled = 1};
     end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
-    must(store_cache_user_put(s, c, "fabrikam", IDA_DIR_CLOUD, &u), c, "written through before its first sync");
-    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-    must(store_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
+    must(cache_tell_user(s, c, "fabrikam", IDA_DIR_CLOUD, &u), c, "written through before its first sync");
+    must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
+    must(cache_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
     ok(found != NULL, "somebody who was written through stays");
     empty(s, c);
     end_run(half(s, c, tenant, IDA_DIR_CLOUD), c); /* counts ten people, not twenty */

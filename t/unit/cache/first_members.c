@@ -11,7 +11,7 @@ enum { USERS = 300 };
 
 static const char *const tenant = "contoso";
 static const char *engine, *dsn;
-static sync_member list[USERS];
+static cache_member list[USERS];
 static store *s, *worker;
 static ida_ctx *c;
 static int failures;
@@ -50,61 +50,61 @@ static int64_t one_number(const char *sql)
 static int64_t members_of(const char *id)
 {
     ida_group *found = NULL;
-    ida_kind kind = store_group_find(s, c, tenant, id, &found);
+    ida_kind kind = cache_group_find(s, c, tenant, id, &found);
     int64_t there = one_number(apr_psprintf(pool,
                                             "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no = m.group_no"
                                             " WHERE g.id = '%s' AND m.removed = 0", id));
     return kind || !found || found->member_count != there ? -1 : there;
 }
 
-static void written(sync_run *run)
+static void written(cache_sync *run)
 {
-    must(sync_run_flush(run, c), "flush");
-    must(sync_writer_wait(run, c), "written");
+    must(cache_sync_flush(run, c), "flush");
+    must(cache_writer_wait(run, c), "written");
 }
 
 /* Sign-ins come before users, as a directory tells them. */
-static sync_run *begin(void)
+static cache_sync *begin(void)
 {
-    sync_run *run;
-    const sync_sign_ins times = {1000, 2000, 3000};
-    must(store_cache_reset(s, c, tenant, IDA_DIR_CLOUD), "reset");
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), "begin");
-    must(sync_run_sign_ins(run, c, list[7].id, &times), "sign-ins");
+    cache_sync *run;
+    const cache_sign_in_list times = {1000, 2000, 3000};
+    must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), "reset");
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), "begin");
+    must(cache_sync_sign_ins(run, c, list[7].id, &times), "sign-ins");
     for (int i = 0; i < USERS; i++) {
-        sync_user u = {.id = list[i].id, .upn = apr_psprintf(pool, "%s@contoso.example", list[i].id), .display_name = list[i].id, .enabled = 1};
-        must(sync_run_user(run, c, &u), "user");
+        cache_user u = {.id = list[i].id, .upn = apr_psprintf(pool, "%s@contoso.example", list[i].id), .display_name = list[i].id, .enabled = 1};
+        must(cache_sync_user(run, c, &u), "user");
         if (i % 50 == 0) {
             written(run);
         }
     }
-    must(sync_run_users_told(run, c), "users told");
+    must(cache_sync_users_told(run, c), "users told");
     return run;
 }
 
-static void group(sync_run *run, const char *id)
+static void group(cache_sync *run, const char *id)
 {
-    sync_group g = {.id = id, .name = id, .kind = "security"};
-    must(sync_run_group(run, c, &g, NULL, 0), "group");
+    cache_group g = {.id = id, .name = id, .kind = "security"};
+    must(cache_sync_group(run, c, &g, NULL, 0), "group");
 }
 
-static void slice(sync_run *run, const char *id, int from, int to)
+static void slice(cache_sync *run, const char *id, int from, int to)
 {
-    must(sync_run_slice(run, c, id, list + from, to - from), "slice");
+    must(cache_sync_slice(run, c, id, list + from, to - from), "slice");
 }
 
-static void end(sync_run *run)
+static void end(cache_sync *run)
 {
-    sync_summary summary;
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), "commit");
+    cache_summary summary;
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), "commit");
     is_int(summary.users, USERS, "everybody is there");
 }
 
 /* Blocks of one statement, what is left of them, and groups as members; nothing is counted twice for it. */
 static void test_counted(void)
 {
-    sync_run *run = begin();
-    sync_member nested[] = {{.id = "small", .kind = "group"}, {.id = "block", .kind = "group"}, {.id = list[3].id, .kind = "user"}};
+    cache_sync *run = begin();
+    cache_member nested[] = {{.id = "small", .kind = "group"}, {.id = "block", .kind = "group"}, {.id = list[3].id, .kind = "user"}};
     group(run, "small");
     slice(run, "small", 0, 3);
     group(run, "block");
@@ -115,7 +115,7 @@ static void test_counted(void)
     group(run, "large"); /* goes on in another buffer */
     slice(run, "large", 2 * CACHE_MEMBERS_BLOCK + 1, USERS);
     group(run, "nests");
-    must(sync_run_slice(run, c, "nests", nested, 3), "slice");
+    must(cache_sync_slice(run, c, "nests", nested, 3), "slice");
     group(run, "nobody");
     written(run);
     is_int(run->at.uncounted, db_is_postgresql(run->at.s->db), "what comes once and behind its group is counted as it comes, by SQLite");
@@ -130,7 +130,7 @@ static void test_counted(void)
 }
 
 /* Ways in which what was counted would be wrong, each in a load of its own: one of them has all groups counted anew. */
-static void before_group(sync_run *run)
+static void before_group(cache_sync *run)
 {
     slice(run, "g", 0, 10);
     slice(run, "never", 0, 10);
@@ -139,7 +139,7 @@ static void before_group(sync_run *run)
     slice(run, "g", 10, 12);
 }
 
-static void told_twice(sync_run *run)
+static void told_twice(cache_sync *run)
 {
     group(run, "g");
     slice(run, "g", 0, 100);
@@ -147,40 +147,40 @@ static void told_twice(sync_run *run)
     slice(run, "g", 50, 150);
 }
 
-static void removed_again(sync_run *run)
+static void removed_again(cache_sync *run)
 {
     group(run, "g");
     slice(run, "g", 0, 10);
     written(run);
-    must(sync_run_member(run, c, "g", &list[4], 1), "removed");
+    must(cache_sync_member(run, c, "g", &list[4], 1), "removed");
 }
 
-static void list_instead(sync_run *run)
+static void list_instead(cache_sync *run)
 {
-    sync_group g = {.id = "g", .name = "g", .kind = "security"};
+    cache_group g = {.id = "g", .name = "g", .kind = "security"};
     group(run, "g");
     slice(run, "g", 0, 10);
     written(run);
-    must(sync_run_group(run, c, &g, list + 5, 8), "a whole list");
+    must(cache_sync_group(run, c, &g, list + 5, 8), "a whole list");
     written(run);
     slice(run, "g", 20, 22);
 }
 
-static void written_through(sync_run *run)
+static void written_through(cache_sync *run)
 {
     group(run, "g");
     slice(run, "g", 0, 10);
     written(run);
-    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[20].id, 0), "written through: added");
-    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[2].id, 1), "written through: removed");
-    must(store_cache_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[30].id, 1), "written through: never there");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[20].id, 0), "written through: added");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[2].id, 1), "written through: removed");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[30].id, 1), "written through: never there");
     slice(run, "g", 10, 40);
 }
 
 static void test_uncounted(void)
 {
     static const struct {
-        void (*tell)(sync_run *run);
+        void (*tell)(cache_sync *run);
         int members;
         const char *what;
     } cases[] = {
@@ -191,7 +191,7 @@ static void test_uncounted(void)
         {written_through, 38, "what the worker wrote meanwhile holds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sync_run *run = begin();
+        cache_sync *run = begin();
         cases[i].tell(run);
         end(run);
         is_int(members_of("g"), cases[i].members, cases[i].what);
@@ -204,7 +204,7 @@ int main(void)
 {
     setup();
     for (int i = 0; i < USERS; i++) {
-        list[i] = (sync_member){.id = apr_psprintf(pool, "u%03d", i * 7919 % USERS), .kind = "user"};
+        list[i] = (cache_member){.id = apr_psprintf(pool, "u%03d", i * 7919 % USERS), .kind = "user"};
     }
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);

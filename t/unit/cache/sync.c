@@ -61,7 +61,7 @@ static void compare(store *s, const truth *t)
         }
         const ida_group *in;
         int count, want = 0, has[GROUPS] = {0};
-        must(store_user_groups(s, c, tenant, t->directory, id, &in, &count), c, "groups");
+        must(cache_user_groups(s, c, tenant, t->directory, id, &in, &count), c, "groups");
         for (int k = 0; k < count; k++) {
             has[atoi(in[k].id + 3)] = 1;
         }
@@ -74,7 +74,7 @@ static void compare(store *s, const truth *t)
     for (int g = 0; g < GROUPS; g++) {
         ida_group *found;
         ida_ctx *c = fresh();
-        ida_kind kind = store_group_find(s, c, tenant, group_id(t, g), &found);
+        ida_kind kind = cache_group_find(s, c, tenant, group_id(t, g), &found);
         int members = 0;
         groups += t->groups[g].exists;
         for (int m = 0; m < USERS + GROUPS; m++) {
@@ -116,16 +116,16 @@ static int passed(const char *format, ...)
     return good;
 }
 
-static const sync_guard unguarded = {.accept = 1};
+static const cache_guard unguarded = {.accept = 1};
 
 static void sync_now(store *s, truth *t, int how)
 {
-    sync_run *run;
-    sync_summary summary;
+    cache_sync *run;
+    cache_summary summary;
     ida_ctx *c = fresh();
-    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, how == FULL), c, "begin");
+    must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, how == FULL), c, "begin");
     send_all(run, c, t, how);
-    must(sync_run_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
 }
 
@@ -135,22 +135,22 @@ static void sync_now(store *s, truth *t, int how)
 static void written_meanwhile(store *s, truth *t)
 {
     int i = dice(USERS), g = dice(GROUPS), how = dice(2) ? NAMED : PRESENT;
-    sync_run *run;
-    sync_summary summary;
+    cache_sync *run;
+    cache_summary summary;
     ida_ctx *c = fresh();
     if (!t->users[i].exists || !t->groups[g].exists) {
         return;
     }
     t->users[i].changed = t->groups[g].changed = 1;
-    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 0), c, "begin");
+    must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 0), c, "begin");
     send_all(run, c, t, how);
-    must(sync_run_flush(run, c), c, "flush");
+    must(cache_sync_flush(run, c), c, "flush");
     test_now_ms += 1000;
     t->users[i].enabled = !t->users[i].enabled;
-    must(store_cache_user_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL), c, "enabled");
+    must(cache_tell_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL), c, "enabled");
     t->groups[g].members[i] = !t->groups[g].members[i];
-    must(store_cache_member(s, c, tenant, t->directory, group_id(t, g), user_id(t, i), !t->groups[g].members[i]), c, "member");
-    must(sync_run_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
+    must(cache_tell_member(s, c, tenant, t->directory, group_id(t, g), user_id(t, i), !t->groups[g].members[i]), c, "member");
+    must(cache_sync_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
     t->users[i].changed = t->groups[g].changed = 1; /* the directory tells its own change in the next round */
 }
@@ -171,11 +171,11 @@ static void random_script(const char *dsn, const char *name)
         }
         test_now_ms += dice(3) ? MINUTE : 20 * MINUTE;
         if (dice(4) == 0) { /* a run that breaks off leaves nothing behind */
-            sync_run *run;
+            cache_sync *run;
             ida_ctx *c = fresh();
-            must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
+            must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
             send_all(run, c, t, FULL);
-            must(sync_run_abort(run, c, "connection lost"), c, "abort");
+            must(cache_sync_abort(run, c, "connection lost"), c, "abort");
         }
         sync_now(s, t, t->committed ? dice(3) : FULL);
         compare(s, t);
@@ -193,14 +193,14 @@ static void random_script(const char *dsn, const char *name)
     }
     passed("%s: 60 rounds of random changes in two directories agree with the model", name);
     ida_ctx *c = fresh();
-    must(store_cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
+    must(cache_reset(s, c, tenant, IDA_DIR_ON_PREMISES), c, "reset");
     memset(d[1]->users, 0, sizeof d[1]->users);
     memset(d[1]->groups, 0, sizeof d[1]->groups);
     compare(s, d[1]);
     compare(s, d[0]);
     wrong(counter(s, "enabled_members") == enabled_members(d[0], d[1]), "enabled_members after the reset");
-    store_sync_info info;
-    must(store_sync_info_get(s, c, tenant, IDA_DIR_ON_PREMISES, &info), c, "info");
+    cache_sync_info info;
+    must(cache_sync_info_get(s, c, tenant, IDA_DIR_ON_PREMISES, &info), c, "info");
     wrong(info.full_at == 0 && info.completed_at == 0 && info.users == 0, "state after the reset");
     passed("%s: cache reset empties one directory and leaves the other", name);
 }
@@ -251,9 +251,9 @@ static void crashes(const char *dsn, const char *name)
         wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9), "crash point %d: status %d", at, status);
         seed = before;
         if (!finished) {
-            store_sync_state state;
+            cache_sync_state state;
             ida_ctx *c = fresh();
-            must(store_sync_state_get(s, c, tenant, t->directory, &state), c, "state");
+            must(cache_sync_state_get(s, c, tenant, t->directory, &state), c, "state");
         }
         sync_now(s, t, how);
         compare(s, t);
@@ -270,23 +270,23 @@ static void crashes(const char *dsn, const char *name)
  * in slices. */
 static void load_first(store *s, truth *t)
 {
-    sync_run *run;
-    sync_summary summary;
+    cache_sync *run;
+    cache_summary summary;
     ida_ctx *c = fresh();
-    must(sync_run_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
+    must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
     wrong(run->at.first || crash_countdown <= 0, "not a first load");
     run->first_bytes = 1500;
     send_all(run, c, t, FULL);
     for (int g = 0; g < GROUPS; g++) {
         for (int m = 0; m < USERS && t->groups[g].exists; m++) {
-            sync_member member;
+            cache_member member;
             member_of(t, m, &member);
             if (t->groups[g].members[m]) {
-                must(sync_run_slice(run, c, group_id(t, g), &member, 1), c, "slice");
+                must(cache_sync_slice(run, c, group_id(t, g), &member, 1), c, "slice");
             }
         }
     }
-    must(sync_run_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{\"users\":\"t\"}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
 }
 
@@ -304,7 +304,7 @@ static void first_load_crashes(const char *dsn, const char *name)
         store *s = store_make(pool, dsn, DB_SYNC);
         for (int at = 1; !finished && at < 400 && !failures; at += 1 + at / 6, points++) {
             ida_ctx *c = fresh();
-            must(store_cache_reset(s, c, tenant, t->directory), c, "reset");
+            must(cache_reset(s, c, tenant, t->directory), c, "reset");
             store_disconnect(s);
             pid_t child = fork();
             if (child == 0) {
@@ -325,7 +325,7 @@ static void first_load_crashes(const char *dsn, const char *name)
         }
         wrong(finished, "no run came to its end");
         ida_ctx *c = fresh();
-        must(store_cache_reset(s, c, tenant, t->directory), c, "reset");
+        must(cache_reset(s, c, tenant, t->directory), c, "reset");
     }
     wrong(points > 12, "only %d points", points);
     passed("%s: a first load that dies at any of %d points is made whole by the next run", name, points);
@@ -333,22 +333,22 @@ static void first_load_crashes(const char *dsn, const char *name)
 
 /* --- guard --- */
 
-static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full, const sync_guard *guard, sync_summary *summary)
+static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full, const cache_guard *guard, cache_summary *summary)
 {
-    sync_run *run;
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
+    cache_sync *run;
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
     for (int i = 0; i < users; i++) {
-        sync_user u = {.id = text_of("g%05d", i), .upn = text_of("g%d@contoso.example", i), .enabled = 1};
-        must(i < from ? sync_run_delete(run, c, "user", u.id) : sync_run_user(run, c, &u), c, "item");
+        cache_user u = {.id = text_of("g%05d", i), .upn = text_of("g%d@contoso.example", i), .enabled = 1};
+        must(i < from ? cache_sync_delete(run, c, "user", u.id) : cache_sync_user(run, c, &u), c, "item");
     }
-    return sync_run_commit(run, c, "{\"n\":1}", NULL, guard, 1, summary);
+    return cache_sync_commit(run, c, "{\"n\":1}", NULL, guard, 1, summary);
 }
 
 static void guard_edges(const char *dsn, const char *name)
 {
     static const struct {
         int cached, deleted;
-        sync_guard guard;
+        cache_guard guard;
         int stops;
     } cases[] = {
         {100, 20, {0}, 0},           {100, 21, {0}, 1},          {200, 40, {0}, 0},          {200, 41, {0}, 1},
@@ -359,23 +359,23 @@ static void guard_edges(const char *dsn, const char *name)
     store *s = store_make(pool, dsn, DB_SYNC);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int named = 0; named < 2; named++) {
-            sync_summary summary;
+            cache_summary summary;
             ida_ctx *c = fresh();
             must(guarded(s, c, cases[i].cached, 0, 1, &unguarded, &summary), c, "load");
             wrong(counter(s, "users.cloud") == cases[i].cached, "loaded");
             c = fresh();
-            sync_run *run;
-            must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, !named), c, "begin");
+            cache_sync *run;
+            must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, !named), c, "begin");
             for (int n = 0; n < cases[i].cached; n++) {
                 const char *id = text_of("g%05d", n);
                 if (n < cases[i].deleted ? named : !named) {
-                    must(named ? sync_run_delete(run, c, "user", id) : sync_run_present(run, c, "user", id), c, "word");
+                    must(named ? cache_sync_delete(run, c, "user", id) : cache_sync_present(run, c, "user", id), c, "word");
                 }
             }
-            ida_kind kind = sync_run_commit(run, c, "{\"n\":2}", NULL, &cases[i].guard, 1, &summary);
+            ida_kind kind = cache_sync_commit(run, c, "{\"n\":2}", NULL, &cases[i].guard, 1, &summary);
             int64_t left = counter(s, "users.cloud");
-            store_sync_state state;
-            must(store_sync_state_get(s, fresh(), tenant, IDA_DIR_CLOUD, &state), c, "state");
+            cache_sync_state state;
+            must(cache_sync_state_get(s, fresh(), tenant, IDA_DIR_CLOUD, &state), c, "state");
             const char *what = text_of("%d of %d%s", cases[i].deleted, cases[i].cached, named ? " by name" : "");
             wrong(kind == (cases[i].stops ? IDA_CONFLICT : IDA_OK) && summary.guard_stopped == cases[i].stops, "%s: %s", what, ida_kind_code(kind));
             wrong(left == cases[i].cached - (cases[i].stops ? 0 : cases[i].deleted), "%s: %d left", what, (int)left);
@@ -388,22 +388,22 @@ static void guard_edges(const char *dsn, const char *name)
 
 /* --- what a write-through protects, in time and by stamp --- */
 
-static void one_item(store *s, ida_ctx *c, sync_user u)
+static void one_item(store *s, ida_ctx *c, cache_user u)
 {
-    sync_run *run;
-    sync_summary summary;
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    cache_sync *run;
+    cache_summary summary;
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     if (u.id) {
-        must(sync_run_user(run, c, &u), c, "user");
+        must(cache_sync_user(run, c, &u), c, "user");
     }
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
 }
 
 static int is_enabled(store *s, const char *upn)
 {
     ida_user *u;
     ida_ctx *c = fresh();
-    ida_kind kind = store_user_by_upn(s, c, tenant, upn, &u);
+    ida_kind kind = cache_user_by_upn(s, c, tenant, upn, &u);
     must(kind, c, "user");
     return kind ? -1 : u->enabled;
 }
@@ -414,10 +414,10 @@ static void protection(const char *dsn, const char *name)
                       newer[] = "20261121093001.000000Z#000000#000#000000";
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_user u = {.id = "x1", .upn = "x1@contoso.example", .enabled = 1, .stamp = older}, none = {0};
+    cache_user u = {.id = "x1", .upn = "x1@contoso.example", .enabled = 1, .stamp = older}, none = {0};
     test_now_ms += 60 * MINUTE;
-    must(store_cache_user_put(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
-    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
+    must(cache_tell_user(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     test_now_ms += MINUTE;
     one_item(s, c, u);
     is_int(is_enabled(s, "X1@contoso.example"), 0, "an older item does not win within the protection");
@@ -428,11 +428,11 @@ static void protection(const char *dsn, const char *name)
     one_item(s, c, none);
     is_int(is_enabled(s, "x1@contoso.example"), 1, "when nothing else came within 15 minutes it holds: nothing is lost");
 
-    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     u.stamp = newer;
     one_item(s, c, u);
     is_int(is_enabled(s, "x1@contoso.example"), 1, "an item newer by the directory's stamp wins at once");
-    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, "12"), c, "disable");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, "12"), c, "disable");
     one_item(s, c, u);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "stamps of different forms are not compared");
     u.enabled = 0;
@@ -441,19 +441,19 @@ static void protection(const char *dsn, const char *name)
     one_item(s, c, none);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "a later item that agrees replaces what was kept back");
 
-    sync_run *run;
-    sync_summary summary;
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    cache_sync *run;
+    cache_summary summary;
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     test_now_ms += 1;
-    must(sync_run_delete(run, c, "user", "x1"), c, "delete");
-    must(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 1, NULL), c, "enable");
-    must(sync_run_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    must(cache_sync_delete(run, c, "user", "x1"), c, "delete");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 1, NULL), c, "enable");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(is_enabled(s, "x1@contoso.example"), 1, "a run does not delete what was written through after it began");
     test_now_ms += 1;
-    must(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
-    must(sync_run_commit(run, c, "{}", NULL, &unguarded, 1, &summary), c, "commit");
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    must(cache_sync_commit(run, c, "{}", NULL, &unguarded, 1, &summary), c, "commit");
     ida_user *user;
-    is_int(store_user_by_upn(s, fresh(), tenant, "x1@contoso.example", &user), IDA_NOT_FOUND, "the next run does");
+    is_int(cache_user_by_upn(s, fresh(), tenant, "x1@contoso.example", &user), IDA_NOT_FOUND, "the next run does");
     is_int(cache_stamp_newer("100", "99") && !cache_stamp_newer("99", "100") && !cache_stamp_newer("100", "100") && !cache_stamp_newer(NULL, "1"), 1,
            "update sequence numbers are numbers");
     passed("%s: protection of write-throughs", name);
@@ -464,16 +464,16 @@ static void overtaken(const char *dsn, const char *name)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    sync_run *old, *new;
-    sync_summary summary;
-    sync_user u = {.id = "o1", .upn = "o1@contoso.example", .enabled = 1};
-    must(sync_run_begin(&old, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
-    must(sync_run_user(old, c, &u), c, "user");
-    must(sync_run_begin(&new, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
-    is_int(sync_run_commit(old, c, "{\"x\":1}", NULL, &unguarded, 1, &summary), IDA_CONFLICT, "an overtaken run is refused");
-    must(sync_run_commit(new, fresh(), "{}", NULL, NULL, 1, &summary), c, "commit");
+    cache_sync *old, *new;
+    cache_summary summary;
+    cache_user u = {.id = "o1", .upn = "o1@contoso.example", .enabled = 1};
+    must(cache_sync_begin(&old, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
+    must(cache_sync_user(old, c, &u), c, "user");
+    must(cache_sync_begin(&new, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    is_int(cache_sync_commit(old, c, "{\"x\":1}", NULL, &unguarded, 1, &summary), IDA_CONFLICT, "an overtaken run is refused");
+    must(cache_sync_commit(new, fresh(), "{}", NULL, NULL, 1, &summary), c, "commit");
     ida_user *user;
-    is_int(store_user_by_upn(s, fresh(), tenant, u.upn, &user), IDA_NOT_FOUND, "and left nothing");
+    is_int(cache_user_by_upn(s, fresh(), tenant, u.upn, &user), IDA_NOT_FOUND, "and left nothing");
     passed("%s: one run at a time", name);
 }
 

@@ -6,7 +6,7 @@
 
 static const char *const tenant = "contoso";
 static store *s;
-static sync_run *run;
+static cache_sync *run;
 
 static void good(ida_kind kind, const ida_ctx *c, const char *what)
 {
@@ -18,36 +18,36 @@ static void good(ida_kind kind, const ida_ctx *c, const char *what)
 static void begin(int full)
 {
     ida_ctx *c = fresh();
-    good(sync_run_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
+    good(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
 }
 
 /* manager NULL: untold; "": nobody. */
 static void tell(const char *id, const char *department, const char *manager)
 {
     ida_ctx *c = fresh();
-    sync_user u = {.id = id, .upn = apr_pstrcat(pool, id, "@contoso.example", NULL), .department = department, .enabled = 1, .created_at = 5000,
+    cache_user u = {.id = id, .upn = apr_pstrcat(pool, id, "@contoso.example", NULL), .department = department, .enabled = 1, .created_at = 5000,
                    .manager_untold = manager == NULL, .manager_id = manager && *manager ? manager : NULL, .sign_ins_untold = 1};
-    good(sync_run_user(run, c, &u), c, id);
+    good(cache_sync_user(run, c, &u), c, id);
 }
 
 static void flush(void)
 {
     ida_ctx *c = fresh();
-    good(sync_run_flush(run, c), c, "flush");
+    good(cache_sync_flush(run, c), c, "flush");
 }
 
 static void commit(void)
 {
     ida_ctx *c = fresh();
-    sync_summary summary;
-    good(sync_run_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
+    cache_summary summary;
+    good(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
 }
 
 static ida_user *user(const char *id)
 {
     ida_ctx *c = fresh();
     ida_user *u = NULL;
-    good(store_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c, id);
+    good(cache_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c, id);
     return u;
 }
 
@@ -119,7 +119,7 @@ static void held_back(void)
     tell("a", "9", "m");
     flush();
     test_now_ms += 1000;
-    good(store_cache_user_enabled(s, c, tenant, IDA_DIR_CLOUD, "a", 0, NULL), c, "written through");
+    good(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "a", 0, NULL), c, "written through");
     commit();
     is_int(user("a")->enabled, 0, "the write-through is seen");
     begin(0);
@@ -139,12 +139,12 @@ static void held_back(void)
 static void sign_ins(void)
 {
     ida_ctx *c = fresh();
-    const sync_sign_ins first = {1000, 2000, 3000}, never = {0, 0, 0};
+    const cache_sign_in_list first = {1000, 2000, 3000}, never = {0, 0, 0};
     begin(0);
-    good(sync_run_sign_ins(run, c, "a", &first), c, "sign-ins");
-    good(sync_run_sign_ins(run, c, "b", &first), c, "sign-ins");
-    good(sync_run_sign_ins(run, c, "nobody", &first), c, "sign-ins of an unknown user");
-    good(sync_run_sign_ins(run, c, "new", &first), c, "sign-ins before their user");
+    good(cache_sync_sign_ins(run, c, "a", &first), c, "sign-ins");
+    good(cache_sync_sign_ins(run, c, "b", &first), c, "sign-ins");
+    good(cache_sync_sign_ins(run, c, "nobody", &first), c, "sign-ins of an unknown user");
+    good(cache_sync_sign_ins(run, c, "new", &first), c, "sign-ins before their user");
     tell("new", "1", NULL);
     commit();
     is_int(user("a")->last_sign_in_at, 1000, "last");
@@ -153,7 +153,7 @@ static void sign_ins(void)
     is_int(user("new")->last_success_at, 3000, "of a user who came in the same run");
     begin(0);
     tell("a", "11", NULL);
-    good(sync_run_sign_ins(run, c, "b", &never), c, "sign-ins");
+    good(cache_sync_sign_ins(run, c, "b", &never), c, "sign-ins");
     commit();
     is_int(user("a")->last_success_at, 3000, "an item without them leaves them");
     is_int(user("b")->last_success_at, 0, "told as never");
@@ -174,16 +174,16 @@ static void returned(void)
     const char **ids;
     int count;
     begin(0);
-    int64_t settled = sync_run_number(run); /* whatever has a row was held */
+    int64_t settled = cache_sync_number(run); /* whatever has a row was held */
     tell("a", "12", NULL);
     tell("back1", "1", NULL);
     tell("back2", "1", NULL);
-    good(sync_run_returned(run, c, settled, 5001, "", 10, &ids, &count), c, "returned");
+    good(cache_sync_returned(run, c, settled, 5001, "", 10, &ids, &count), c, "returned");
     is_int(count, 2, "users without a row");
     is_str(ids[0], "back1", "in order");
-    good(sync_run_returned(run, c, settled, 5001, "back1", 10, &ids, &count), c, "returned");
+    good(cache_sync_returned(run, c, settled, 5001, "back1", 10, &ids, &count), c, "returned");
     is_int(count, 1, "page by page");
-    good(sync_run_returned(run, c, settled, 5000, "", 10, &ids, &count), c, "returned");
+    good(cache_sync_returned(run, c, settled, 5000, "", 10, &ids, &count), c, "returned");
     is_int(count, 0, "not those who are new");
     commit();
 }

@@ -64,32 +64,32 @@ static int managed(int u) { return u % 3 == 2; }
 static void load_directory(store *sync)
 {
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    const sync_guard guard = {0};
-    must(sync_run_begin(&run, sync, c, pool, COMPANY, IDA_DIR_CLOUD, 1), c, "begin");
+    cache_sync *run;
+    cache_summary summary;
+    const cache_guard guard = {0};
+    must(cache_sync_begin(&run, sync, c, pool, COMPANY, IDA_DIR_CLOUD, 1), c, "begin");
     for (int u = 0; u < PEOPLE; u++) {
         static const char *const licenses[] = {"Suite \"E5\"", "\xe2\x80\xae" "Exchange", NULL};
-        sync_user user = {.id = uid(u), .upn = upn(u), .display_name = hostile(pool, 3000, 0), .given_name = hostile(pool, 300, 0), .surname = hostile(pool, 300, 0),
+        cache_user user = {.id = uid(u), .upn = upn(u), .display_name = hostile(pool, 3000, 0), .given_name = hostile(pool, 300, 0), .surname = hostile(pool, 300, 0),
                           .department = hostile(pool, 4000, 0), .job_title = hostile(pool, 4000, 0), .city = hostile(pool, 5000, 0), .company = hostile(pool, 5000, 0),
                           .enabled = 1, .guest = guest(u), .created_at = 1500000000000 + u, .manager_id = managed(u) ? uid(0) : NULL, .licenses = (const char **)(uintptr_t)licenses};
-        must(sync_run_user(run, c, &user), c, "user");
+        must(cache_sync_user(run, c, &user), c, "user");
     }
     for (int g = 0; g < GROUPS; g++) {
-        sync_group one = {.id = gid(g), .name = apr_psprintf(pool, "%03d %s", g, hostile(pool, 4000, 0)), .kind = g % 5 ? "security" : "dynamic"};
-        sync_member members[PEOPLE + 1];
+        cache_group one = {.id = gid(g), .name = apr_psprintf(pool, "%03d %s", g, hostile(pool, 4000, 0)), .kind = g % 5 ? "security" : "dynamic"};
+        cache_member members[PEOPLE + 1];
         int count = 0;
         for (int u = 0; u < (g == 0 ? PEOPLE : 1) && !is_empty(g) && g <= GROUPS - CHAIN; u++) {
-            members[count++] = (sync_member){.id = uid(u), .kind = "user"};
+            members[count++] = (cache_member){.id = uid(u), .kind = "user"};
         }
         if (g > GROUPS - CHAIN) { /* each holds the one before it */
-            members[count++] = (sync_member){.id = gid(g - 1), .kind = "group"};
+            members[count++] = (cache_member){.id = gid(g - 1), .kind = "group"};
         }
-        must(sync_run_group(run, c, &one, members, count), c, "group");
+        must(cache_sync_group(run, c, &one, members, count), c, "group");
     }
-    must(sync_run_complete(run, c, "user"), c, "users");
-    must(sync_run_complete(run, c, "group"), c, "groups");
-    must(sync_run_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
+    must(cache_sync_complete(run, c, "user"), c, "users");
+    must(cache_sync_complete(run, c, "group"), c, "groups");
+    must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
     /* What no sync lets pass. Keys too: they are in cursors. */
     apr_pool_t *p;
     apr_pool_create(&p, pool);

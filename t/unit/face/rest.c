@@ -53,7 +53,7 @@ typedef struct outcome {
 } outcome;
 
 /* What a request gets that never needs the store: admission and argument faults. */
-static outcome *ask(const char *method, const char *uri, const char *query, const char *type, const char *body, ida_access access)
+static outcome *ask(const char *method, const char *uri, const char *query, const char *type, const char *body, ida_access_level access)
 {
     outcome *o = calloc(1, sizeof *o);
     ida_principal *who = apr_pcalloc(pool, sizeof *who);
@@ -145,7 +145,7 @@ int main(void)
     apr_initialize();
     apr_pool_create(&pool, NULL);
     ida_env_default(&env);
-    ida_zone_init(pool);
+    zone_init(pool);
     test_routes();
     test_refusals();
     test_audit();

@@ -159,7 +159,7 @@ static ida_user *user(store *s, const char *id, json_t **licenses)
 {
     ida_user *u = NULL;
     ida_ctx *c = fresh();
-    is_int(store_user_details(s, c, tenant, id, &u, licenses), IDA_OK, id);
+    is_int(cache_user_details(s, c, tenant, id, &u, licenses), IDA_OK, id);
     return u;
 }
 
@@ -172,12 +172,12 @@ static void into_cache(void)
     directory_error e;
     graph_call k = graph_call_begin(&g, pool, &e);
     graph_delta d = {.k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool), .gone = apr_hash_make(pool)};
-    sync_summary summary;
+    cache_summary summary;
     apr_pool_create(&d.item_pool, pool);
-    is_int(sync_run_begin(&d.run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), IDA_OK, "begin");
+    is_int(cache_sync_begin(&d.run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), IDA_OK, "begin");
     take(&d, users, graph_delta_user);
     take(&d, groups, graph_delta_group);
-    is_int(sync_run_commit(d.run, c, "{}", "b", NULL, 0, &summary), IDA_OK, "commit");
+    is_int(cache_sync_commit(d.run, c, "{}", "b", NULL, 0, &summary), IDA_OK, "commit");
     is_int(summary.unresolved, 2, "devices and applications are members whom the cache does not know");
     is_int(summary.users, 3, "three users");
     is_int(summary.groups, 3, "three groups");
@@ -200,14 +200,14 @@ static void into_cache(void)
     ok(u && !u->upn, "removed, then told again: there; values of a wrong type are absent");
 
     ida_group *group;
-    is_int(store_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
+    is_int(cache_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
     is_str(group->kind, "microsoft365", "kind");
     is_int(group->member_count, 2, "a user and a group; the device beside them, the one removed not");
-    const store_empty_group *empty;
+    const cache_empty_group *empty;
     int count;
-    is_int(store_groups_empty(s, c, tenant, "", "", 10, &empty, &count), IDA_OK, "empty groups");
+    is_int(cache_groups_empty(s, c, tenant, "", "", 10, &empty, &count), IDA_OK, "empty groups");
     ok(count == 1 && strcmp(empty[0].id, "g-2") == 0, "a group that holds a device alone is not empty");
-    is_int(store_group_find(s, c, tenant, "g-2", &group), IDA_OK, "group");
+    is_int(cache_group_find(s, c, tenant, "g-2", &group), IDA_OK, "group");
     is_str(group->kind, "dynamic", "kind");
     store_disconnect(s);
 }

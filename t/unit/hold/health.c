@@ -30,9 +30,9 @@ static store_directory state(void)
     return now;
 }
 
-static void hold(health_known known, const directory_error *e)
+static void hold(hold_known known, const directory_error *e)
 {
-    const char *reason = health_hold(&w, s, pool, TENANT, IDA_DIR_CLOUD, known, e);
+    const char *reason = hold_put(&w, s, pool, TENANT, IDA_DIR_CLOUD, known, e);
     ok(strstr(reason, e->message) != NULL, "the caller gets its reason: %s", reason);
 }
 
@@ -41,26 +41,26 @@ static int64_t left(void)
     return state().hold_until - ida_now(&w.env);
 }
 
-static health_known probe_of(store_directory seen)
+static hold_known probe_of(store_directory seen)
 {
-    return health_known_of(&seen, seen.hold_until);
+    return hold_known_of(&seen, seen.hold_until);
 }
 
-static void answered(health_known known)
+static void answered(hold_known known)
 {
-    health_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD, known);
+    hold_answered(&w, s, pool, TENANT, IDA_DIR_CLOUD, known);
 }
 
 static void together(void)
 {
-    health_known before = {0};
+    hold_known before = {0};
     for (int i = 0; i < 8; i++) {
         hold(before, &away);
     }
     is_int(state().hold_failures, 1, "eight calls that fail together are one failure");
     ok(left() >= 4000 && left() <= 6000, "held for 5 s (%lld ms)", (long long)left());
     store_directory seen = state();
-    health_known probe = probe_of(seen);
+    hold_known probe = probe_of(seen);
     hold(probe, &away);
     is_int(state().hold_failures, 2, "a probe that fails is another one");
     ok(left() >= 8000 && left() <= 12000, "held for longer (%lld ms)", (long long)left());
@@ -77,39 +77,39 @@ static void together(void)
 static void watched(void)
 {
     for (int i = 0; i < THREADS; i++) {
-        health_run_begins(&w, i, TENANT, IDA_DIR_CLOUD);
-        health_call_begins(&w, i, TENANT, IDA_DIR_CLOUD);
+        hold_run_begins(&w, i, TENANT, IDA_DIR_CLOUD);
+        hold_call_begins(&w, i, TENANT, IDA_DIR_CLOUD);
     }
     tick_ms += 2900;
-    health_watch_calls(&w, s, pool);
+    hold_watch_calls(&w, s, pool);
     is_str(state().hold_reason, NULL, "a call may take a while");
     tick_ms += 200;
-    health_watch_calls(&w, s, pool);
+    hold_watch_calls(&w, s, pool);
     ok(state().hold_reason != NULL, "then the directory is held");
     is_int(state().hold_failures, 0, "which is no failure yet");
     for (int i = 0; i < THREADS; i++) {
-        health_known known = {.watched = health_call_ends(&w, i)};
+        hold_known known = {.watched = hold_call_ends(&w, i)};
         ok(known.watched, "each call is told that it was because of it");
         hold(known, &away);
         is_int(state().hold_failures, 1, "the first of them counts");
         ok(left() <= 6000, "and is the one that sets the time (%lld ms)", (long long)left());
-        health_run_ends(&w, i);
+        hold_run_ends(&w, i);
     }
     answered(probe_of(state()));
     for (int i = 0; i < THREADS; i++) { /* either's answer ends the watch's hold, and no other */
         for (int other = 0; other < 2; other++) {
-            health_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
-            health_call_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
+            hold_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+            hold_call_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
             tick_ms += 3100;
-            health_watch_calls(&w, s, pool);
+            hold_watch_calls(&w, s, pool);
             ok(state().hold_reason != NULL, "held again");
-            int64_t until = health_call_ends(&w, i);
+            int64_t until = hold_call_ends(&w, i);
             if (other) {
-                hold((health_known){.failures = -1}, &slow_down);
+                hold((hold_known){.failures = -1}, &slow_down);
             }
-            answered((health_known){.watched = 1, .until = until});
+            answered((hold_known){.watched = 1, .until = until});
             ok(!state().hold_reason == !other, "call %d: %s", i, other ? "what was told meanwhile stands" : "its answer ends the hold");
-            health_call_ends(&w, !i);
+            hold_call_ends(&w, !i);
             answered(probe_of(state()));
         }
     }
@@ -117,57 +117,57 @@ static void watched(void)
 
 static void told(void)
 {
-    hold((health_known){0}, &slow_down);
+    hold((hold_known){0}, &slow_down);
     is_int(state().hold_failures, 0, "a time that was told is no failure");
     is_int(left(), 30000, "and is kept");
     directory_error less = slow_down;
     less.retry_after_s = 10;
-    hold((health_known){0}, &less);
+    hold((hold_known){0}, &less);
     is_int(left(), 30001, "others that were told less do not make it shorter");
     store_directory seen = state();
     hold(probe_of(seen), &less);
     is_int(left(), 10000, "a probe does");
-    answered((health_known){0});
+    answered((hold_known){0});
     is_int(left(), 10000, "no success of who is not the probe ends it");
     answered(probe_of(seen));
     is_int(left(), 10000, "nor of the probe of what was held before");
     seen = state();
-    health_known asked = health_probe(&w, s, pool, &seen);
+    hold_known asked = hold_probe(&w, s, pool, &seen);
     ok(asked.held && left() == PROBE_MS, "who asks without a claim keeps others off meanwhile");
-    hold((health_known){0}, &slow_down);
+    hold((hold_known){0}, &slow_down);
     answered(asked);
     is_int(left(), PROBE_MS + 1, "told less than that by somebody else: it stands");
     answered(probe_of(state()));
     is_str(state().hold_reason, NULL, "its own probe ends it");
     seen = state();
-    is_int(health_probe(&w, s, pool, &seen).held, 0, "without a hold nobody is a probe");
+    is_int(hold_probe(&w, s, pool, &seen).held, 0, "without a hold nobody is a probe");
     is_str(state().hold_reason, NULL, "and nothing is held");
 }
 
 static void reserve(void)
 {
-    is_int(health_room_of(&w, THREADS, 0), ROOM_NONE, "a thread is free: no reserve is needed");
-    health_run_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
-    is_int(health_room_of(&w, THREADS, 0), ROOM_NONE, "one of two still is");
-    health_run_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
-    is_int(health_room_of(&w, THREADS, 0), ROOM_FIRST, "all are busy");
-    ok(health_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_CLOUD), "their directory has threads enough");
-    ok(!health_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES), "another directory of the tenant has none");
-    ok(!health_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "another tenant has none");
-    health_run_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
-    ok(health_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "one it gets");
-    health_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
-    health_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    is_int(hold_room_of(&w, THREADS, 0), ROOM_NONE, "a thread is free: no reserve is needed");
+    hold_run_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+    is_int(hold_room_of(&w, THREADS, 0), ROOM_NONE, "one of two still is");
+    hold_run_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
+    is_int(hold_room_of(&w, THREADS, 0), ROOM_FIRST, "all are busy");
+    ok(hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_CLOUD), "their directory has threads enough");
+    ok(!hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES), "another directory of the tenant has none");
+    ok(!hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "another tenant has none");
+    hold_run_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    ok(hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "one it gets");
+    hold_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
+    hold_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
     tick_ms += 301;
-    health_call_ends(&w, THREADS);
-    health_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
-    is_int(health_room_of(&w, THREADS, 0), ROOM_OTHERS, "one waits for its directory");
-    is_int(health_room_of(&w, THREADS, 1), ROOM_FIRST, "which makes room for one");
-    ok(health_crowded(&w, ROOM_OTHERS, TENANT, IDA_DIR_CLOUD), "not at that directory");
-    ok(!health_crowded(&w, ROOM_OTHERS, "fabrikam", IDA_DIR_CLOUD), "but at one that answers");
+    hold_call_ends(&w, THREADS);
+    hold_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
+    is_int(hold_room_of(&w, THREADS, 0), ROOM_OTHERS, "one waits for its directory");
+    is_int(hold_room_of(&w, THREADS, 1), ROOM_FIRST, "which makes room for one");
+    ok(hold_crowded(&w, ROOM_OTHERS, TENANT, IDA_DIR_CLOUD), "not at that directory");
+    ok(!hold_crowded(&w, ROOM_OTHERS, "fabrikam", IDA_DIR_CLOUD), "but at one that answers");
     for (int i = 0; i <= THREADS; i++) {
-        health_call_ends(&w, i);
-        health_run_ends(&w, i);
+        hold_call_ends(&w, i);
+        hold_run_ends(&w, i);
     }
 }
 

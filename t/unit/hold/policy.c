@@ -21,7 +21,7 @@ static void backoff(void)
         int good = 1;
         int64_t low = INT64_MAX, high = 0;
         for (uint32_t random = 0; random < 2000; random += 7) {
-            int64_t wait = backoff_ms(tries, random);
+            int64_t wait = hold_backoff_ms(tries, random);
             good &= within(wait, base[tries] * 8 / 10, base[tries] * 12 / 10);
             low = wait < low ? wait : low;
             high = wait > high ? wait : high;
@@ -29,7 +29,7 @@ static void backoff(void)
         ok(good, "wait before try %d is %lld ms +- 20 %%", tries + 2, (long long)base[tries]);
         ok(low < base[tries] * 85 / 100 && high > base[tries] * 115 / 100, "and uses the whole range");
     }
-    ok(within(backoff_ms(1000000, UINT32_MAX), 240000, 360000), "no number of tries makes it longer");
+    ok(within(hold_backoff_ms(1000000, UINT32_MAX), 240000, 360000), "no number of tries makes it longer");
 }
 
 static void lag(void)
@@ -39,17 +39,17 @@ static void lag(void)
     for (size_t i = 0; i < sizeof wait / sizeof wait[0]; i++) {
         int good = 1;
         for (uint32_t random = 0; random < 2000; random += 7) {
-            good &= within(lag_wait_ms(wait[i][0], random), wait[i][1] * 8 / 10, wait[i][1] * 12 / 10);
+            good &= within(hold_lag_ms(wait[i][0], random), wait[i][1] * 8 / 10, wait[i][1] * 12 / 10);
         }
         ok(good, "what is not visible after %lld ms is looked for again after %lld ms +- 20 %%", (long long)wait[i][0],
            (long long)wait[i][1]);
     }
     int looks = 0;
-    for (int64_t age = 300; age < 15 * 60000; age += lag_wait_ms(age, 200)) {
+    for (int64_t age = 300; age < 15 * 60000; age += hold_lag_ms(age, 200)) {
         looks++;
     }
     ok(within(looks, 30, 50), "a quarter of an hour takes %d looks", looks);
-    ok(verdict_of(DIRECTORY_LAG) == VERDICT_LAG && !directory_holds(DIRECTORY_LAG) && !verdict_repeats(DIRECTORY_LAG),
+    ok(hold_verdict_of(DIRECTORY_LAG) == VERDICT_LAG && !directory_holds(DIRECTORY_LAG) && !hold_verdict_repeats(DIRECTORY_LAG),
        "lag concerns the task alone");
 }
 
@@ -75,14 +75,14 @@ static void holds(void)
     ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
     for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class++) {
         int held = directory_holds((directory_class)class);
-        ok(held == (verdict_of((directory_class) class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding",
+        ok(held == (hold_verdict_of((directory_class) class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding",
            directory_class_text((directory_class) class));
     }
-    ok(verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE, "a lost answer is never a failure for certain");
-    ok(verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER,
+    ok(hold_verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE, "a lost answer is never a failure for certain");
+    ok(hold_verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && hold_verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER,
        "rights and guarded accounts are permanent");
-    ok(verdict_repeats(DIRECTORY_TRANSIENT) && verdict_repeats(DIRECTORY_UNSURE) && !verdict_repeats(DIRECTORY_CREDENTIALS) &&
-           !verdict_repeats(DIRECTORY_THROTTLED),
+    ok(hold_verdict_repeats(DIRECTORY_TRANSIENT) && hold_verdict_repeats(DIRECTORY_UNSURE) && !hold_verdict_repeats(DIRECTORY_CREDENTIALS) &&
+           !hold_verdict_repeats(DIRECTORY_THROTTLED),
        "only what may pass is repeated at once");
 }
 

@@ -42,7 +42,7 @@ static ida_tenant *ad_tenant(const char *urls, const char *account)
     return tenant_of("nordic", "nordic.example", text);
 }
 
-static directory_class run_sync(directory *d, int full, sync_summary *summary, directory_error *e)
+static directory_class run_sync(directory *d, int full, cache_summary *summary, directory_error *e)
 {
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
@@ -64,7 +64,7 @@ __attribute__((format(printf, 1, 2))) static void change(const char *format, ...
 
 static void whole(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
     is_int(users_cached(), 21, "the people below userBase, and nobody else");
@@ -73,7 +73,7 @@ static void whole(directory *d)
        "with their fields");
     ok(carin && carin->manager_upn && strcmp(carin->manager_upn, "anna.lind@nordic.example") == 0, "with managers");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
-    store_sync_state state = state_now();
+    cache_sync_state state = state_now();
     ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") && strstr(state.tokens, "server"),
        "a token and its server");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
@@ -85,7 +85,7 @@ static void whole(directory *d)
 /* Every kind of change, each seen at the next poll. */
 static void changes(directory *d, const char *tag, int deletions)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
     change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: title\\ntitle: %s\\n-\\nreplace: department\\n", people, tag);
@@ -163,7 +163,7 @@ static void set_primary(const char *group)
 /* Whoever has a group as primary one is in it, though no list of members says so. */
 static void primary_group(directory *d, int full)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     const char *crew = apr_psprintf(pool, "CN=Crew,OU=Groups,%s", suffix),
                *deck = apr_psprintf(pool, "CN=Deck,OU=Groups,%s", suffix),
@@ -210,7 +210,7 @@ static void primary_group(directory *d, int full)
 
 static void containers(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
     change("dn: OU=Team,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n", people);
@@ -228,7 +228,7 @@ static void containers(directory *d)
 
 static void tokens(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
     change("dn: CN=Bo Ek,%s\\nchangetype: modify\\nreplace: manager\\nmanager: CN=Eva Berg,%s\\n", people, people);
@@ -257,10 +257,10 @@ static void tokens(directory *d)
 
 static void without_right(void)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     directory *d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), "reader"));
-    is_int(store_cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_int(cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "an account that may not use DirSync");
     ok(strstr(told, "IDA0402") && strstr(told, "Replicating Directory Changes"), "a warning names the right");
     told[0] = '\0';

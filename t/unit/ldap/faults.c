@@ -29,8 +29,8 @@ static void script(const char *text)
 
 static int64_t users_cached(const char *tenant)
 {
-    store_sync_info info = {0};
-    store_sync_info_get(cache, fresh(), tenant, IDA_DIR_ON_PREMISES, &info);
+    cache_sync_info info = {0};
+    cache_sync_info_get(cache, fresh(), tenant, IDA_DIR_ON_PREMISES, &info);
     return info.users;
 }
 
@@ -38,7 +38,7 @@ typedef enum call { FIND, SYNC, DISABLE, MEMBERSHIPS } call;
 
 static const char *person_id; /* of person0005 */
 
-static directory_class make_call(directory *d, apr_pool_t *sub, store *into, call what, sync_summary *summary, directory_error *e)
+static directory_class make_call(directory *d, apr_pool_t *sub, store *into, call what, cache_summary *summary, directory_error *e)
 {
     directory_user user;
     const directory_membership *rows;
@@ -177,7 +177,7 @@ static void quick_faults(const ida_tenant *tenant)
         const fault *f = &quick[i];
         apr_pool_t *sub;
         directory_error e = {0};
-        sync_summary summary = {0};
+        cache_summary summary = {0};
         int64_t users = users_cached("peer");
         apr_pool_create(&sub, pool);
         script(f->script);
@@ -252,7 +252,7 @@ static void lost_answers(const ida_tenant *tenant)
 
 /* --- limits of pages --- */
 
-static directory_class sync_on(const ida_tenant *tenant, sync_summary *summary, directory_error *e)
+static directory_class sync_on(const ida_tenant *tenant, cache_summary *summary, directory_error *e)
 {
     directory *d = open_with(tenant);
     apr_pool_t *sub;
@@ -267,7 +267,7 @@ static directory_class sync_on(const ida_tenant *tenant, sync_summary *summary, 
 static void pages(const ida_tenant *usual)
 {
     (void)usual;
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     directory_error e = {0};
     perl("$main::q = $main::p; "
          "$main::p = " PEER "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
@@ -387,7 +387,7 @@ static void *slow_run(void *baton)
 {
     slow *s = baton;
     directory *d = NULL;
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     directory_error e = {0};
     s->class = ops->open(&d, &s->env, s->tenant, IDA_DIR_ON_PREMISES, s->pool, &e);
     if (!s->class && s->speed > 1) {
@@ -408,7 +408,7 @@ static void *slow_run(void *baton)
 static void slow_faults(const ida_tenant *usual)
 {
     (void)usual;
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     /* Each has a script of its own: a fault of one must not be met by another. */
     perl("$main::slow = " PEER "->new(like => $main::p, users => 60, sites => %zu); 'ok'", SLOWS);
     for (size_t i = 0; i < SLOWS; i++) {
@@ -453,7 +453,7 @@ int main(void)
     dsn = store_beside(&cache);
     directory_error e = {0};
     directory_user user;
-    sync_summary summary;
+    cache_summary summary;
     is_class(sync_on(tenant, &summary, &e), DIRECTORY_OK, &e, "a first sync");
     is_int(users_cached("peer"), 60, "sixty users");
     directory *d = open_with(tenant);

@@ -25,7 +25,7 @@ static ida_tenant *tenant_on_peer(const char *changes)
 
 static directory_class sync_now(const char *changes, int again, directory_error *e)
 {
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     directory *d = open_with(tenant_on_peer(changes));
     directory_class class = ops->sync(d, pool, cache, fresh(), again, 0, NULL, NULL, &summary, e);
     ops->close(d);
@@ -41,7 +41,7 @@ static int stop_after(void *baton)
 static void endless(const char *how, const char *rule)
 {
     struct rusage before, after;
-    sync_summary summary = {0};
+    cache_summary summary = {0};
     directory_error e = {0};
     perl("$main::p->script(rules => [{ on => 'search', %s }, { on => 'page', %s }]); 'ok'", rule, rule);
     directory *d = open_with(tenant_on_peer(""));
@@ -62,8 +62,8 @@ static void endless(const char *how, const char *rule)
 
 static int64_t users_cached(void)
 {
-    store_sync_info info = {0};
-    store_sync_info_get(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES, &info);
+    cache_sync_info info = {0};
+    cache_sync_info_get(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES, &info);
     return info.users;
 }
 
@@ -73,7 +73,7 @@ static void peer(const char *options)
     directory_error e = {0};
     is_str(perl("$main::p = " PEER "->new(users => %d, %s); 'ok'", USERS, options), "ok",
            options);
-    is_int(store_cache_reset(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_int(cache_reset(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "a first sync");
     is_int(users_cached(), USERS, "everybody is known");
 }

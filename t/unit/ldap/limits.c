@@ -9,7 +9,7 @@
 static const directory_ops *ops;
 static store *cache;
 
-static directory_class sync_now(const ida_tenant *tenant, sync_summary *summary, directory_error *e)
+static directory_class sync_now(const ida_tenant *tenant, cache_summary *summary, directory_error *e)
 {
     directory *d = open_with(tenant);
     directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, NULL, NULL, summary, e);
@@ -39,10 +39,10 @@ static const char *doctor(const ida_tenant *tenant, directory_class want, const 
 static void limited(const char *how, const char *options)
 {
     static const char line[] = "limits dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited time=unlimited";
-    sync_summary summary = {0};
-    store_sync_info info = {0};
+    cache_summary summary = {0};
+    cache_sync_info info = {0};
     directory_error e;
-    is_int(store_cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_int(cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_str(perl("$main::l = Idadmin::Test::Slapd->new(users => %d, groups => 20, limits => '', %s); 'ok'", USERS, options), "ok", how);
     const ida_tenant *tenant = tenant_with(apr_pstrcat(pool, "[\"", perl("$main::l->ldaps_url"), "\"]", NULL), "");
     is_class(sync_now(tenant, &summary, &e), DIRECTORY_CONFIG, &e, "a sync meets the limit");
@@ -53,7 +53,7 @@ static void limited(const char *how, const char *options)
     detail = doctor(tenant, DIRECTORY_OK, "the doctor has nothing to say any more");
     ok(strstr(detail, "all 6") != NULL, "and has seen everybody: %s", detail);
     is_class(sync_now(tenant, &summary, &e), DIRECTORY_OK, &e, "a sync goes through");
-    store_sync_info_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
+    cache_sync_info_get(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES, &info);
     ok(info.users > USERS, "with everybody (%lld)", (long long)info.users);
     perl("$main::l->stop; 'ok'");
 }

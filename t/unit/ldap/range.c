@@ -22,8 +22,8 @@ static const ida_group *group_of(const char *local)
     const ida_group *rows = NULL;
     int count = 0;
     const char *upn = apr_pstrcat(pool, local, "@peer.example", NULL);
-    if (store_user_details(reader, fresh(), "range", upn, &user, NULL) != IDA_OK
-        || store_user_groups(reader, fresh(), "range", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+    if (cache_user_details(reader, fresh(), "range", upn, &user, NULL) != IDA_OK
+        || cache_user_groups(reader, fresh(), "range", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
         return NULL;
     }
     return count == 1 ? &rows[0] : NULL;
@@ -39,7 +39,7 @@ static const char *id_of(directory *d, const char *local)
 
 static void members(const char *sync)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     directory_class each;
     is_str(perl("$main::p = " PEER
@@ -47,7 +47,7 @@ static void members(const char *sync)
                 MEMBERS + 1, MEMBERS, sync),
            "ok", "a group whose members come 1,500 at a time");
     directory *d = open_with(tenant_on_peer());
-    is_int(store_cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK, &e, "a first sync");
     const ida_group *group = group_of("person4000");
     ok(group && group->member_count == MEMBERS, "every member is in the cache, the last one too");
@@ -70,14 +70,14 @@ static void members(const char *sync)
 /* Half a list must not pass for the whole one. */
 static void stuck(void)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => 0); "
                 "$main::p->script(range => 1500, stuck => 1); 'ok'",
                 MEMBERS, MEMBERS),
            "ok", "a server that tells the first members again and again");
     directory *d = open_with(tenant_on_peer());
-    is_int(store_cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
+    is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_CONFIG, &e, "no sync");
     ok(e.message && strstr(e.message, "up to number 1499"), "with the reason: %s", e.message);
     ops->close(d);

@@ -233,7 +233,7 @@ static void session_life(void)
     wire_end(w);
 }
 
-static const json_t *report_line(const json_t *report, const char *check)
+static const json_t *directory_report_line(const json_t *report, const char *check)
 {
     size_t i;
     json_t *one;
@@ -256,7 +256,7 @@ static void stamps_hidden(const char *whose, const char *access)
     directory *d = open_with(tenant_with(json_list(ldaps, NULL), ""));
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_CONFIG, &e,
              apr_psprintf(pool, "entryCSN of %s, of which the right is \"%s\"", whose, access));
-    const json_t *one = report_line(report, "entryCSN");
+    const json_t *one = directory_report_line(report, "entryCSN");
     const char *detail = one ? ida_json_string(one, "detail") : "";
     ok(one && json_is_false(json_object_get(one, "ok")) && strstr(detail, base), "is told, with the base: %s", detail);
     size_t i, bad = 0;
@@ -292,7 +292,7 @@ static void doctor(void)
                                   "sign-ins",
                                   "clock"};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const json_t *one = report_line(report, checks[i]);
+        const json_t *one = directory_report_line(report, checks[i]);
         ok(one && json_is_true(json_object_get(one, "ok")), "probe tells about: %s", checks[i]);
         printf("# %s: %s\n", checks[i], one ? ida_json_string(one, "detail") : "(none)");
     }
@@ -306,10 +306,10 @@ static void doctor(void)
     close(fd);
     d = open_with(tenant_with(json_list(port_url("ldaps", port), ldaps), ",\"groupBase\":\"ou=lost,dc=nordic,dc=example\""));
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_TRANSIENT, &e, "probe: the first failure is the result");
-    ok(json_is_false(json_object_get(report_line(report, "connect"), "ok")),
+    ok(json_is_false(json_object_get(directory_report_line(report, "connect"), "ok")),
        "a server that is away is told, though another answers");
-    ok(json_is_false(json_object_get(report_line(report, "groupBase"), "ok")), "a lost groupBase is told");
-    ok(json_is_true(json_object_get(report_line(report, "userBase"), "ok")), "the rest is still checked");
+    ok(json_is_false(json_object_get(directory_report_line(report, "groupBase"), "ok")), "a lost groupBase is told");
+    ok(json_is_true(json_object_get(directory_report_line(report, "userBase"), "ok")), "the rest is still checked");
     ops->close(d);
 }
 

@@ -22,7 +22,7 @@ static void log_phases(void *baton, ida_level level, const char *id, const char 
     }
 }
 
-static directory_class run_sync(directory *d, int full, int accept, sync_summary *summary, directory_error *e)
+static directory_class run_sync(directory *d, int full, int accept, cache_summary *summary, directory_error *e)
 {
     phases[0] = '\0';
     apr_pool_t *sub;
@@ -32,7 +32,7 @@ static directory_class run_sync(directory *d, int full, int accept, sync_summary
 
 static void whole(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
     is_str(phases, "users:present groups:present ", "reads everything");
@@ -43,7 +43,7 @@ static void whole(directory *d)
     ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title && anna->created_at > 0,
        "with their fields");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Everyone in sales|Sales team", "with groups, dynamic ones too");
-    store_sync_state state = state_now();
+    cache_sync_state state = state_now();
     ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") && strstr(state.tokens, "groups"),
        "tokens for both streams");
     is_int(state.sign_ins, 1, "sign-ins are recorded (our own bind is one)");
@@ -52,7 +52,7 @@ static void whole(directory *d)
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "second sync");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "third sync");
     is_str(phases, "", "nothing has changed, so neither stream is asked");
-    store_sync_state after = state_now();
+    cache_sync_state after = state_now();
     ok(strstr(after.tokens, "users") && strstr(after.tokens, "groups"), "tokens are kept");
     ok(after.run == state.run + 2 && after.completed_at >= state.completed_at && after.full_at == state.full_at && after.sign_ins,
        "and a sync is noted");
@@ -62,7 +62,7 @@ static void whole(directory *d)
 /* slapd leaves out of its answer who changes meanwhile, and by the stamp they are asked for. */
 static void stamps_hidden(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     *warned = '\0';
     is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "everything is read");
@@ -86,7 +86,7 @@ static int64_t clock_ahead(void *baton)
 /* A sync each minute until one finds nothing and asks no stream: how many that takes. */
 static int until_quiet(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int runs = 0;
     do {
@@ -106,7 +106,7 @@ static void sales(const char *verb)
 /* What is asked of slapd when its contextCSN has not moved: nothing; but never at the price of a change. */
 static void when_streams_are_asked(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     ok(until_quiet(d) < 10, "a sync without streams");
     sales("Sales");
@@ -175,7 +175,7 @@ static void when_streams_are_asked(directory *d)
 /* The same changes twice: told by the session log, and, after a restart has emptied that, by what is present. */
 static void changes(directory *d, const char *phase, const char *tag, int restart)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL),
          *moved = apr_pstrcat(pool, "moved.", tag, NULL);
@@ -232,7 +232,7 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
 /* The server tells of the container, not of those in it. */
 static void container_renamed(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_str(
         perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first again\\ndeleteoldrdn: 1\\n\"); 'ok'", people),
@@ -253,7 +253,7 @@ static void container_renamed(directory *d)
  * that of the deletion here; without lastbind nothing moves that on. */
 static void server_killed(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "somebody");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
@@ -283,7 +283,7 @@ static void server_killed(directory *d)
 
 static void tokens(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     /* "rid=000,csn=20990101000000.000000Z#000000#000#000000" and "nonsense" */
     meddle(
@@ -306,7 +306,7 @@ static void tokens(directory *d)
 
 static void guard(void)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int64_t before = users_cached();
     directory *d = open_with(
@@ -326,7 +326,7 @@ static int stop_soon(void *baton)
 
 static void broken_streams(void)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     int64_t before = users_cached();
     wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
@@ -355,7 +355,7 @@ static void broken_streams(void)
 
 static void overlay_removed(directory *d)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "with syncprov");
     is_str(perl("$s->stop; $s->{overlays} = [grep { $_ ne 'syncprov' } @{ $s->{overlays} }]; "
@@ -373,7 +373,7 @@ static void overlay_removed(directory *d)
 
 static void limits_and_no_syncprov(void)
 {
-    sync_summary summary;
+    cache_summary summary;
     directory_error e;
     is_str(
         perl(

@@ -7,7 +7,7 @@
 
 static void pause_at_random(void);
 static __thread int pausing;
-#define IDA_LIMITER_STEP() pause_at_random()
+#define LIMIT_STEP() pause_at_random()
 
 #include "core/limit/limit.c"
 #include "core/limit/ledger.c"
@@ -49,31 +49,31 @@ static void *shared_memory(size_t size)
 
 static const unsigned char hash_key[16] = "0123456789abcde";
 
-static ida_limiter *limiter(unsigned slots, uint64_t tick_ns)
+static rate_limiter *limiter(unsigned slots, uint64_t tick_ns)
 {
-    size_t size = ida_limiter_size(slots);
+    size_t size = limit_size(slots);
     void *block = shared_memory(size);
-    ida_limiter_format(block, size, slots, hash_key);
-    return ida_limiter_attach(pool, block, size, tick_ns);
+    limit_format(block, size, slots, hash_key);
+    return limit_attach(pool, block, size, tick_ns);
 }
 
-static ida_charge charged(ida_limiter *l, ida_limit_kind kind, const char *name, unsigned limit, unsigned period_s)
+static limit_cost charged(rate_limiter *l, limit_kind kind, const char *name, unsigned limit, unsigned period_s)
 {
     ida_rate rate = {limit, period_s, 0};
-    ida_charge answer;
-    ida_limiter_charge(l, kind, name, &rate, &answer);
+    limit_cost answer;
+    limit_charge(l, kind, name, &rate, &answer);
     return answer;
 }
 
-static ida_charge peeked(ida_limiter *l, const char *name, unsigned limit, unsigned period_s)
+static limit_cost peeked(rate_limiter *l, const char *name, unsigned limit, unsigned period_s)
 {
     ida_rate rate = {limit, period_s, 0};
-    ida_charge answer;
-    ida_limiter_peek(l, IDA_LIMIT_KEY, name, &rate, &answer);
+    limit_cost answer;
+    limit_peek(l, LIMIT_KEY, name, &rate, &answer);
     return answer;
 }
 
-static int admissions(ida_limiter *l, ida_limit_kind kind, const char *name, unsigned limit, unsigned period_s, int tries)
+static int admissions(rate_limiter *l, limit_kind kind, const char *name, unsigned limit, unsigned period_s, int tries)
 {
     int n = 0;
     for (int i = 0; i < tries; i++) {
@@ -84,39 +84,39 @@ static int admissions(ida_limiter *l, ida_limit_kind kind, const char *name, uns
 
 static void edges(void)
 {
-    ida_limiter *l = limiter(1024, 0);
-    ida_charge a = peeked(l, "contoso:hr", 120, 60);
+    rate_limiter *l = limiter(1024, 0);
+    limit_cost a = peeked(l, "contoso:hr", 120, 60);
     ok(a.admitted && a.remaining == 120, "before the first request all 120 are left");
-    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    a = charged(l, LIMIT_KEY, "contoso:hr", 120, 60);
     ok(a.admitted && a.remaining == 119 && a.retry_after_s >= 60 && a.retry_after_s <= 61,
        "the first leaves 119, the window is empty after a minute");
-    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60, 118), 118, "119 are admitted");
-    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 120, 60, 118), 118, "119 are admitted");
+    a = charged(l, LIMIT_KEY, "contoso:hr", 120, 60);
     ok(a.admitted && a.remaining == 0, "the 120th is admitted and leaves none");
-    a = charged(l, IDA_LIMIT_KEY, "contoso:hr", 120, 60);
+    a = charged(l, LIMIT_KEY, "contoso:hr", 120, 60);
     ok(!a.admitted && a.remaining == 0 && a.retry_after_s >= 58 && a.retry_after_s <= 61,
        "the 121st is refused, with the seconds to wait (%u)", a.retry_after_s);
     a = peeked(l, "contoso:hr", 120, 60);
     ok(!a.admitted && a.retry_after_s >= 58, "a look says the same");
-    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 121, 60, 10), 1, "a raised limit holds at once");
-    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 119, 60, 10), 0, "so does a lowered one");
-    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:hr", 120, 120, 200), 120, "another period starts anew");
-    is_int(admissions(l, IDA_LIMIT_KEY, "contoso:payroll", 120, 60, 200), 120, "another key has its own");
-    is_int(admissions(l, IDA_LIMIT_COMPANY, "contoso:hr", 120, 60, 200), 120, "so has another kind of the same name");
-    is_int(admissions(l, IDA_LIMIT_KEY, "one", 1, 3600, 5), 1, "one an hour");
+    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 121, 60, 10), 1, "a raised limit holds at once");
+    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 119, 60, 10), 0, "so does a lowered one");
+    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 120, 120, 200), 120, "another period starts anew");
+    is_int(admissions(l, LIMIT_KEY, "contoso:payroll", 120, 60, 200), 120, "another key has its own");
+    is_int(admissions(l, LIMIT_COMPANY, "contoso:hr", 120, 60, 200), 120, "so has another kind of the same name");
+    is_int(admissions(l, LIMIT_KEY, "one", 1, 3600, 5), 1, "one an hour");
     ida_rate off = {0, 0, 1}, unset = {0, 0, 0};
-    ida_limiter_charge(l, IDA_LIMIT_KEY, "contoso:hr", &off, &a);
+    limit_charge(l, LIMIT_KEY, "contoso:hr", &off, &a);
     ok(a.admitted && a.remaining == UINT_MAX, "off admits");
-    ida_limiter_charge(l, IDA_LIMIT_KEY, "contoso:hr", &unset, &a);
+    limit_charge(l, LIMIT_KEY, "contoso:hr", &unset, &a);
     ok(a.admitted, "so does a rate that is not set");
 
-    size_t size = ida_limiter_size(100);
+    size_t size = limit_size(100);
     void *block = shared_memory(size);
-    ok(ida_limiter_attach(pool, block, size, 0) == NULL, "no handle on a block that was not formatted");
-    ida_limiter_format(block, size, 100, hash_key);
-    is_int(ida_limiter_slots(block, size), 128, "slots are rounded up to a power of two");
-    ok(ida_limiter_attach(pool, block, size - 1, 0) == NULL, "nor on one of another size");
-    is_int(ida_limiter_slots(block, 8), 0, "nor on a few bytes");
+    ok(limit_attach(pool, block, size, 0) == NULL, "no handle on a block that was not formatted");
+    limit_format(block, size, 100, hash_key);
+    is_int(limit_slots(block, size), 128, "slots are rounded up to a power of two");
+    ok(limit_attach(pool, block, size - 1, 0) == NULL, "nor on one of another size");
+    is_int(limit_slots(block, 8), 0, "nor on a few bytes");
 }
 
 #define TICK_NS 10000000u
@@ -125,50 +125,50 @@ static void edges(void)
 static uint64_t now_ns(void)
 {
     ledger_clock boot = {0, 1};
-    return ledger_now(&boot);
+    return limit_ledger_now(&boot);
 }
 
 static void over_time(void)
 {
-    ida_limiter *l = limiter(64, TICK_NS);
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 50, "50 at once");
+    rate_limiter *l = limiter(64, TICK_NS);
+    is_int(admissions(l, LIMIT_KEY, "k", 50, 60, 60), 50, "50 at once");
     usleep(400000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 0, "none after 40 of 60 ticks");
+    is_int(admissions(l, LIMIT_KEY, "k", 50, 60, 60), 0, "none after 40 of 60 ticks");
     usleep(240000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 50, 60, 60), 50, "50 again after the window");
+    is_int(admissions(l, LIMIT_KEY, "k", 50, 60, 60), 50, "50 again after the window");
     usleep(300000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 20), 20, "20 of another");
+    is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 20), 20, "20 of another");
     usleep(300000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 60), 30, "30 more half a window later");
-    ida_charge a = charged(l, IDA_LIMIT_KEY, "late", 10, 60);
+    is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 60), 30, "30 more half a window later");
+    limit_cost a = charged(l, LIMIT_KEY, "late", 10, 60);
     ok(!a.admitted && a.retry_after_s == 1, "with a limit lowered far below, the wait is that for the later ones");
     usleep(330000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "late", 50, 60, 60), 20, "the first 20 are free again, the 30 not yet");
+    is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 60), 20, "the first 20 are free again, the 30 not yet");
 }
 
 static void floods(void)
 {
-    ida_limiter *l = limiter(64, TICK_NS);
+    rate_limiter *l = limiter(64, TICK_NS);
     char name[32];
-    is_int(admissions(l, IDA_LIMIT_KEY, "key", 5, 60, 9), 5, "a key uses its 5");
+    is_int(admissions(l, LIMIT_KEY, "key", 5, 60, 9), 5, "a key uses its 5");
     int refused = 0, shared = 0;
     uint64_t begin = now_ns();
     for (int i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "2001:db8:%x::", (unsigned)i);
-        ida_charge a = charged(l, i % 2 ? IDA_LIMIT_ADDRESS : IDA_LIMIT_FAILURES, name, 10, 60);
+        limit_cost a = charged(l, i % 2 ? LIMIT_ADDRESS : LIMIT_FAILURES, name, 10, 60);
         refused += !a.admitted;
         shared += a.shared;
     }
     int soon = now_ns() - begin < WINDOW_NS / 2;
-    ok(shared > 2000 && ida_limiter_overflows(l) == (uint64_t)shared,
+    ok(shared > 2000 && limit_overflows(l) == (uint64_t)shared,
        "3000 addresses overflow a table of 64: %d shared, all counted", shared);
     ok(refused > 0, "and the shared records have the same limit (%d refused)", refused);
-    ok(!soon || !charged(l, IDA_LIMIT_KEY, "key", 5, 60).admitted, "but the key is still known, and refused");
+    ok(!soon || !charged(l, LIMIT_KEY, "key", 5, 60).admitted, "but the key is still known, and refused");
     usleep(700000);
     int admitted = 0, own = 0;
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "good %d", i);
-        ida_charge a = charged(l, IDA_LIMIT_ADDRESS, name, 10, 60);
+        limit_cost a = charged(l, LIMIT_ADDRESS, name, 10, 60);
         admitted += a.admitted;
         own += !a.shared;
     }
@@ -178,34 +178,34 @@ static void floods(void)
 /* A caller that is put to sleep between reading the clock and its compare-and-swap, for longer than the window. */
 static void sleeper(void)
 {
-    ida_limiter *l = limiter(64, TICK_NS);
-    charged(l, IDA_LIMIT_KEY, "other", 2, 60);
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 1), 1, "one long ago");
+    rate_limiter *l = limiter(64, TICK_NS);
+    charged(l, LIMIT_KEY, "other", 2, 60);
+    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1, "one long ago");
     usleep(640000);
     sleep_at = 4; /* state read, judged, mark raised: next is the step that counts */
     sleep_us = 700000;
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 1), 1, "one that slept over a window is admitted when it wakes");
-    is_int(admissions(l, IDA_LIMIT_KEY, "k", 2, 60, 5), 1, "and counts from then on: one more and no other");
+    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1, "one that slept over a window is admitted when it wakes");
+    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 5), 1, "and counts from then on: one more and no other");
 }
 
 /* From the shared record to one of its own in the middle of a window. */
 static void moving(void)
 {
-    ida_limiter *l = limiter(64, TICK_NS);
+    rate_limiter *l = limiter(64, TICK_NS);
     char name[32];
     for (int i = 0; i < 400; i++) {
         snprintf(name, sizeof name, "filler %d", i);
-        charged(l, IDA_LIMIT_KEY, name, 10, 61); /* another period, so another shared record */
+        charged(l, LIMIT_KEY, name, 10, 61); /* another period, so another shared record */
     }
     usleep(350000);
-    ida_charge a = charged(l, IDA_LIMIT_KEY, "mover", 10, 60);
+    limit_cost a = charged(l, LIMIT_KEY, "mover", 10, 60);
     ok(a.admitted && a.shared, "in a full table a key is admitted by its line's shared record");
-    is_int(admissions(l, IDA_LIMIT_KEY, "mover", 10, 60, 20), 9, "up to its limit");
+    is_int(admissions(l, LIMIT_KEY, "mover", 10, 60, 20), 9, "up to its limit");
     usleep(330000);
-    a = charged(l, IDA_LIMIT_KEY, "mover", 10, 60);
+    a = charged(l, LIMIT_KEY, "mover", 10, 60);
     ok(!a.admitted && !a.shared, "with a record of its own meanwhile it is still refused in the same window");
     usleep(680000);
-    is_int(admissions(l, IDA_LIMIT_KEY, "mover", 10, 60, 20), 10, "and admitted after it");
+    is_int(admissions(l, LIMIT_KEY, "mover", 10, 60, 20), 10, "and admitted after it");
 }
 
 /* --- the property --- */
@@ -219,7 +219,7 @@ typedef struct event {
 } event;
 
 typedef struct storm {
-    ida_limiter *limiter[2]; /* even names: ticks of 10 ms, odd ones: 7 ms */
+    rate_limiter *limiter[2]; /* even names: ticks of 10 ms, odd ones: 7 ms */
     int names, processes, threads, pauses;
     unsigned limit;
     uint64_t end_ns;
@@ -241,9 +241,9 @@ static void *attack(void *baton)
         char text[16];
         snprintf(text, sizeof text, "key %u", (unsigned)name);
         ida_rate rate = {s->limit, name % 2 ? 42 : 60, 0};
-        ida_charge a;
+        limit_cost a;
         uint64_t before = now_ns();
-        ida_limiter_charge(s->limiter[name % 2], IDA_LIMIT_KEY, text, &rate, &a);
+        limit_charge(s->limiter[name % 2], LIMIT_KEY, text, &rate, &a);
         uint64_t after = now_ns();
         if (a.shared) {
             atomic_fetch_add(s->shared, 1);
@@ -311,9 +311,9 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
                       int must_share)
 {
     storm s = {.names = names, .processes = processes, .threads = threads, .pauses = kill_us != 0, .limit = limit};
-    ida_limiter *first = limiter(slots, tick_of[0]);
+    rate_limiter *first = limiter(slots, tick_of[0]);
     s.limiter[0] = first;
-    s.limiter[1] = ida_limiter_attach(pool, first->head, first->head->size, tick_of[1]);
+    s.limiter[1] = limit_attach(pool, first->head, first->head->size, tick_of[1]);
     s.logged = shared_memory(4096);
     s.shared = s.logged + 1;
     s.log = shared_memory(LOG_MAX * sizeof *s.log);

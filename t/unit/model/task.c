@@ -150,7 +150,7 @@ static void test_step_names(void)
 int main(void)
 {
     setup();
-    ida_zone_init(pool);
+    zone_init(pool);
     test_words();
     test_json();
     test_waiting();

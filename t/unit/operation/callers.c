@@ -41,7 +41,7 @@ static void release(void *baton, store *given)
     pthread_mutex_unlock(&one);
 }
 
-static const ida_snapshot_source source = {acquire, release, NULL};
+static const ida_caller_source source = {acquire, release, NULL};
 
 static void add_key(const char *tenant, const char *username)
 {
@@ -54,21 +54,21 @@ static void add_key(const char *tenant, const char *username)
 
 /* What one look says: "none", "other" (another key), "on", "off", "failed"; and how often the store was asked. Without the caller's key
  * the tenant, which costs further statements, is not looked at. */
-static const char *look_with(ida_snapshots *all, const char *username, const char *hash)
+static const char *look_with(ida_callers *all, const char *username, const char *hash)
 {
-    const ida_snapshot *snapshot;
+    const ida_caller *snapshot;
     acquired = 0;
-    if (ida_snapshot_get(all, fresh(), &source, "contoso", username, hash, &snapshot) != IDA_OK) {
+    if (ida_caller_get(all, fresh(), &source, "contoso", username, hash, &snapshot) != IDA_OK) {
         return apr_psprintf(pool, "failed %d", acquired);
     }
     int mine = snapshot->key_hash && strcmp(snapshot->key_hash, hash) == 0;
     const char *text = apr_psprintf(pool, "%s %d%s", !snapshot->key_hash ? "none" : !mine ? "other" : snapshot->disabled ? "off" : "on", acquired,
                                     mine != (snapshot->tenant != NULL) ? " and the tenant" : "");
-    ida_snapshot_release(snapshot);
+    ida_caller_release(snapshot);
     return text;
 }
 
-static const char *look(ida_snapshots *all, const char *company, const char *username)
+static const char *look(ida_callers *all, const char *company, const char *username)
 {
     (void)company;
     return look_with(all, username, right);
@@ -76,11 +76,11 @@ static const char *look(ida_snapshots *all, const char *company, const char *use
 
 static void ages(void)
 {
-    ida_snapshots *all = ida_snapshots_make(pool, 1024);
-    const ida_snapshot *kept;
+    ida_callers *all = ida_callers_make(pool, 1024);
+    const ida_caller *kept;
     is_str(look(all, "contoso", "hr"), "on 1", "the first look asks the store");
     is_str(look(all, "contoso", "hr"), "on 0", "the next does not");
-    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", right, &kept);
+    ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &kept);
     ok(kept->principal.rate.limit == 7 && !strcmp(kept->principal.label, "L") && !strcmp(kept->principal.company, "contoso") &&
            !strcmp(kept->tenant->upn_domain, "corp.example") && !kept->synced,
        "with limit, label, tenant, and no sync yet");
@@ -91,7 +91,7 @@ static void ages(void)
     is_str(look(all, "contoso", "hr"), "off 1", "before two seconds are over it is asked again");
     is_str(look(all, "contoso", "hr"), "off 0", "and that holds");
     ok(!kept->disabled && kept->key_hash[63] == '7', "who had the old one keeps it");
-    ida_snapshot_release(kept);
+    ida_caller_release(kept);
     script(DB_REQUEST, "UPDATE api_key SET disabled = 0 WHERE username = 'hr'");
     clock_ms += 2000;
     is_str(look(all, "contoso", "hr"), "on 1", "enabled again");
@@ -113,7 +113,7 @@ static void ages(void)
  * time, not of one whose holder is at work. */
 static void guesses(void)
 {
-    ida_snapshots *all = ida_snapshots_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024);
     for (int i = 0; i < 3; i++) {
         is_str(look_with(all, "hr", bad), "other 1", "a wrong key costs one look at the key alone");
         is_str(look_with(all, "nobody", bad), "none 1", "an unknown user the same");
@@ -142,22 +142,22 @@ static int full_sync(const char *directory)
 
 static void synced(void)
 {
-    ida_snapshots *all = ida_snapshots_make(pool, 1024);
-    const ida_snapshot *snapshot;
+    ida_callers *all = ida_callers_make(pool, 1024);
+    const ida_caller *snapshot;
     ok(full_sync("cloud"), "one directory");
-    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
+    ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
     is_int(snapshot->synced, 0, "one of two directories is not enough");
-    ida_snapshot_release(snapshot);
+    ida_caller_release(snapshot);
     ok(full_sync("onPremises"), "the other");
     clock_ms += 2000;
-    ida_snapshot_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
+    ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
     is_int(snapshot->synced, 1, "both are");
-    ida_snapshot_release(snapshot);
+    ida_caller_release(snapshot);
 }
 
 static void bounds(void)
 {
-    ida_snapshots *all = ida_snapshots_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024);
     char name[32];
     look(all, "contoso", "hr");
     for (int i = 0; i < 3000; i++) {
@@ -165,27 +165,27 @@ static void bounds(void)
         look_with(all, name, bad);
     }
     is_str(look(all, "contoso", "hr"), "on 0", "3000 guessed names do not push out a user");
-    ida_snapshots *one_each = ida_snapshots_make(pool, 1);
+    ida_callers *one_each = ida_callers_make(pool, 1);
     is_str(look(one_each, "contoso", "hr"), "on 1", "the smallest memory");
     is_str(look(one_each, "contoso", "new"), "on 1", "works too");
 }
 
-static ida_snapshots *shared;
+static ida_callers *shared;
 static atomic_int wrong;
 
 static void *hammer(void *baton)
 {
     apr_pool_t *own = baton;
     for (int i = 0; i < 4000; i++) {
-        const ida_snapshot *snapshot;
+        const ida_caller *snapshot;
         const char *username = i % 3 ? "hr" : "new";
-        if (ida_snapshot_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, right, &snapshot) != IDA_OK ||
+        if (ida_caller_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, right, &snapshot) != IDA_OK ||
             !snapshot->key_hash ||
             strcmp(snapshot->principal.username, username) != 0 || strcmp(snapshot->tenant->id, "contoso") != 0) {
             atomic_fetch_add(&wrong, 1);
             continue;
         }
-        ida_snapshot_release(snapshot);
+        ida_caller_release(snapshot);
         apr_pool_clear(own);
     }
     return NULL;
@@ -203,7 +203,7 @@ static void threads(void)
 {
     pthread_t thread[8];
     apr_pool_t *own[8];
-    shared = ida_snapshots_make(pool, 16);
+    shared = ida_callers_make(pool, 16);
     env.monotonic = running_clock;
     for (int i = 0; i < 8; i++) {
         apr_allocator_t *allocator;

@@ -54,40 +54,40 @@ static void make_truth(void)
 static void load_directory(store *sync, const char *company, ida_directory_kind directory, int sign_ins)
 {
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    const sync_guard guard = {0};
+    cache_sync *run;
+    cache_summary summary;
+    const cache_guard guard = {0};
     int cloud = directory == IDA_DIR_CLOUD;
     apr_pool_t *run_pool;
     apr_pool_create(&run_pool, pool);
-    must(sync_run_begin(&run, sync, c, run_pool, company, directory, 1), c, "begin");
+    must(cache_sync_begin(&run, sync, c, run_pool, company, directory, 1), c, "begin");
     for (int u = cloud ? 0 : CLOUD_PEOPLE; u < (cloud ? CLOUD_PEOPLE : PEOPLE); u++) {
         const truth *t = &people[u];
         int anchored = cloud ? u < TWINS && u % 2 : is_twin(u) && u % 2;
-        sync_user user = {.id = uid(u), .upn = upn(u), .mail = u % 7 ? NULL : apr_psprintf(pool, "mail%d@corp.example", u),
+        cache_user user = {.id = uid(u), .upn = upn(u), .mail = u % 7 ? NULL : apr_psprintf(pool, "mail%d@corp.example", u),
                           .display_name = apr_psprintf(pool, "%s %s", t->first, t->family), .given_name = t->first, .surname = t->family,
                           .department = t->department, .enabled = t->enabled, .guest = t->guest, .created_at = t->created, .last_sign_in_at = t->last,
                           .last_success_at = t->success, .anchor = anchored ? apr_psprintf(pool, "anchor%d", u % CLOUD_PEOPLE) : NULL,
                           .manager_id = cloud && t->manager ? uid(t->manager == 1 ? (u + 1) % CLOUD_PEOPLE : 99999) : NULL,
                           .manager_dn_key = cloud || !t->manager ? NULL : apr_psprintf(pool, "cn=%s", t->manager == 1 ? uid(CLOUD_PEOPLE) : "elsewhere"),
                           .dn = cloud ? NULL : apr_psprintf(pool, "cn=%s", uid(u)), .dn_key = cloud ? NULL : apr_psprintf(pool, "cn=%s", uid(u))};
-        must(sync_run_user(run, c, &user), c, "user");
+        must(cache_sync_user(run, c, &user), c, "user");
     }
     for (int g = cloud ? 0 : GROUPS / 2; g < (cloud ? GROUPS / 2 : GROUPS); g++) {
-        sync_group one = {.id = apr_psprintf(pool, "%s-g%03d", cloud ? "c" : "p", g), .name = apr_psprintf(pool, "Group %d", g % 40), .kind = "security"};
-        sync_member members[8];
+        cache_group one = {.id = apr_psprintf(pool, "%s-g%03d", cloud ? "c" : "p", g), .name = apr_psprintf(pool, "Group %d", g % 40), .kind = "security"};
+        cache_member members[8];
         int count = 0;
         for (int i = 0; i < members_of[g]; i++) {
-            members[count++] = (sync_member){.id = uid(cloud ? i : CLOUD_PEOPLE + i), .kind = "user"};
+            members[count++] = (cache_member){.id = uid(cloud ? i : CLOUD_PEOPLE + i), .kind = "user"};
         }
         if (unresolved_of[g]) {
-            members[count++] = (sync_member){.dn_key = "cn=a computer"};
+            members[count++] = (cache_member){.dn_key = "cn=a computer"};
         }
-        must(sync_run_group(run, c, &one, members, count), c, "group");
+        must(cache_sync_group(run, c, &one, members, count), c, "group");
     }
-    must(sync_run_complete(run, c, "user"), c, "users");
-    must(sync_run_complete(run, c, "group"), c, "groups");
-    must(sync_run_commit(run, c, "{}", "test", &guard, sign_ins, &summary), c, "commit");
+    must(cache_sync_complete(run, c, "user"), c, "users");
+    must(cache_sync_complete(run, c, "group"), c, "groups");
+    must(cache_sync_commit(run, c, "{}", "test", &guard, sign_ins, &summary), c, "commit");
     apr_pool_destroy(run_pool);
 }
 
@@ -314,17 +314,17 @@ static void twins_move(store *s, store *sync, const ida_tenant *t)
 {
     ida_ctx *c = fresh();
     const int64_t all = PEOPLE - TWINS;
-    sync_user twin = {.id = uid(0), .upn = "moved@contoso.example", .display_name = "Moved", .enabled = 1}; /* of u7000, joined by UPN */
-    must(store_cache_user_put(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
+    cache_user twin = {.id = uid(0), .upn = "moved@contoso.example", .display_name = "Moved", .enabled = 1}; /* of u7000, joined by UPN */
+    must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), all + 1, "a UPN that moved parts two rows");
     twin.upn = upn(CLOUD_PEOPLE);
-    must(store_cache_user_put(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
+    must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), all, "and joins them again");
-    must(store_cache_user_gone(sync, c, COMPANY, IDA_DIR_CLOUD, uid(1)), c, "gone"); /* of u7001, joined by anchor */
+    must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_CLOUD, uid(1)), c, "gone"); /* of u7001, joined by anchor */
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), all, "whose cloud row goes is still listed");
-    must(store_cache_user_gone(sync, c, COMPANY, IDA_DIR_ON_PREMISES, uid(CLOUD_PEOPLE + 1)), c, "gone");
+    must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_ON_PREMISES, uid(CLOUD_PEOPLE + 1)), c, "gone");
     is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result, "totalCount")), all - 1, "until the other goes too");
-    must(store_cache_reset(sync, c, COMPANY, IDA_DIR_CLOUD), c, "reset");
+    must(cache_reset(sync, c, COMPANY, IDA_DIR_CLOUD), c, "reset");
     is_int(ask_in(pool, s, t, &ida_op_users_search, "{}").kind, IDA_SERVICE_UNAVAILABLE, "an emptied cache lists nobody, whatever the caller remembers");
     is_int(ask_in(pool, s, t, &ida_op_user_details, "{'user':'nobody'}").kind, IDA_SERVICE_UNAVAILABLE, "nor says that somebody is not there");
     script(sync, "UPDATE cache.sync_state SET full_at = 1");
@@ -347,27 +347,27 @@ static double seconds(int in_process)
 static void load_many(store *sync)
 {
     ida_ctx *c = fresh();
-    sync_run *run;
-    sync_summary summary;
-    const sync_guard guard = {0};
+    cache_sync *run;
+    cache_summary summary;
+    const cache_guard guard = {0};
     apr_pool_t *run_pool, *outer = pool, *one;
     apr_pool_create(&run_pool, pool);
     apr_pool_create(&one, outer);
-    must(sync_run_begin(&run, sync, c, run_pool, "large", IDA_DIR_ON_PREMISES, 1), c, "begin");
+    must(cache_sync_begin(&run, sync, c, run_pool, "large", IDA_DIR_ON_PREMISES, 1), c, "begin");
     for (int u = 0; u < MANY; u++) {
         apr_pool_clear(one);
         pool = one;
-        sync_user user = {.id = apr_psprintf(pool, "p-u%06d", u), .upn = apr_psprintf(pool, "first%d.family%d@contoso.example", u, u % 5000), .enabled = u % 20 != 0,
+        cache_user user = {.id = apr_psprintf(pool, "p-u%06d", u), .upn = apr_psprintf(pool, "first%d.family%d@contoso.example", u, u % 5000), .enabled = u % 20 != 0,
                           .mail = apr_psprintf(pool, "first%d.family%d@contoso.example", u, u % 5000), .given_name = apr_psprintf(pool, "First%d", u),
                           .surname = apr_psprintf(pool, "Family%d", u % 5000), .display_name = apr_psprintf(pool, "First%d Family%d", u, u % 5000),
                           .department = apr_psprintf(pool, "Department %d", u % 50), .created_at = 1600000000000 + u, .last_sign_in_at = test_now_ms - (u % 200) * DAY,
                           .job_title = "Somebody", .company = "Contoso", .manager_dn_key = u % 10 ? "cn=boss" : NULL};
-        must(sync_run_user(run, c, &user), c, "user");
+        must(cache_sync_user(run, c, &user), c, "user");
     }
     pool = outer;
-    must(sync_run_complete(run, c, "user"), c, "users");
-    must(sync_run_complete(run, c, "group"), c, "groups");
-    must(sync_run_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
+    must(cache_sync_complete(run, c, "user"), c, "users");
+    must(cache_sync_complete(run, c, "group"), c, "groups");
+    must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
     apr_pool_destroy(run_pool);
 }
 

@@ -15,10 +15,10 @@ static void test_order(void)
     int64_t next = 0;
     is_str(claimed(due - 1), NULL, "nothing is due");
     test_now_ms = due - 1;
-    is_int(store_queue_next_at(s, fresh(), &next), IDA_OK, "next due instant");
+    is_int(queue_next_at(s, fresh(), &next), IDA_OK, "next due instant");
     is_int(next, due, "is the earliest");
     test_now_ms = due;
-    store_queue_next_at(s, fresh(), &next);
+    queue_next_at(s, fresh(), &next);
     is_int(next, due + 10, "of those still to come");
     ida_task *t = claim_at(s, "w1", due + 20, NULL);
     is_str(t ? t->id : NULL, first->id, "earliest first");
@@ -27,14 +27,14 @@ static void test_order(void)
        "running under a lease");
     is_str(claimed(due + 20), late->id, "then the next");
     is_str(claimed(due + 20), NULL, "then none");
-    store_queue_again(s, fresh(), t, due + 50, "busy", 1, NULL);
+    queue_again(s, fresh(), t, due + 50, "busy", 1, NULL);
     t = get_task(s, t);
     ok(t->state == IDA_QUEUED && t->attempts == 1 && t->next_at == due + 50 && !strcmp(t->error, "busy") && !t->lease_owner,
        "waits for its next try");
     is_str(claimed(due + 49), NULL, "not before");
     t = claim_at(s, "w2", due + 50, NULL);
     ok(t && t->fence == 2 && t->started_at == due + 20 && !t->error, "then under a higher fence");
-    store_queue_again(s, fresh(), t, due + 60, "held", 0, NULL);
+    queue_again(s, fresh(), t, due + 60, "held", 0, NULL);
     is_int(get_task(s, t)->attempts, 1, "not every wait is a try");
 }
 
@@ -48,14 +48,14 @@ static void test_one_a_person(void)
     is_str(t ? t->id : NULL, first->id, "earlier due first");
     is_str(claimed(due + 10), elsewhere->id, "while it runs nothing else of the person, but others");
     is_str(claimed(due + 10), NULL, "no more");
-    store_queue_again(s, fresh(), t, due + 1000, "busy", 1, NULL);
+    queue_again(s, fresh(), t, due + 1000, "busy", 1, NULL);
     is_str(claimed(due + 500), NULL, "while it waits for its next try the later one waits too");
     t = claim_at(s, "w", due + 1000, NULL);
     is_str(t ? t->id : NULL, first->id, "again the first");
-    store_queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
+    queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
     t = claim_at(s, "w", due + 1000, NULL);
     is_str(t ? t->id : NULL, second->id, "a failed one stands in nobody's way");
-    store_queue_finish(s, fresh(), t, IDA_DONE, NULL, "[\"left in one group\"]", NULL);
+    queue_finish(s, fresh(), t, IDA_DONE, NULL, "[\"left in one group\"]", NULL);
     ida_task *now = get_task(s, t);
     ok(now->state == IDA_DONE && now->finished_at == test_now_ms && !strcmp(now->warnings, "[\"left in one group\"]"),
        "done with warnings");
@@ -66,43 +66,43 @@ static void test_fence(void)
 {
     drain();
     ida_task *made = add_task(s, "contoso", IDA_USER_CREATE, "fence@corp.example", due);
-    store_address_reserve(s, fresh(), "contoso", "fence@corp.example", made->id);
+    queue_address_reserve(s, fresh(), "contoso", "fence@corp.example", made->id);
     ida_task *old = claim_at(s, "w1", due, NULL), *mine;
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "late", due};
-    store_task_change change = {.marker = "late", .progress = "{\"late\":1}", .upn = "late@corp.example"};
-    const store_running *rows;
+    queue_task_change change = {.marker = "late", .progress = "{\"late\":1}", .upn = "late@corp.example"};
+    const queue_running_task *rows;
     int count;
-    is_int(store_queue_renew(s, fresh(), old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
-    is_int(store_queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
+    is_int(queue_renew(s, fresh(), old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
+    is_int(queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
     ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 && !strcmp(rows[0].owner, "w1") &&
            rows[0].lease_until == due + 100 + LEASE,
        "with fence, heartbeat and owner");
-    store_running seen = rows[0];
-    store_queue_renew(s, fresh(), old->id, old->fence, due + 200, LEASE);
-    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND,
+    queue_running_task seen = rows[0];
+    queue_renew(s, fresh(), old->id, old->fence, due + 200, LEASE);
+    is_int(queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND,
            "a holder that gave a sign of life keeps it");
     seen.heartbeat++;
-    is_int(store_queue_take_over(s, fresh(), &seen, "w2", due + 300, LEASE, &mine), IDA_OK, "one that did not loses it");
+    is_int(queue_take_over(s, fresh(), &seen, "w2", due + 300, LEASE, &mine), IDA_OK, "one that did not loses it");
     ok(mine->fence == 2 && mine->attempts == 1 && !strcmp(mine->lease_owner, "w2") && mine->payload && mine->state == IDA_RUNNING,
        "to the taker");
 
-    is_int(store_queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT, "old fence: no heartbeat");
-    is_int(store_queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
-    is_int(store_queue_change(s, fresh(), old, &change), IDA_CONFLICT, "no change");
-    is_int(store_queue_account_made(s, fresh(), old, &step, "late", 0, NULL), IDA_CONFLICT, "no account");
-    is_int(store_queue_finish(s, fresh(), old, IDA_FAILED, "late", NULL, NULL), IDA_CONFLICT, "no end");
-    is_int(store_queue_again(s, fresh(), old, due, "late", 1, NULL), IDA_CONFLICT, "no other try");
+    is_int(queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT, "old fence: no heartbeat");
+    is_int(queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
+    is_int(queue_change(s, fresh(), old, &change), IDA_CONFLICT, "no change");
+    is_int(queue_account_made(s, fresh(), old, &step, "late", 0, NULL), IDA_CONFLICT, "no account");
+    is_int(queue_finish(s, fresh(), old, IDA_FAILED, "late", NULL, NULL), IDA_CONFLICT, "no end");
+    is_int(queue_again(s, fresh(), old, due, "late", 1, NULL), IDA_CONFLICT, "no other try");
     ida_task *now = get_task(s, made);
     ok(now->state == IDA_RUNNING && !now->marker && !strcmp(now->progress, "{}") && now->steps[0].outcome == IDA_STEP_NONE &&
            now->seat == 1 && !strcmp(now->upn, "fence@corp.example") && !now->object_id && !now->error,
        "nothing of it was written");
     is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock"), 2, "lock and reservation stand");
 
-    change = (store_task_change){.upn = "fence2@corp.example",
+    change = (queue_task_change){.upn = "fence2@corp.example",
                                  .mail = "Fence2@mail.example",
                                  .display_name = "Fence Two",
                                  .marker = "m"};
-    is_int(store_queue_change(s, fresh(), mine, &change), IDA_OK, "the holder takes another name");
+    is_int(queue_change(s, fresh(), mine, &change), IDA_OK, "the holder takes another name");
     now = get_task(s, made);
     ok(!strcmp(now->upn, "fence2@corp.example") && !strcmp(now->person, "fence2@corp.example") &&
            !strcmp(now->mail, "Fence2@mail.example") && !strcmp(now->marker, "m") && !strcmp(now->display_name, "Fence Two"),
@@ -112,18 +112,18 @@ static void test_fence(void)
     is_int(ask("SELECT count(*) FROM reservation"), 2, "the old one is free");
     is_int(ask("SELECT count(*) FROM user_lock WHERE person = 'fence2@corp.example'"), 1, "the lock follows");
     ida_task *other = add_task(s, "contoso", IDA_USER_CREATE, "taken@corp.example", due + HOUR);
-    store_address_reserve(s, fresh(), "contoso", "taken@corp.example", other->id);
-    change = (store_task_change){.upn = "Taken@corp.example"};
-    is_int(store_queue_change(s, fresh(), mine, &change), IDA_UNPROCESSABLE, "a name reserved by another is refused");
+    queue_address_reserve(s, fresh(), "contoso", "taken@corp.example", other->id);
+    change = (queue_task_change){.upn = "Taken@corp.example"};
+    is_int(queue_change(s, fresh(), mine, &change), IDA_UNPROCESSABLE, "a name reserved by another is refused");
     is_str(get_task(s, made)->upn, "fence2@corp.example", "and changes nothing");
-    is_int(store_queue_step(s, fresh(), mine, &step, "{\"n\":1}", NULL), IDA_OK, "a step");
+    is_int(queue_step(s, fresh(), mine, &step, "{\"n\":1}", NULL), IDA_OK, "a step");
     now = get_task(s, made);
     ok(now->steps[0].outcome == IDA_STEP_DONE && now->steps[0].at == due && !strcmp(now->steps[0].detail, "late") &&
            !strcmp(now->progress, "{\"n\":1}") && now->step_count == 3,
        "with progress");
-    is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_OK, "the end");
+    is_int(queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_OK, "the end");
     is_int(ask("SELECT count(*) FROM user_lock"), 0, "frees the person under the new name");
-    is_int(store_queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "once");
+    is_int(queue_finish(s, fresh(), mine, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "once");
 }
 
 /* --- several workers --- */
@@ -143,7 +143,7 @@ static ida_kind work_one(crew *m, ida_ctx *c)
     factory *f = m->shared;
     ida_task *t;
     int braked;
-    ida_kind kind = store_queue_claim(m->main, c, "w", due + HOUR, LEASE, 5000, &t, &braked);
+    ida_kind kind = queue_claim(m->main, c, "w", due + HOUR, LEASE, 5000, &t, &braked);
     if (kind) {
         return kind;
     }
@@ -154,9 +154,9 @@ static ida_kind work_one(crew *m, ida_ctx *c)
     apr_sleep(200);
     __atomic_sub_fetch(&f->busy[who], 1, __ATOMIC_SEQ_CST);
     if (again) {
-        return store_queue_again(m->main, c, t, due + 1, "busy", 1, NULL);
+        return queue_again(m->main, c, t, due + 1, "busy", 1, NULL);
     }
-    kind = store_queue_finish(m->main, c, t, IDA_DONE, NULL, NULL, NULL);
+    kind = queue_finish(m->main, c, t, IDA_DONE, NULL, NULL, NULL);
     __atomic_add_fetch(&f->ran, kind == IDA_OK, __ATOMIC_SEQ_CST);
     return kind;
 }
@@ -214,7 +214,7 @@ static void test_arrivals(void)
 }
 
 typedef struct race {
-    store_running seen;
+    queue_running_task seen;
     int won;
 } race;
 
@@ -222,7 +222,7 @@ static void grab(crew *m)
 {
     race *r = m->shared;
     ida_task *t;
-    ida_kind kind = store_queue_take_over(m->main, m->c, &r->seen, "taker", due, LEASE, &t);
+    ida_kind kind = queue_take_over(m->main, m->c, &r->seen, "taker", due, LEASE, &t);
     __atomic_add_fetch(&r->won, kind == IDA_OK, __ATOMIC_SEQ_CST);
     m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
 }
@@ -250,51 +250,51 @@ static void test_care(void)
     ida_task *a = add_task(s, "contoso", IDA_USER_UPDATE, "wall1@corp.example", due + HOUR);
     ida_task *b = make_task(fresh(), "contoso", IDA_USER_UPDATE, "wall2@corp.example", due + HOUR);
     b->wall_fixed = 0;
-    store_task_insert(s, fresh(), b);
+    queue_task_insert(s, fresh(), b);
     test_now_ms += 5;
     ida_task *late = add_task(s, "fabrikam", IDA_USER_UPDATE, "wall3@corp.example", due + HOUR);
-    is_int(store_queue_walls(s, fresh(), "Europe/Stockholm", NULL, 1, &list, &count), IDA_OK, "wall times");
+    is_int(queue_walls_in(s, fresh(), "Europe/Stockholm", NULL, 1, &list, &count), IDA_OK, "wall times");
     ok(count == 1 && !strcmp(list[0].id, a->id) && !strcmp(list[0].zone, "Europe/Stockholm"), "one at a time");
-    store_queue_walls(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
+    queue_walls_in(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
     ok(count == 1 && !strcmp(list[0].id, late->id), "those meant as now are left out");
-    is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 2 * HOUR), IDA_OK, "a zone's rules changed");
+    is_int(queue_set_due(s, fresh(), a->id, due + HOUR, due + 2 * HOUR), IDA_OK, "a zone's rules changed");
     ida_task *now = get_task(s, a);
     ok(now->due_at == due + 2 * HOUR && now->next_at == due + 2 * HOUR, "the task is due at the new instant");
-    is_int(store_queue_set_due(s, fresh(), a->id, due + HOUR, due + 3 * HOUR), IDA_CONFLICT, "once");
+    is_int(queue_set_due(s, fresh(), a->id, due + HOUR, due + 3 * HOUR), IDA_CONFLICT, "once");
     now = claim_at(s, "w", due + HOUR, NULL);
     ida_step steps[] = {{.position = 1, .name = "updateAccount"}, {.position = 2, .name = "Join/er 1/1 addToGroup"},
                         {.position = 3, .name = "Join/er 1/2 sendEmail"}, {.position = 4, .name = "Other/1 sendEmail"}};
     now->steps = steps;
     now->step_count = 4;
-    store_workflow_news news = {.status = "done", .started_at = due, .finished_at = due + 1, .run_status = "running"};
+    queue_workflow_news news = {.status = "done", .started_at = due, .finished_at = due + 1, .run_status = "running"};
     ok(ida_task_action_name(pool, steps[1].name, &news.action) && !ida_task_action_name(pool, steps[0].name, &news.action) &&
            !ida_task_action_name(pool, "x/1", &news.action) && !ida_task_action_name(pool, "/1 x", &news.action) &&
            !ida_task_action_name(pool, "a/ x", &news.action) && !ida_task_action_name(pool, "a b", &news.action),
        "steps that are actions");
     ida_task_action_name(pool, steps[1].name, &news.action);
     ok(!strcmp(news.action.workflow, "Join/er 1") && news.action.position == 1 && !strcmp(news.action.type, "addToGroup"), "in parts");
-    is_int(store_workflow_tell(s, fresh(), now, &news), IDA_OK, "a workflow run begins with its first news");
+    is_int(queue_workflow_tell(s, fresh(), now, &news), IDA_OK, "a workflow run begins with its first news");
     is_int(ask("SELECT count(*) FROM workflow_run_action"), 2, "it has the task's actions of that workflow");
     is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'pending' AND position = 2"), 1, "the other one waits");
     news.action.position = 2;
-    news = (store_workflow_news){.action = news.action, .status = "failed", .started_at = due, .finished_at = due + 1,
+    news = (queue_workflow_news){.action = news.action, .status = "failed", .started_at = due, .finished_at = due + 1,
                                  .error = "no mail server", .run_status = "failed", .run_ended = 1};
-    is_int(store_workflow_tell(s, fresh(), now, &news), IDA_OK, "and fails");
+    is_int(queue_workflow_tell(s, fresh(), now, &news), IDA_OK, "and fails");
     is_int(ask("SELECT count(*) FROM workflow_run_action WHERE status = 'failed' AND position = 2 AND finished_at > 0"), 1,
            "with its time");
     is_int(ask("SELECT count(*) FROM workflow_run WHERE status = 'failed' AND finished_at > 0"), 1, "the run has ended, and is one");
-    ok(!store_workflow_cancelled(s, fresh(), now->id) && ask("SELECT count(*) FROM workflow_run WHERE status = 'failed'") == 1,
+    ok(!queue_workflow_cancelled(s, fresh(), now->id) && ask("SELECT count(*) FROM workflow_run WHERE status = 'failed'") == 1,
        "what has ended cannot be cancelled");
-    news = (store_workflow_news){.action = {"Other", "sendEmail", 1}, .status = "waiting", .run_status = "running"};
-    store_workflow_tell(s, fresh(), now, &news);
-    ok(!store_workflow_cancelled(s, fresh(), now->id) &&
+    news = (queue_workflow_news){.action = {"Other", "sendEmail", 1}, .status = "waiting", .run_status = "running"};
+    queue_workflow_tell(s, fresh(), now, &news);
+    ok(!queue_workflow_cancelled(s, fresh(), now->id) &&
            ask("SELECT count(*) FROM workflow_run r JOIN workflow_run_action a ON a.run_id = r.id WHERE r.status = 'cancelled' AND"
                " r.finished_at > 0 AND a.status = 'cancelled'") == 1,
        "what waits can");
-    store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
-    is_int(store_queue_retain(s, fresh(), now->tenant, test_now_ms, 10, &removed), IDA_OK, "retention");
+    queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
+    is_int(queue_retain(s, fresh(), now->tenant, test_now_ms, 10, &removed), IDA_OK, "retention");
     is_int(removed, 0, "keeps what ended just now");
-    store_queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
+    queue_retain(s, fresh(), now->tenant, test_now_ms + 1, 10, &removed);
     is_int(removed, 1, "and removes what is older");
     is_int(ask("SELECT count(*) FROM workflow_run") + ask("SELECT count(*) FROM workflow_run_action"), 0, "with its runs");
     test_now_ms = due;

@@ -87,12 +87,12 @@ static ida_kind queue_month(store *s, ida_ctx *unused, void *baton)
             promise *p = &promises[count];
             time_t at = (time_t)((first_day + day * DAY) / 1000);
             struct tm utc;
-            ida_due due;
+            zone_due due;
             ida_ctx *c = fresh();
             strftime(p->date, sizeof p->date, "%Y-%m-%d", gmtime_r(&at, &utc));
             p->zone = zones[i % 2];
             p->time = times[i / 2];
-            if (ida_schedule(c, IDA_DUE_UPDATE, p->zone, p->date, p->time, &due) || c->faults) {
+            if (zone_schedule(c, ZONE_DUE_UPDATE, p->zone, p->date, p->time, &due) || c->faults) {
                 ok(0, "schedule %s %s %s: %s", p->date, p->time, p->zone, c->message ? c->message : "fault");
                 continue;
             }
@@ -100,7 +100,7 @@ static ida_kind queue_month(store *s, ida_ctx *unused, void *baton)
             t->wall_date = due.date;
             t->wall_time = due.time;
             t->zone = due.zone;
-            if (store_task_insert(s, c, t)) {
+            if (queue_task_insert(s, c, t)) {
                 ok(0, "insert: %s", c->message);
             }
             strcpy(p->id, t->id);
@@ -124,16 +124,16 @@ static ida_kind carry_out(store *s, ida_ctx *c, void *baton)
     ida_task *t;
     int braked;
     (void)baton;
-    while (store_queue_claim(s, c, "worker", test_now_ms, LEASE, 5000, &t, &braked) == IDA_OK) {
+    while (queue_claim(s, c, "worker", test_now_ms, LEASE, 5000, &t, &braked) == IDA_OK) {
         fired(t->id);
-        store_queue_finish(s, c, t, IDA_DONE, NULL, NULL, NULL);
+        queue_finish(s, c, t, IDA_DONE, NULL, NULL, NULL);
     }
     ida_ctx_clear(c);
     return IDA_OK;
 }
 
 /* What a worker does, minute by minute, until `end`. */
-static int run_until(store *s, store_walls *walls, int64_t end)
+static int run_until(store *s, queue_walls *walls, int64_t end)
 {
     apr_pool_t *round;
     int moved_in_all = 0;
@@ -143,10 +143,10 @@ static int run_until(store *s, store_walls *walls, int64_t end)
         ida_ctx *c = ida_ctx_make(&env, round);
         int moved;
         int64_t next = 0;
-        store_walls_look(walls, s, c, NULL, NULL, &moved);
+        queue_walls_look(walls, s, c, NULL, NULL, &moved);
         moved_in_all += moved;
         store_transaction(s, c, carry_out, NULL);
-        store_queue_next_at(s, c, &next);
+        queue_next_at(s, c, &next);
         test_now_ms = next && next < end ? next : end;
     }
     apr_pool_destroy(round);
@@ -168,7 +168,7 @@ static void check(int from, const char *when)
 
 static void year(store *s)
 {
-    store_walls *walls = store_walls_make(pool);
+    queue_walls *walls = queue_walls_make(pool);
     install("Europe/Stockholm", "Kept");
     install("Europe/Stockholm", "Changed");
     count = 0;
@@ -199,7 +199,7 @@ int main(void)
         abort();
     }
     setenv("TZDIR", dir, 1);
-    ida_zone_init(pool);
+    zone_init(pool);
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);

@@ -21,7 +21,7 @@ static void test_hold(void)
     is_str(claimed(due + 100), free_one->id, "other tenants go on");
     is_str(claimed(due + 100), NULL, "the held one waits");
     test_now_ms = due + 100;
-    store_queue_next_at(s, fresh(), &next);
+    queue_next_at(s, fresh(), &next);
     is_int(next, due + 5000, "until the next probe");
     ida_task *probe = claim_at(s, "w", due + 5000, NULL);
     ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
@@ -53,7 +53,7 @@ static void probe_once(crew *m)
 {
     ida_task *t;
     int braked;
-    ida_kind kind = store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked);
+    ida_kind kind = queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked);
     __atomic_add_fetch((int *)m->shared, kind == IDA_OK, __ATOMIC_SEQ_CST);
     m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
 }
@@ -144,24 +144,24 @@ static void test_brake(void)
        "the others wait for attention and say why");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
-    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
+    queue_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "started within the hour");
     c = fresh();
-    is_int(store_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
+    is_int(queue_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
     says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
-    is_int(store_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
+    is_int(queue_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && !strcmp(t->id, stopped[3]->id), "it goes");
     t = get_task(s, stopped[0]);
-    is_int(store_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
+    is_int(queue_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
-    store_task_disablings_started(s, fresh(), "brake", due + 20, &count);
+    queue_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "and does not count");
-    is_int(store_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
+    is_int(queue_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && braked, "it is stopped again");
-    store_task_retry(s, fresh(), "brake", stopped[1]->id);
+    queue_task_retry(s, fresh(), "brake", stopped[1]->id);
     t = claim_at(s, "w", due + HOUR + 10, &braked);
     ok(t && !braked, "unless the hour is over");
 }
@@ -186,7 +186,7 @@ static void brake_claims(crew *m)
 {
     ida_task *t;
     int braked;
-    while (!store_queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked)) {
+    while (!queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked)) {
         __atomic_add_fetch((int *)m->shared, !braked, __ATOMIC_SEQ_CST);
     }
     m->failures = m->c->kind != IDA_NOT_FOUND;

@@ -65,8 +65,8 @@ static ida_kind enter(store *st, ida_ctx *c, void *baton)
 {
     ida_task *t = baton;
     ida_kind kind = store_tenant_lock(st, c, t->tenant);
-    kind = kind ? kind : store_task_insert(st, c, t);
-    return kind || t->type != IDA_USER_CREATE ? kind : store_address_reserve(st, c, t->tenant, t->upn, t->id);
+    kind = kind ? kind : queue_task_insert(st, c, t);
+    return kind || t->type != IDA_USER_CREATE ? kind : queue_address_reserve(st, c, t->tenant, t->upn, t->id);
 }
 
 static void queue(void)
@@ -91,7 +91,7 @@ static void claim(void)
 {
     ida_task *t = NULL;
     int braked;
-    ida_kind kind = store_queue_claim(s, lasting(), "worker", test_now_ms, LEASE, 5000, &t, &braked);
+    ida_kind kind = queue_claim(s, lasting(), "worker", test_now_ms, LEASE, 5000, &t, &braked);
     for (int i = 0; !kind && i < count; i++) {
         if (strcmp(lives[i].id, t->id) == 0) {
             expect(lives[i].state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, IDA_OK, "claim", &lives[i]);
@@ -105,7 +105,7 @@ static void cancel(void)
 {
     life *l = &lives[roll(count)];
     int may = l->state == IDA_QUEUED || l->state == IDA_FAILED || l->state == IDA_ATTENTION;
-    expect(store_task_cancel(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "cancel", l);
+    expect(queue_task_cancel(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "cancel", l);
     if (may) {
         l->state = IDA_CANCELLED;
         if (!possible(l)) {
@@ -118,7 +118,7 @@ static void retry(void)
 {
     life *l = &lives[roll(count)];
     int may = l->state == IDA_FAILED || l->state == IDA_ATTENTION;
-    expect(store_task_retry(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "retry", l);
+    expect(queue_task_retry(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "retry", l);
     if (may) {
         l->state = IDA_QUEUED;
         if (l->type == IDA_USER_CREATE && !possible(l)) {
@@ -129,9 +129,9 @@ static void retry(void)
 
 static void mark_sent(life *l, int sent)
 {
-    store_task_change change = {.marker = l->id, .progress = sent ? "{\"createSent\":true}" : "{\"createSent\":false}"};
+    queue_task_change change = {.marker = l->id, .progress = sent ? "{\"createSent\":true}" : "{\"createSent\":false}"};
     if (l->type == IDA_USER_CREATE && !l->made) {
-        expect(store_queue_change(s, fresh(), l->run, &change), IDA_OK, "change", l);
+        expect(queue_change(s, fresh(), l->run, &change), IDA_OK, "change", l);
         l->sent = sent;
     }
 }
@@ -140,7 +140,7 @@ static void make(life *l)
 {
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
     if (l->type == IDA_USER_CREATE && l->sent) {
-        expect(store_queue_account_made(s, fresh(), l->run, &step, l->id, 0, NULL), IDA_OK, "made", l);
+        expect(queue_account_made(s, fresh(), l->run, &step, l->id, 0, NULL), IDA_OK, "made", l);
         l->made = 1;
         freed(l);
     }
@@ -150,7 +150,7 @@ static void finish(life *l)
 {
     int success = l->type == IDA_USER_DELETE || l->made;
     ida_task_state state = success && roll(2) ? IDA_DONE : roll(3) ? IDA_FAILED : IDA_ATTENTION;
-    expect(store_queue_finish(s, fresh(), l->run, state, state == IDA_DONE ? NULL : "why", NULL, NULL), IDA_OK, "finish", l);
+    expect(queue_finish(s, fresh(), l->run, state, state == IDA_DONE ? NULL : "why", NULL, NULL), IDA_OK, "finish", l);
     l->state = state;
     if (state == IDA_DONE || (state == IDA_FAILED && !possible(l))) {
         freed(l);
@@ -159,20 +159,20 @@ static void finish(life *l)
 
 static void again(life *l)
 {
-    expect(store_queue_again(s, fresh(), l->run, test_now_ms, "later", 1, NULL), IDA_OK, "again", l);
+    expect(queue_again(s, fresh(), l->run, test_now_ms, "later", 1, NULL), IDA_OK, "again", l);
     l->state = IDA_QUEUED;
 }
 
 /* Its worker was killed or stood still: whoever comes back late finds every door shut. */
 static void take_over(life *l)
 {
-    const store_running *rows;
+    const queue_running_task *rows;
     int found = 0;
     ida_task *old = l->run, *now = NULL;
-    store_queue_running(s, fresh(), TASKS, &rows, &found);
+    queue_running(s, fresh(), TASKS, &rows, &found);
     for (int i = 0; i < found; i++) {
         if (strcmp(rows[i].task_id, l->id) == 0) {
-            expect(store_queue_take_over(s, lasting(), &rows[i], "other", test_now_ms, LEASE, &now), IDA_OK, "take over", l);
+            expect(queue_take_over(s, lasting(), &rows[i], "other", test_now_ms, LEASE, &now), IDA_OK, "take over", l);
         }
     }
     if (!now) {
@@ -181,19 +181,19 @@ static void take_over(life *l)
     }
     l->run = now;
     ida_step step = {1, old->steps[0].name, IDA_STEP_DONE, "late", test_now_ms};
-    store_task_change change = {.progress = "{}"};
-    expect(store_queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT, "late heartbeat", l);
-    expect(store_queue_step(s, fresh(), old, &step, "{}", NULL), IDA_CONFLICT, "late step", l);
-    expect(store_queue_change(s, fresh(), old, &change), IDA_CONFLICT, "late change", l);
-    expect(store_queue_account_made(s, fresh(), old, &step, "x", 0, NULL), IDA_CONFLICT, "late account", l);
-    expect(store_queue_finish(s, fresh(), old, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "late end", l);
-    expect(store_queue_again(s, fresh(), old, test_now_ms, "late", 1, NULL), IDA_CONFLICT, "late try", l);
+    queue_task_change change = {.progress = "{}"};
+    expect(queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT, "late heartbeat", l);
+    expect(queue_step(s, fresh(), old, &step, "{}", NULL), IDA_CONFLICT, "late step", l);
+    expect(queue_change(s, fresh(), old, &change), IDA_CONFLICT, "late change", l);
+    expect(queue_account_made(s, fresh(), old, &step, "x", 0, NULL), IDA_CONFLICT, "late account", l);
+    expect(queue_finish(s, fresh(), old, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "late end", l);
+    expect(queue_again(s, fresh(), old, test_now_ms, "late", 1, NULL), IDA_CONFLICT, "late try", l);
 }
 
 static void move(void)
 {
     life *l = &lives[roll(count)];
-    expect(store_task_move(s, fresh(), "contoso", l->id, "2026-11-21", "10:30", "Europe/Stockholm", test_now_ms, NULL),
+    expect(queue_task_move(s, fresh(), "contoso", l->id, "2026-11-21", "10:30", "Europe/Stockholm", test_now_ms, NULL),
            l->state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, "move", l);
 }
 
@@ -239,11 +239,11 @@ static void end_all(void)
             finish(l);
         }
         if (l->state == IDA_QUEUED || l->state == IDA_ATTENTION) {
-            expect(store_task_cancel(s, fresh(), "contoso", l->id), IDA_OK, "last cancel", l);
+            expect(queue_task_cancel(s, fresh(), "contoso", l->id), IDA_OK, "last cancel", l);
         }
     }
     int removed = 0;
-    is_int(store_queue_retain(s, fresh(), "contoso", test_now_ms + HOUR, 10 * TASKS, &removed), IDA_OK, "retention");
+    is_int(queue_retain(s, fresh(), "contoso", test_now_ms + HOUR, 10 * TASKS, &removed), IDA_OK, "retention");
     is_int(removed, count, "takes them all away");
     is_int(ask("SELECT seats_held FROM tenant WHERE id = 'contoso'"), 0, "no seat is left behind");
     is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock") +

@@ -9,7 +9,7 @@ static int64_t due;
 static int64_t seats_used(const char *tenant)
 {
     int64_t used = -1;
-    store_seats_used(s, fresh(), tenant, &used);
+    queue_seats_used(s, fresh(), tenant, &used);
     return used;
 }
 
@@ -29,16 +29,16 @@ static void test_seats(void)
     is_int(seats_used("contoso"), 3, "an account of that name that is not the task's own is somebody else");
     ida_task *run = claim_at(s, "w", due, NULL);
     is_str(run ? run->id : NULL, t->id, "claimed");
-    store_task_change change = {.marker = "m1", .progress = "{\"createSent\":true}"};
-    is_int(store_queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
+    queue_task_change change = {.marker = "m1", .progress = "{\"createSent\":true}"};
+    is_int(queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
     is_int(seats_used("contoso"), 2, "from then on the account in the cache is its own: counted once");
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", due};
-    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "account made");
+    is_int(queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "account made");
     is_int(seats_used("contoso"), 2, "still once");
     is_int(held(), 0, "the seat is given back");
-    is_int(store_queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "said twice");
+    is_int(queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "said twice");
     is_int(held(), 0, "given back once");
-    is_int(store_queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), IDA_OK, "done");
+    is_int(queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), IDA_OK, "done");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "no reservation is left");
 }
 
@@ -50,8 +50,8 @@ typedef struct end_of_run {
 static ida_kind made_and_done(store *main, ida_ctx *c, void *baton)
 {
     const end_of_run *e = baton;
-    ida_kind kind = store_queue_account_made(main, c, e->run, &e->step, "u3", 1, NULL);
-    return kind ? kind : store_queue_finish(main, c, e->run, IDA_DONE, NULL, NULL, NULL);
+    ida_kind kind = queue_account_made(main, c, e->run, &e->step, "u3", 1, NULL);
+    return kind ? kind : queue_finish(main, c, e->run, IDA_DONE, NULL, NULL, NULL);
 }
 
 /* Account and end in one transaction: the end gives back what the account would. */
@@ -59,9 +59,9 @@ static void test_seat_at_the_end(void)
 {
     add_task(s, "contoso", IDA_USER_CREATE, "seat.two@corp.example", due);
     ida_task *run = claim_at(s, "w", due, NULL);
-    store_task_change change = {.marker = "m2", .progress = "{\"createSent\":true}"};
-    is_int(store_queue_change(s, fresh(), run, &change), IDA_OK, "another one, marker on disk");
-    is_int(store_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK, "a name");
+    queue_task_change change = {.marker = "m2", .progress = "{\"createSent\":true}"};
+    is_int(queue_change(s, fresh(), run, &change), IDA_OK, "another one, marker on disk");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK, "a name");
     is_int(held(), 1, "a seat is held");
     end_of_run e = {run, {1, "createAccount", IDA_STEP_DONE, "made", due}};
     is_int(store_transaction(s, fresh(), made_and_done, &e), IDA_OK, "account and end");
@@ -74,7 +74,7 @@ static const char *choose(const char *local, const char *task)
 {
     char *address = NULL;
     ida_ctx *c = fresh();
-    if (store_address_choose(s, c, "contoso", local, "Corp.example", task, &address)) {
+    if (queue_address_choose(s, c, "contoso", local, "Corp.example", task, &address)) {
         printf("# %s\n", c->message);
     }
     return address;
@@ -84,19 +84,19 @@ static void test_names(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, "anna.berg@corp.example", due);
     is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "free");
-    is_int(store_address_reserve(s, fresh(), "contoso", "Anna.Berg@corp.example", t->id), IDA_OK, "reserved");
-    is_int(store_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", t->id), IDA_OK, "again by the same task");
-    is_int(store_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", "other"), IDA_CONFLICT, "not by another");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "Anna.Berg@corp.example", t->id), IDA_OK, "reserved");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", t->id), IDA_OK, "again by the same task");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", "other"), IDA_CONFLICT, "not by another");
     is_str(choose("anna.berg", NULL), "anna.berg2@Corp.example", "numbers begin at 2");
     is_str(choose("anna.berg", t->id), "anna.berg@Corp.example", "one's own reservation does not count");
     cache_person("contoso", "n2", "ANNA.BERG2@corp.example", 0, 0);
     is_str(choose("anna.berg", NULL), "anna.berg3@Corp.example", "a disabled user's name is taken too");
     int taken = -1;
-    store_address_taken(s, fresh(), "contoso", "anna.Berg2@CORP.example", NULL, &taken);
+    queue_address_taken(s, fresh(), "contoso", "anna.Berg2@CORP.example", NULL, &taken);
     is_int(taken, 1, "taken in any case");
-    store_address_taken(s, fresh(), "contoso", "anna.berg3@corp.example", NULL, &taken);
+    queue_address_taken(s, fresh(), "contoso", "anna.berg3@corp.example", NULL, &taken);
     is_int(taken, 0, "free");
-    store_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
+    queue_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
     is_int(taken, 0, "one's own");
     const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', "
                       "'bo.ek@corp.example', 'cloud', 'b1')";
@@ -112,10 +112,10 @@ static void test_names(void)
     }
     script(DB_SYNC, sql);
     is_str(choose("bo.ek", NULL), "bo.ek2345@Corp.example", "the lowest free one among thousands");
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled");
     is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "the name is free again");
     char *other;
-    is_int(store_address_choose(s, fresh(), "fabrikam", "bo.ek", "corp.example", NULL, &other), IDA_OK, "another tenant");
+    is_int(queue_address_choose(s, fresh(), "fabrikam", "bo.ek", "corp.example", NULL, &other), IDA_OK, "another tenant");
     is_str(other, "bo.ek@corp.example", "is another world");
 }
 
@@ -134,47 +134,47 @@ static void test_reading(void)
     ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED && t->wall_fixed == 1 && !t->hold && !t->error,
        "as inserted");
     ida_ctx *c = fresh();
-    is_int(store_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND, "another tenant does not see it");
+    is_int(queue_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND, "another tenant does not see it");
     says(c, "and is told so", made[1]->id, NULL);
 
-    store_task_filter all = {.limit = 2};
+    queue_task_filter all = {.limit = 2};
     ida_task *list;
     int count;
     int64_t total;
-    is_int(store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total), IDA_OK, "list");
+    is_int(queue_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total), IDA_OK, "list");
     ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 && strcmp(list[1].id, made[3]->id) == 0,
        "newest first, all counted");
     ok(list[1].step_count == 4 && list[0].step_count == 4 && !list[0].payload, "with steps, without payload");
     all.before_id = list[1].id;
-    store_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total);
+    queue_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total);
     ok(count == 2 && total == 5 && strcmp(list[0].id, made[2]->id) == 0, "next page");
-    store_task_filter deletes = {.type = "userDelete", .limit = 10};
-    store_task_list(s, fresh(), "fabrikam", &deletes, &list, &count, &total);
+    queue_task_filter deletes = {.type = "userDelete", .limit = 10};
+    queue_task_list(s, fresh(), "fabrikam", &deletes, &list, &count, &total);
     ok(count == 2 && total == 2, "by type");
-    store_task_filter person = {.person = "p1@corp.example", .state = "queued", .limit = 10};
-    store_task_list(s, fresh(), "fabrikam", &person, &list, &count, &total);
+    queue_task_filter person = {.person = "p1@corp.example", .state = "queued", .limit = 10};
+    queue_task_list(s, fresh(), "fabrikam", &person, &list, &count, &total);
     ok(count == 2 && total == 2, "by person");
-    store_task_filter state = {.state = "cancelled", .limit = 10};
-    store_task_cancel(s, fresh(), "fabrikam", made[0]->id);
-    store_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
+    queue_task_filter state = {.state = "cancelled", .limit = 10};
+    queue_task_cancel(s, fresh(), "fabrikam", made[0]->id);
+    queue_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
     ok(count == 1 && total == 1 && strcmp(list[0].id, made[0]->id) == 0, "by state");
     state.type = "userDelete";
-    store_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
+    queue_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
     ok(count == 0 && total == 0, "by state and type");
 
-    is_int(store_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK, "the open offboarding");
+    is_int(queue_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK, "the open offboarding");
     is_str(t->id, made[3]->id, "of that person");
-    is_int(store_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND,
+    is_int(queue_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND,
            "a cancelled one is not open");
     for (int i = 1; i < 5; i++) {
-        store_task_cancel(s, fresh(), "fabrikam", made[i]->id);
+        queue_task_cancel(s, fresh(), "fabrikam", made[i]->id);
     }
 }
 
 static ida_task *running(const char *upn)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, upn, due);
-    store_address_reserve(s, fresh(), "contoso", upn, t->id);
+    queue_address_reserve(s, fresh(), "contoso", upn, t->id);
     ida_task *run = claim_at(s, "w", due, NULL);
     return run && strcmp(run->id, t->id) == 0 ? run : NULL;
 }
@@ -187,26 +187,26 @@ static int64_t reserved(const ida_task *t)
 static void test_moving(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_DELETE, "move@corp.example", due), *now;
-    is_int(store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"),
+    is_int(queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"),
            IDA_OK, "moved");
     now = get_task(s, t);
     ok(now->due_at == due + HOUR && now->next_at == due + HOUR && !strcmp(now->wall_date, "2027-01-02") &&
            !strcmp(now->wall_time, "08:15"),
        "as asked");
     is_str(now->payload, "{\"new\":1}", "with its new payload");
-    store_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due, NULL);
+    queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due, NULL);
     is_str(get_task(s, t)->payload, "{\"new\":1}", "or the one it has");
     now = claim_at(s, "w", due, NULL);
     ida_ctx *c = fresh();
-    is_int(store_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT,
+    is_int(queue_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT,
            "too late while it runs");
     says(c, "which is said", "running", NULL);
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
-    is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
-    is_int(store_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "nor released");
-    store_queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
-    is_int(store_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND,
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
+    is_int(queue_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
+    is_int(queue_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "nor released");
+    queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
+    is_int(queue_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND,
            "unknown task");
 }
 
@@ -214,44 +214,44 @@ static void test_cancel(void)
 {
     int64_t before = held();
     ida_task *t = running("cancel.a@corp.example");
-    is_int(store_queue_finish(s, fresh(), t, IDA_FAILED, "no", NULL, NULL), IDA_OK, "failed before anything was sent");
+    is_int(queue_finish(s, fresh(), t, IDA_FAILED, "no", NULL, NULL), IDA_OK, "failed before anything was sent");
     ok(held() == before && reserved(t) == 0, "gives back seat and names");
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "and can be cancelled");
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "once");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "and can be cancelled");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "once");
 
     t = running("cancel.b@corp.example");
-    store_task_change sent = {.marker = "m", .progress = "{\"createSent\":true}"};
-    store_queue_change(s, fresh(), t, &sent);
-    store_queue_again(s, fresh(), t, due, "lost the answer", 1, NULL);
-    is_int(store_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled after the create call went out");
+    queue_task_change sent = {.marker = "m", .progress = "{\"createSent\":true}"};
+    queue_change(s, fresh(), t, &sent);
+    queue_again(s, fresh(), t, due, "lost the answer", 1, NULL);
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled after the create call went out");
     ok(held() == before + 1 && reserved(t) == 1, "keeps seat and name: the account may exist");
     is_int(get_task(s, t)->attempts, 1, "the try counted");
 
     t = running("cancel.c@corp.example");
     ida_step unknown = {1, "createAccount", IDA_STEP_UNKNOWN, "no answer", due};
-    store_queue_step(s, fresh(), t, &unknown, NULL, NULL);
-    store_queue_finish(s, fresh(), t, IDA_ATTENTION, "outcome unknown", "[\"look\"]", NULL);
+    queue_step(s, fresh(), t, &unknown, NULL, NULL);
+    queue_finish(s, fresh(), t, IDA_ATTENTION, "outcome unknown", "[\"look\"]", NULL);
     ida_task *now = get_task(s, t);
     ok(now->state == IDA_ATTENTION && !now->finished_at && !strcmp(now->error, "outcome unknown") &&
            !strcmp(now->warnings, "[\"look\"]"),
        "attention");
     ok(held() == before + 2 && reserved(t) == 1, "keeps both too");
-    is_int(store_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "not the brake's: not to be released");
-    is_int(store_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
+    is_int(queue_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "not the brake's: not to be released");
+    is_int(queue_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
     now = get_task(s, t);
     ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2,
        "queued with the seat it kept");
-    store_task_cancel(s, fresh(), "contoso", t->id);
+    queue_task_cancel(s, fresh(), "contoso", t->id);
 
     t = running("cancel.d@corp.example");
-    store_task_change looked = {.progress = "{\"createSent\":false}"};
-    store_queue_change(s, fresh(), t, &sent);
-    store_queue_change(s, fresh(), t, &looked);
-    store_queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
+    queue_task_change looked = {.progress = "{\"createSent\":false}"};
+    queue_change(s, fresh(), t, &sent);
+    queue_change(s, fresh(), t, &looked);
+    queue_finish(s, fresh(), t, IDA_FAILED, "refused", NULL, NULL);
     ok(held() == before + 2 && reserved(t) == 0, "refused and looked: given back");
     int removed;
     test_now_ms += HOUR;
-    is_int(store_queue_retain(s, fresh(), "contoso", test_now_ms, 1000, &removed), IDA_OK, "what is over is removed in time");
+    is_int(queue_retain(s, fresh(), "contoso", test_now_ms, 1000, &removed), IDA_OK, "what is over is removed in time");
     ok(removed >= 4 && held() == before, "with the seats it still held");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "and the names");
     is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)") +
@@ -264,20 +264,20 @@ static void test_retry(void)
 {
     int64_t used = seats_used("tight");
     ida_task *t = add_task(s, "tight", IDA_USER_CREATE, "retry@corp.example", due);
-    store_address_reserve(s, fresh(), "tight", "retry@corp.example", t->id);
+    queue_address_reserve(s, fresh(), "tight", "retry@corp.example", t->id);
     ida_task *run = claim_at(s, "w", due, NULL);
-    store_queue_finish(s, fresh(), run, IDA_FAILED, "refused", NULL, NULL);
+    queue_finish(s, fresh(), run, IDA_FAILED, "refused", NULL, NULL);
     is_int(seats_used("tight"), used, "a failed creation holds no seat");
     ida_task *rival = add_task(s, "tight", IDA_USER_CREATE, "rival@corp.example", due + HOUR);
-    store_address_reserve(s, fresh(), "tight", "retry@corp.example", rival->id);
+    queue_address_reserve(s, fresh(), "tight", "retry@corp.example", rival->id);
     ida_ctx *c = fresh();
-    is_int(store_task_retry(s, c, "tight", t->id), IDA_FORBIDDEN, "no seat is left for it");
+    is_int(queue_task_retry(s, c, "tight", t->id), IDA_FORBIDDEN, "no seat is left for it");
     says(c, "used and limit are named", "1 of 1", NULL);
     is_int(get_task(s, t)->state, IDA_FAILED, "and it stays as it was");
-    store_task_cancel(s, fresh(), "tight", rival->id);
-    is_int(store_task_retry(s, fresh(), "tight", t->id), IDA_OK, "with a seat free");
+    queue_task_cancel(s, fresh(), "tight", rival->id);
+    is_int(queue_task_retry(s, fresh(), "tight", t->id), IDA_OK, "with a seat free");
     ok(seats_used("tight") == used + 1 && reserved(t) == 1, "takes seat and name again");
-    store_task_cancel(s, fresh(), "tight", t->id);
+    queue_task_cancel(s, fresh(), "tight", t->id);
     is_int(seats_used("tight"), used, "cancelled");
 }
 
@@ -303,8 +303,8 @@ static ida_kind enter(store *own, ida_ctx *c, void *baton)
     char *upn;
     int64_t used;
     ida_kind kind = store_tenant_lock(own, c, "race");
-    kind = kind ? kind : store_address_choose(own, c, "race", "anna.berg", "corp.example", NULL, &upn);
-    kind = kind ? kind : store_seats_used(own, c, "race", &used);
+    kind = kind ? kind : queue_address_choose(own, c, "race", "anna.berg", "corp.example", NULL, &upn);
+    kind = kind ? kind : queue_seats_used(own, c, "race", &used);
     if (!kind && used >= e->contest->limit) {
         kind = ida_fail(c, IDA_FORBIDDEN, "full");
     }
@@ -312,8 +312,8 @@ static ida_kind enter(store *own, ida_ctx *c, void *baton)
         return kind;
     }
     e->task = make_task(c, "race", IDA_USER_CREATE, upn, test_now_ms);
-    kind = store_task_insert(own, c, e->task);
-    return kind ? kind : store_address_reserve(own, c, "race", upn, e->task->id);
+    kind = queue_task_insert(own, c, e->task);
+    return kind ? kind : queue_address_reserve(own, c, "race", upn, e->task->id);
 }
 
 static void make_many(crew *m)
@@ -358,19 +358,19 @@ static int run_one(crew *m, store *cache)
     int braked;
     int64_t used;
     ida_ctx_clear(m->c);
-    if (store_queue_claim(m->main, m->c, "w", test_now_ms, LEASE, 5000, &t, &braked)) {
+    if (queue_claim(m->main, m->c, "w", test_now_ms, LEASE, 5000, &t, &braked)) {
         m->failures += m->c->kind != IDA_NOT_FOUND;
         return 0;
     }
     made account = {cache, t};
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
-    store_task_change change = {.marker = t->id, .progress = "{\"createSent\":true}"};
-    m->failures += store_queue_change(m->main, m->c, t, &change) != IDA_OK;
+    queue_task_change change = {.marker = t->id, .progress = "{\"createSent\":true}"};
+    m->failures += queue_change(m->main, m->c, t, &change) != IDA_OK;
     m->failures += store_transaction(cache, m->c, put_account, &account) != IDA_OK;
-    store_seats_used(m->main, m->c, "race", &used);
+    queue_seats_used(m->main, m->c, "race", &used);
     __atomic_add_fetch(&race->overshoot, used > race->limit, __ATOMIC_SEQ_CST);
-    m->failures += store_queue_account_made(m->main, m->c, t, &step, "id", 0, NULL) != IDA_OK;
-    m->failures += store_queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
+    m->failures += queue_account_made(m->main, m->c, t, &step, "id", 0, NULL) != IDA_OK;
+    m->failures += queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
     return 1;
 }
 

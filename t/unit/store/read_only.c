@@ -19,11 +19,11 @@ static void fill(const char *dsn)
     store *s = store_make(pool, dsn, DB_SYNC);
     char id[16], upn[64], name[32];
     for (int i = 0; i < 9; i++) {
-        sync_user u = {.id = id, .upn = upn, .display_name = name, .department = "Sales", .enabled = i != 3, .guest = i == 4, .created_at = 1000};
+        cache_user u = {.id = id, .upn = upn, .display_name = name, .department = "Sales", .enabled = i != 3, .guest = i == 4, .created_at = 1000};
         apr_snprintf(id, sizeof id, "u-%d", i);
         apr_snprintf(upn, sizeof upn, "person%d@contoso.example", i);
         apr_snprintf(name, sizeof name, "Person %d", i);
-        ok(store_cache_user_put(s, fresh(), company, IDA_DIR_CLOUD, &u) == IDA_OK, "%s", upn);
+        ok(cache_tell_user(s, fresh(), company, IDA_DIR_CLOUD, &u) == IDA_OK, "%s", upn);
     }
 }
 
@@ -123,7 +123,7 @@ static void test_engine(const char *dsn)
 int main(void)
 {
     setup();
-    ida_zone_init(pool);
+    zone_init(pool);
     for (int i = 0; ida_operations[i]; i++) {
         ok(!ida_operations[i]->tool || ida_operations[i]->scope == IDA_SCOPE_READ, "%s: a tool reads", ida_operations[i]->name);
     }

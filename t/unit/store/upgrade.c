@@ -58,10 +58,10 @@ int main(void)
         json_decref(steps);
         store *s = store_make(pool, dsn, DB_REQUEST);
         int64_t count = 0;
-        store_coming *coming;
+        queue_coming *coming;
         int open = 0;
-        is_int(store_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody", ida_now(&env), &count), IDA_OK, "asked");
-        is_int(store_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK, "asked");
+        is_int(queue_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody", ida_now(&env), &count), IDA_OK, "asked");
+        is_int(queue_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK, "asked");
         ok(open == 1 && strcmp(coming[0].task_id, "5") == 0, "an open creation is found by its employeeId");
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }

@@ -92,11 +92,11 @@ static void masks(void)
         left = strstr(cut, apr_pstrndup(pool, key + 4, 3)) ? cut : left;
     }
     is_str(left, NULL, "a cut leaves no half of a key");
-    const ida_audit record = {.rid = "r", .tenant = "t", .at = 1, .category = "api", .actor = key, .label = key, .action = key, .target = key, .endpoint = key,
+    const audit_record record = {.rid = "r", .tenant = "t", .at = 1, .category = "api", .actor = key, .label = key, .action = key, .target = key, .endpoint = key,
                               .parameters = apr_pstrcat(pool, "{\"query\":\"", key, "\"}", NULL), .outcome = "ok",
                               .detail = apr_pstrcat(pool, apr_pstrmemdup(pool, memset(apr_palloc(pool, 5000), 'a', 5000), 5000), key, NULL)};
     for (size_t max = 0; max <= 4000; max += 4000) {
-        char *json = ida_audit_encode(pool, &record, max);
+        char *json = audit_encode(pool, &record, max);
         ok(json && !strstr(json, apr_pstrndup(pool, key + 4, 8)), "no member of an audit record holds one, cut at %d", (int)max);
     }
 }

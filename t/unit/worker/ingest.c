@@ -46,17 +46,17 @@ static int pass(int seconds)
 /* A segment of the minute `ago` with an honest record, not yet taken. */
 static const char *honest(int ago)
 {
-    char name[IDA_SPOOL_NAME_SIZE];
-    ida_audit *record = ida_audit_make(fresh(), "kept", IDA_SPOOL_CATEGORY);
+    char name[AUDIT_SPOOL_NAME_SIZE];
+    audit_record *record = audit_make(fresh(), "kept", AUDIT_SPOOL_CATEGORY);
     record->at = test_now_ms;
     record->actor = "hr";
     record->action = "user.get";
     record->outcome = "ok";
-    ida_spool_writer *writer = ida_spool_writer_make(pool, spool);
-    const char *text = ida_audit_encode(pool, record, IDA_SPOOL_JSON_MAX);
-    is_int(ida_spool_append(writer, test_now_ms - ago * 60000, text, strlen(text)), 0, "a record");
-    ida_spool_close_old(writer, test_now_ms + 60000);
-    ida_spool_name(test_now_ms - ago * 60000, name);
+    audit_spool_writer *writer = audit_spool_writer_make(pool, spool);
+    const char *text = audit_encode(pool, record, AUDIT_SPOOL_JSON_MAX);
+    is_int(audit_spool_append(writer, test_now_ms - ago * 60000, text, strlen(text)), 0, "a record");
+    audit_spool_close_old(writer, test_now_ms + 60000);
+    audit_spool_name(test_now_ms - ago * 60000, name);
     return apr_pstrcat(pool, spool, "/", name, NULL);
 }
 
@@ -79,7 +79,7 @@ static int hold(const char *path, mode_t mode)
 static void reader_lock(void)
 {
     struct stat st;
-    const char *path = apr_pstrcat(pool, spool, "/" IDA_SPOOL_READER_LOCK, NULL), *other = apr_pstrcat(pool, spool, "/other", NULL);
+    const char *path = apr_pstrcat(pool, spool, "/" AUDIT_SPOOL_READER_LOCK, NULL), *other = apr_pstrcat(pool, spool, "/other", NULL);
     static const mode_t open_to[] = {0660, 0640, 0604};
     for (size_t i = 0; i < sizeof open_to / sizeof open_to[0]; i++) {
         unlink(path);

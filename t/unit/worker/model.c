@@ -184,7 +184,7 @@ static void came_true(const ida_task *t)
 static void look_at(const char *id)
 {
     ida_task *t;
-    if (!store_task_get(main_store, ctx(), company, id, 0, &t) && t->state == IDA_DONE) {
+    if (!queue_task_get(main_store, ctx(), company, id, 0, &t) && t->state == IDA_DONE) {
         came_true(t);
     }
 }
@@ -217,7 +217,7 @@ static void work_through(void)
     ida_task *t;
     int braked;
     for (int i = 0; i < 40; i++) {
-        if (store_queue_claim(main_store, ctx(), w.id, test_now_ms, LEASE_MS, PROBE_MS, &t, &braked)) {
+        if (queue_claim(main_store, ctx(), w.id, test_now_ms, LEASE_MS, PROBE_MS, &t, &braked)) {
             return;
         }
         run_one(t);
@@ -227,15 +227,15 @@ static void work_through(void)
 /* Those whose process died, after their lease. */
 static void take_over(void)
 {
-    const store_running *rows;
+    const queue_running_task *rows;
     int count = 0;
     ida_task *t;
-    if (store_queue_running(main_store, ctx(), 100, &rows, &count) || !count) {
+    if (queue_running(main_store, ctx(), 100, &rows, &count) || !count) {
         return;
     }
     test_now_ms += LEASE_MS + 1000;
     for (int i = 0; i < count; i++) {
-        if (!store_queue_take_over(main_store, ctx(), &rows[i], w.id, test_now_ms, LEASE_MS, &t)) {
+        if (!queue_take_over(main_store, ctx(), &rows[i], w.id, test_now_ms, LEASE_MS, &t)) {
             run_one(t);
         }
     }
@@ -264,7 +264,7 @@ static int enabled_in_directory(void)
 static void look_at_seats(void)
 {
     int64_t used;
-    if (!store_seats_used(main_store, ctx(), company, &used) && used > SEATS) {
+    if (!queue_seats_used(main_store, ctx(), company, &used) && used > SEATS) {
         complain("%lld of %d seats are in use", (long long)used, SEATS);
     }
     if (enabled_in_directory() > SEATS) {
@@ -280,46 +280,46 @@ static void look_at_unseen(void)
     for (int i = 0; i < account_count; i++) {
         const char *upn = ida_fold_address(round_pool, accounts[i].upn);
         int taken = 0, counted = 0;
-        if (!store_address_taken(main_store, ctx(), company, upn, NULL, &taken) && !taken) {
+        if (!queue_address_taken(main_store, ctx(), company, upn, NULL, &taken) && !taken) {
             complain("%s stands in the directory and its name is free, made by task %s", upn, accounts[i].marker);
         }
-        if (accounts[i].enabled && !store_seat_of_person(main_store, ctx(), company, upn, NULL, &counted) && !counted) {
+        if (accounts[i].enabled && !queue_seat_of_person(main_store, ctx(), company, upn, NULL, &counted) && !counted) {
             complain("%s is enabled in the directory and has no seat", upn);
         }
     }
-    if (!store_seats_used(main_store, ctx(), company, &used) && used < enabled) {
+    if (!queue_seats_used(main_store, ctx(), company, &used) && used < enabled) {
         complain("%lld seats are counted for %d enabled accounts in the directory", (long long)used, enabled);
     }
 }
 
 static void synchronise(void)
 {
-    sync_run *all;
-    sync_summary summary;
+    cache_sync *all;
+    cache_summary summary;
     ida_ctx *c = ctx();
-    const sync_guard any = {.accept = 1};
+    const cache_guard any = {.accept = 1};
     int64_t seen_at = test_now_ms;
     test_now_ms += 20 * MINUTE; /* write-throughs are no longer protected */
-    ida_kind kind = sync_run_begin(&all, cache_store, c, round_pool, company, IDA_DIR_CLOUD, 1);
+    ida_kind kind = cache_sync_begin(&all, cache_store, c, round_pool, company, IDA_DIR_CLOUD, 1);
     for (int i = 0; !kind && i < account_count; i++) {
-        sync_user user;
+        cache_user user;
         shown(&accounts[i], &user);
-        kind = sync_run_user(all, c, &user);
+        kind = cache_sync_user(all, c, &user);
     }
     for (int g = 0; !kind && g < GROUPS; g++) {
-        sync_group group = {.id = apr_psprintf(round_pool, "group-%d", g), .name = apr_psprintf(round_pool, "Group %d", g), .kind = "security"};
-        sync_member *members = apr_pcalloc(round_pool, sizeof *members * (apr_size_t)(account_count + 1));
+        cache_group group = {.id = apr_psprintf(round_pool, "group-%d", g), .name = apr_psprintf(round_pool, "Group %d", g), .kind = "security"};
+        cache_member *members = apr_pcalloc(round_pool, sizeof *members * (apr_size_t)(account_count + 1));
         int count = 0;
         for (int i = 0; i < account_count; i++) {
             if (accounts[i].groups & (1u << g)) {
-                members[count++] = (sync_member){.id = accounts[i].id, .kind = "user"};
+                members[count++] = (cache_member){.id = accounts[i].id, .kind = "user"};
             }
         }
-        kind = sync_run_group(all, c, &group, members, count);
+        kind = cache_sync_group(all, c, &group, members, count);
     }
-    kind = kind ? kind : sync_run_complete(all, c, "user");
-    kind = kind ? kind : sync_run_complete(all, c, "group");
-    kind = kind ? kind : sync_run_commit(all, c, "{}", NULL, &any, 1, &summary);
+    kind = kind ? kind : cache_sync_complete(all, c, "user");
+    kind = kind ? kind : cache_sync_complete(all, c, "group");
+    kind = kind ? kind : cache_sync_commit(all, c, "{}", NULL, &any, 1, &summary);
     if (kind) {
         complain("sync (%lld): %s", (long long)seen_at, c->message);
     }
@@ -405,14 +405,14 @@ static void enable_unheard(void)
     outage_rounds = 1;
     take_over();
     int64_t used = 0;
-    store_seats_used(main_store, ctx(), company, &used);
+    queue_seats_used(main_store, ctx(), company, &used);
     ok(accounts[0].enabled && tasks_in("running") == 0 && used == 1, "%s: enabled, its worker is dead, the next one hears nothing; one seat is in use", engine);
 }
 
 static int has_seat(void)
 {
     int counted = 0;
-    return !store_seat_of_person(main_store, ctx(), company, ida_fold_address(round_pool, accounts[0].upn), NULL, &counted) && counted;
+    return !queue_seat_of_person(main_store, ctx(), company, ida_fold_address(round_pool, accounts[0].upn), NULL, &counted) && counted;
 }
 
 static void seat_of_the_unheard(void)
@@ -494,7 +494,7 @@ int main(void)
     env.monotonic = steady_clock;
     env.log = silent;
     env.random = told_random;
-    ida_zone_init(pool);
+    zone_init(pool);
     apr_pool_create(&round_pool, pool);
     apr_pool_create(&life_pool, pool);
     for (int i = 0; i < store_engines(); i++) {

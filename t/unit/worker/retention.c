@@ -57,9 +57,9 @@ static void add_request(const char *id, const char *state, int64_t decided, int6
 
 static void add_records(int64_t at, int count)
 {
-    ida_audit **records = apr_palloc(pool, sizeof *records * (size_t)count);
+    audit_record **records = apr_palloc(pool, sizeof *records * (size_t)count);
     for (int i = 0; i < count; i++) {
-        records[i] = ida_audit_make(fresh(), "kept", "api");
+        records[i] = audit_make(fresh(), "kept", "api");
         records[i]->at = at;
         records[i]->actor = "hr";
         records[i]->action = "user.get";
@@ -130,7 +130,7 @@ static void test_engine(int engine_number)
     is_int(ask("SELECT count(*) FROM task"), 2, "another task");
     is_int(ask("SELECT count(*) FROM idempotency"), 0, "the other key");
     is_int(verified(), 0, "and the last records");
-    ida_audit *one = ida_audit_make(fresh(), "kept", "api");
+    audit_record *one = audit_make(fresh(), "kept", "api");
     one->action = one->actor = "x";
     one->outcome = "ok";
     store_audit_spool_batch(audit, fresh(), "node", "s2", 1, 0, &one, 1);

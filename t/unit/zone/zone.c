@@ -23,7 +23,7 @@ static int system_offset(int64_t at)
     return localtime_r(&t, &tm) ? (int)tm.tm_gmtoff : INT32_MIN;
 }
 
-static int64_t wall_number(const ida_wall *w)
+static int64_t wall_number(const zone_wall *w)
 {
     return ida_days_from_civil(w->year, w->month, w->day) * DAY + w->hour * 3600 + w->minute * 60 + w->second;
 }
@@ -38,35 +38,35 @@ static int64_t expected_instant(int64_t naive, int64_t transition)
     return after >= transition ? after : transition;
 }
 
-static int compare_point(const ida_zone *zone, const char *name, int64_t at)
+static int compare_point(const zone_info *zone, const char *name, int64_t at)
 {
-    int ours = ida_zone_offset(zone, at), theirs = system_offset(at);
+    int ours = zone_offset(zone, at), theirs = system_offset(at);
     if (ours != theirs) {
         ok(0, "%s at %lld: ours %d, the system's %d", name, (long long)at, ours, theirs);
     }
     return ours == theirs;
 }
 
-static int compare_walls(const ida_zone *zone, const char *name, int64_t at)
+static int compare_walls(const zone_info *zone, const char *name, int64_t at)
 {
     static const int steps[] = {-7200, -3600, -1800, -1, 0, 1, 1800, 3599, 3600, 7200};
     int64_t previous = at - 1, next;
     /* Only where no other change stands near: else the expectation above does not hold. */
-    if (ida_zone_next(zone, at - 3 * DAY, &next) && next != at) {
+    if (zone_next(zone, at - 3 * DAY, &next) && next != at) {
         return 1;
     }
-    if (ida_zone_next(zone, at, &next) && next < at + 3 * DAY) {
+    if (zone_next(zone, at, &next) && next < at + 3 * DAY) {
         return 1;
     }
     int good = 1, before = system_offset(previous);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int64_t naive = at + before + steps[i];
-        ida_wall wall;
+        zone_wall wall;
         int year, month, day;
         int64_t days = (naive >= 0 ? naive : naive - (DAY - 1)) / DAY, rest = naive - days * DAY;
         ida_civil_from_days(days, &year, &month, &day);
-        wall = (ida_wall){year, month, day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60)};
-        int64_t got = ida_zone_to_utc(zone, &wall), want = expected_instant(naive, at);
+        wall = (zone_wall){year, month, day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60)};
+        int64_t got = zone_to_utc(zone, &wall), want = expected_instant(naive, at);
         if (got != want) {
             ok(0, "%s wall %lld at change %lld: ours %lld, wanted %lld", name, (long long)naive, (long long)at, (long long)got,
                (long long)want);
@@ -74,11 +74,11 @@ static int compare_walls(const ida_zone *zone, const char *name, int64_t at)
         }
     }
     /* Two days off nothing is ambiguous: mktime must agree. */
-    ida_wall wall;
-    ida_zone_to_wall(zone, at + 2 * DAY, &wall);
+    zone_wall wall;
+    zone_to_wall(zone, at + 2 * DAY, &wall);
     struct tm tm = {.tm_year = wall.year - 1900, .tm_mon = wall.month - 1, .tm_mday = wall.day, .tm_hour = wall.hour,
                     .tm_min = wall.minute, .tm_sec = wall.second, .tm_isdst = -1};
-    int64_t theirs = (int64_t)mktime(&tm), ours = ida_zone_to_utc(zone, &wall);
+    int64_t theirs = (int64_t)mktime(&tm), ours = zone_to_utc(zone, &wall);
     if (theirs != ours || ours != at + 2 * DAY) {
         ok(0, "%s near %lld: ours %lld, mktime %lld", name, (long long)at, (long long)ours, (long long)theirs);
         good = 0;
@@ -89,15 +89,15 @@ static int compare_walls(const ida_zone *zone, const char *name, int64_t at)
 static int compare_zone(const char *name, long *points)
 {
     ida_ctx *c = fresh();
-    const ida_zone *zone;
-    if (ida_zone_read(c, c->pool, name, &zone)) {
+    const zone_info *zone;
+    if (zone_read(c, c->pool, name, &zone)) {
         return ok(0, "%s: %s", name, c->message);
     }
     setenv("TZ", apr_pstrcat(c->pool, ":", name, NULL), 1);
     tzset();
     int good = 1;
     int64_t at = FROM;
-    while (good && ida_zone_next(zone, at, &at) && at < TO) {
+    while (good && zone_next(zone, at, &at) && at < TO) {
         good = compare_point(zone, name, at - 1) && compare_point(zone, name, at) && compare_point(zone, name, at + 1) &&
                compare_walls(zone, name, at);
         *points += 3;
@@ -145,19 +145,19 @@ static void every_zone(void)
     tzset();
 }
 
-static const ida_zone *zone_of(const char *name)
+static const zone_info *zone_of(const char *name)
 {
-    const ida_zone *zone = NULL;
+    const zone_info *zone = NULL;
     ida_ctx *c = fresh();
-    ok(ida_zone_read(c, pool, name, &zone) == IDA_OK, "%s is read", name);
+    ok(zone_read(c, pool, name, &zone) == IDA_OK, "%s is read", name);
     return zone;
 }
 
 static void stockholm(void)
 {
-    const ida_zone *zone = zone_of("Europe/Stockholm");
+    const zone_info *zone = zone_of("Europe/Stockholm");
     static const struct {
-        ida_wall wall;
+        zone_wall wall;
         int64_t utc;
         const char *name;
     } cases[] = {
@@ -172,20 +172,20 @@ static void stockholm(void)
         {{2040, 7, 15, 12, 0, 0}, 2225959200, "beyond the table, summer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        is_int(ida_zone_to_utc(zone, &cases[i].wall), cases[i].utc, cases[i].name);
+        is_int(zone_to_utc(zone, &cases[i].wall), cases[i].utc, cases[i].name);
     }
-    ida_wall wall;
-    ida_zone_to_wall(zone, 1806195600, &wall);
+    zone_wall wall;
+    zone_to_wall(zone, 1806195600, &wall);
     is_int(wall_number(&wall), 1806195600 + 7200, "back to wall time: 03:00");
-    ida_zone_to_wall(zone, INT64_MAX, &wall);
-    ida_zone_to_wall(zone, INT64_MIN, &wall);
-    ok(ida_zone_offset(zone, INT64_MAX) != INT32_MIN && ida_zone_offset(zone, INT64_MIN) != INT32_MIN,
+    zone_to_wall(zone, INT64_MAX, &wall);
+    zone_to_wall(zone, INT64_MIN, &wall);
+    ok(zone_offset(zone, INT64_MAX) != INT32_MIN && zone_offset(zone, INT64_MIN) != INT32_MIN,
        "the ends of time do not break");
-    wall = (ida_wall){INT32_MAX, 12, 31, 23, 59, 59};
-    ok(ida_zone_to_utc(zone, &wall) > 0, "the last year does not break");
-    const ida_zone *apia = zone_of("Pacific/Apia");
-    wall = (ida_wall){2011, 12, 30, 12, 0, 0};
-    is_int(ida_zone_to_utc(apia, &wall), 1325239200, "a skipped day (Apia, 2011-12-30) is the first instant of the next");
+    wall = (zone_wall){INT32_MAX, 12, 31, 23, 59, 59};
+    ok(zone_to_utc(zone, &wall) > 0, "the last year does not break");
+    const zone_info *apia = zone_of("Pacific/Apia");
+    wall = (zone_wall){2011, 12, 30, 12, 0, 0};
+    is_int(zone_to_utc(apia, &wall), 1325239200, "a skipped day (Apia, 2011-12-30) is the first instant of the next");
 }
 
 static void calendar(void)
@@ -221,15 +221,15 @@ static void rules(void)
                                       "CET-1CEST,J0,J5", "CET-1CEST,J366,J5", "CET-1CEST,366,5", "CET-1CEST,M3.5.0/168,M10.5.0",
                                       "CET-1CEST,M3.5.0,M10.5.0,", "<+03-3", "<+>3", "CET-1:60", "CET-1:00:60", "CET-0001",
                                       "CET-1CEST,M3.5.0/2:,M10.5.0", "CET-1 CEST,M3.5.0,M10.5.0", "CET--1"};
-    ida_zone_rule rule;
+    zone_rule rule;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         char *copy = exact(good[i], strlen(good[i]));
-        ok(ida_zone_rule_parse(copy, strlen(good[i]), &rule), "rule %s", good[i]);
+        ok(zone_rule_parse(copy, strlen(good[i]), &rule), "rule %s", good[i]);
         free(copy);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *copy = exact(bad[i], strlen(bad[i]));
-        ok(!ida_zone_rule_parse(copy, strlen(bad[i]), &rule), "no rule \"%s\"", bad[i]);
+        ok(!zone_rule_parse(copy, strlen(bad[i]), &rule), "no rule \"%s\"", bad[i]);
         free(copy);
     }
     /* Rules as the C library reads them, year by year. */
@@ -245,12 +245,12 @@ static void rules(void)
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         setenv("TZ", beside[i], 1);
         tzset();
-        ida_zone_rule_parse(beside[i], strlen(beside[i]), &rule);
+        zone_rule_parse(beside[i], strlen(beside[i]), &rule);
         int same = 1;
         for (int64_t at = 0; same && at < TO; at += 3 * 3600 + 17) {
-            same = ida_zone_rule_offset(&rule, at) == system_offset(at);
+            same = zone_rule_offset(&rule, at) == system_offset(at);
             if (!same) {
-                printf("# %s at %lld: ours %d, the system's %d\n", beside[i], (long long)at, ida_zone_rule_offset(&rule, at),
+                printf("# %s at %lld: ours %d, the system's %d\n", beside[i], (long long)at, zone_rule_offset(&rule, at),
                        system_offset(at));
             }
             at += at > 12 * 365 * (int64_t)DAY ? 5 * 3600 : 0;
@@ -259,10 +259,10 @@ static void rules(void)
     }
     unsetenv("TZ");
     tzset();
-    ida_zone_rule_parse("EST5EDT,0/0,J365/25", 19, &rule);
+    zone_rule_parse("EST5EDT,0/0,J365/25", 19, &rule);
     int all = 1;
     for (int64_t at = -4000 * (int64_t)DAY; at < 40000 * (int64_t)DAY; at += 3600) {
-        all = all && ida_zone_rule_offset(&rule, at) == -4 * 3600;
+        all = all && zone_rule_offset(&rule, at) == -4 * 3600;
     }
     ok(all, "summer time all the year has no hole");
 }
@@ -275,13 +275,13 @@ static void names_refused(void)
         "%s%n",  "Europe/Stockholm/x", "\xC3\x85land",    "leapseconds"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ida_ctx *c = fresh();
-        const ida_zone *zone = (const ida_zone *)&bad;
-        ok(ida_zone_read(c, pool, bad[i], &zone) == IDA_BAD_REQUEST && !zone, "no zone (%d): %s", (int)i, c->message);
+        const zone_info *zone = (const zone_info *)&bad;
+        ok(zone_read(c, pool, bad[i], &zone) == IDA_BAD_REQUEST && !zone, "no zone (%d): %s", (int)i, c->message);
     }
     char *long_name = apr_pcalloc(pool, 102);
     memset(long_name, 'a', 101);
-    const ida_zone *zone;
-    is_int(ida_zone_read(fresh(), pool, long_name, &zone), IDA_BAD_REQUEST, "a name of 101 characters");
+    const zone_info *zone;
+    is_int(zone_read(fresh(), pool, long_name, &zone), IDA_BAD_REQUEST, "a name of 101 characters");
 }
 
 static char *slurp(const char *path, size_t *len)
@@ -299,13 +299,13 @@ static int parse_exact(const char *bytes, size_t len)
 {
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
-    ida_zone *zone;
+    zone_info *zone;
     const char *why = NULL;
     char *copy = exact(bytes, len);
-    int good = ida_zone_parse(sub, (unsigned char *)copy, len, &zone, &why);
+    int good = zone_parse(sub, (unsigned char *)copy, len, &zone, &why);
     if (good) {
-        ida_zone_offset(zone, 1800000000);
-        ida_zone_offset(zone, 4000000000);
+        zone_offset(zone, 1800000000);
+        zone_offset(zone, 4000000000);
     } else if (!why) {
         ok(0, "a refused file has a reason");
     }
@@ -363,8 +363,8 @@ static void count_warnings(void *baton, ida_level level, const char *id, const c
 /* The zones kept per process, over a private directory of zones whose rules change. */
 static void kept_zones(void)
 {
-    const ida_zone *zone, *same;
-    is_int(ida_zone_get(fresh(), "Europe/Stockholm", &zone), IDA_INTERNAL_ERROR, "get before init is an error");
+    const zone_info *zone, *same;
+    is_int(zone_get(fresh(), "Europe/Stockholm", &zone), IDA_INTERNAL_ERROR, "get before init is an error");
     char dir[] = "/tmp/ida-zone-XXXXXX";
     if (!mkdtemp(dir)) {
         ok(0, "a temporary directory");
@@ -379,42 +379,42 @@ static void kept_zones(void)
     env.log = count_warnings;
     apr_pool_t *process;
     apr_pool_create(&process, NULL);
-    ida_zone_init(process);
-    is_int(ida_zone_get(fresh(), "Zone", &zone), IDA_OK, "a zone of $TZDIR");
-    is_int(ida_zone_offset(zone, 1782900000), 7200, "has its rules");
-    is_int(ida_zone_get(fresh(), "Zone", &same), IDA_OK, "again");
+    zone_init(process);
+    is_int(zone_get(fresh(), "Zone", &zone), IDA_OK, "a zone of $TZDIR");
+    is_int(zone_offset(zone, 1782900000), 7200, "has its rules");
+    is_int(zone_get(fresh(), "Zone", &same), IDA_OK, "again");
     ok(same == zone, "the same object is kept");
     write_file(path, utc_file, utc_len);
-    ida_zone_get(fresh(), "Zone", &same);
+    zone_get(fresh(), "Zone", &same);
     ok(same == zone, "within a second nobody looks");
     test_monotonic_ms += 1000;
-    ida_zone_get(fresh(), "Zone", &same);
-    ok(same != zone && ida_zone_offset(same, 1782900000) == 0, "after a second the new rules hold");
-    is_int(ida_zone_offset(zone, 1782900000), 7200, "a zone handed out before stays valid");
+    zone_get(fresh(), "Zone", &same);
+    ok(same != zone && zone_offset(same, 1782900000) == 0, "after a second the new rules hold");
+    is_int(zone_offset(zone, 1782900000), 7200, "a zone handed out before stays valid");
     write_file(path, "TZif2 torn", 10);
     test_monotonic_ms += 1000;
-    is_int(ida_zone_get(fresh(), "Zone", &zone), IDA_OK, "a damaged file");
+    is_int(zone_get(fresh(), "Zone", &zone), IDA_OK, "a damaged file");
     ok(zone == same && warnings == 1, "leaves the rules in use, with a warning");
     test_monotonic_ms += 1000;
-    ida_zone_get(fresh(), "Zone", &zone);
+    zone_get(fresh(), "Zone", &zone);
     is_int(warnings, 1, "and one warning is enough");
     unlink(path);
     test_monotonic_ms += 1000;
-    is_int(ida_zone_get(fresh(), "Zone", &zone), IDA_OK, "a file that has gone leaves them too");
-    is_int(ida_zone_get(fresh(), "Other", &zone), IDA_BAD_REQUEST, "an unknown zone is refused");
+    is_int(zone_get(fresh(), "Zone", &zone), IDA_OK, "a file that has gone leaves them too");
+    is_int(zone_get(fresh(), "Other", &zone), IDA_BAD_REQUEST, "an unknown zone is refused");
     write_file(path, "TZif2 torn", 10);
     ida_ctx *c = fresh();
-    is_int(ida_zone_read(c, pool, "Zone", &zone), IDA_INTERNAL_ERROR,
+    is_int(zone_read(c, pool, "Zone", &zone), IDA_INTERNAL_ERROR,
            "a damaged file read for the first time is an internal error");
     says(c, "that names the file", path, "tzdata", NULL);
     unlink(path);
     is_int(mkfifo(path, 0600), 0, "a pipe in the place of the file");
-    is_int(ida_zone_read(fresh(), pool, "Zone", &zone), IDA_BAD_REQUEST, "does not block");
+    is_int(zone_read(fresh(), pool, "Zone", &zone), IDA_BAD_REQUEST, "does not block");
     unlink(path);
     rmdir(dir);
     unsetenv("TZDIR");
     apr_pool_destroy(process);
-    is_int(ida_zone_get(fresh(), "UTC", &zone), IDA_INTERNAL_ERROR, "after the process pool nothing is kept");
+    is_int(zone_get(fresh(), "UTC", &zone), IDA_INTERNAL_ERROR, "after the process pool nothing is kept");
 }
 
 int main(void)
