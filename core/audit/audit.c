@@ -82,7 +82,7 @@ char *audit_actor_key(apr_pool_t *pool, const char *actor)
     return key;
 }
 
-/* -- encoding --------------------------------------------------------------------------------------------------------------- */
+/* --- encoding --- */
 
 static size_t escaped_length(const char *text)
 {
@@ -209,7 +209,7 @@ char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
     return text;
 }
 
-/* -- decoding --------------------------------------------------------------------------------------------------------------- */
+/* --- decoding --- */
 
 audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len)
 {

@@ -108,7 +108,7 @@ ida_kind db_compact(db *d, ida_ctx *c);
 /* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no
  * LISTEN, settings by SET LOCAL. */
 
-/* -- schema upgrade (core/store/schema.c) ---------------------------------------------------------------------------------------- */
+/* --- schema upgrade (core/store/schema.c) --- */
 
 /* SQLite files; on PostgreSQL the first schema of the search path, `cache`, `audit`. */
 typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;

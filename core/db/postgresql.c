@@ -21,7 +21,7 @@ static const int statement_ms[DB_ROLE_COUNT] = {[DB_REQUEST] = 10000, [DB_SYNC] 
 #define UPGRADE_MS 3600000
 #define ANSWER_MS 3000
 
-/* -- failures --------------------------------------------------------------------------------------------------------------- */
+/* --- failures --- */
 
 /* First match of a prefix of the SQLSTATE decides. */
 static const struct {
@@ -92,7 +92,7 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     return kind;
 }
 
-/* -- talking ---------------------------------------------------------------------------------------------------------------- */
+/* --- talking --- */
 
 int64_t pg_deadline(const pg_db *p)
 {
@@ -158,7 +158,7 @@ static ida_kind command(pg_db *p, ida_ctx *c, const char *what, const char *sql,
     return IDA_OK;
 }
 
-/* -- statements ------------------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 /* ?1 -> $1 outside of quotes; made once a process and kept for good. */
 const char *pg_text(db_statement statement)
@@ -278,7 +278,7 @@ static ida_kind script(db *d, ida_ctx *c, const char *sql)
     return command((pg_db *)d, c, "script", sql, NULL);
 }
 
-/* -- transactions ----------------------------------------------------------------------------------------------------------- */
+/* --- transactions --- */
 
 static ida_kind begin(db *d, ida_ctx *c)
 {
@@ -320,7 +320,7 @@ static void rollback(db *d)
     PQclear(result);
 }
 
-/* -- notifications ---------------------------------------------------------------------------------------------------------- */
+/* --- notifications --- */
 
 static ida_kind notify(db *d, ida_ctx *c, const char *channel)
 {
@@ -391,7 +391,7 @@ static ida_kind no_checkpoint(db *d, ida_ctx *c)
     return IDA_OK;
 }
 
-/* -- schema ----------------------------------------------------------------------------------------------------------------- */
+/* --- schema --- */
 
 static ida_kind schema_begin(db *d, ida_ctx *c)
 {
@@ -442,7 +442,7 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     return script(d, c, apr_psprintf(c->pool, "DROP SCHEMA IF EXISTS %s CASCADE", db_file_name(file)));
 }
 
-/* -- opening ---------------------------------------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 /* Our own parameter taken out of keyword text or URI, which libpq would refuse. */
 static char *conninfo_of(apr_pool_t *pool, const char *rest, int *pooler)

@@ -37,7 +37,7 @@ static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC
  * time: half as many pages are a tenth less work. Elsewhere commits are small. */
 static const int page_bytes[DB_FILE_COUNT] = {[DB_MAIN] = 4096, [DB_CACHE] = 8192, [DB_AUDIT] = 4096};
 
-/* -- failures --------------------------------------------------------------------------------------------------------------- */
+/* --- failures --- */
 
 static int is_busy(int rc)
 {
@@ -111,7 +111,7 @@ static ida_kind take_gate(sqlite_db *s, ida_ctx *c, const char *what)
     return IDA_OK;
 }
 
-/* -- checkpoints ------------------------------------------------------------------------------------------------------------ */
+/* --- checkpoints --- */
 
 static int note_frames(void *baton, sqlite3 *handle, const char *schema, int frames)
 {
@@ -182,7 +182,7 @@ static ida_kind compact(db *d, ida_ctx *c)
     return rc == SQLITE_OK ? IDA_OK : fault(s, c, "compact", rc);
 }
 
-/* -- statements ------------------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static int exec(sqlite_db *s, const char *sql)
 {
@@ -291,7 +291,7 @@ static ida_kind script(db *d, ida_ctx *c, const char *sql)
     return rc == SQLITE_OK ? IDA_OK : fault((sqlite_db *)d, c, "script", rc);
 }
 
-/* -- transactions ----------------------------------------------------------------------------------------------------------- */
+/* --- transactions --- */
 
 static ida_kind begin(db *d, ida_ctx *c)
 {
@@ -355,7 +355,7 @@ static void only_sleep(db *d, ida_ctx *c, const char *channel, int ms)
     db_sleep(ms);
 }
 
-/* -- schema ----------------------------------------------------------------------------------------------------------------- */
+/* --- schema --- */
 
 /* First column of the first row as a number. */
 static int number_of(sqlite_db *s, const char *sql, int *number)
@@ -426,7 +426,7 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     return rc == SQLITE_DONE ? script(d, c, drops) : fault(s, c, "schema wipe", rc);
 }
 
-/* -- opening ---------------------------------------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 /* Readers of the directory cache keep the index by UPN of 100,000 users in memory: one read from the file less for each look-up. */
 static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)

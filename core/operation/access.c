@@ -121,13 +121,23 @@ static const ida_param user_params[] = {
 };
 
 #define GROUP_REF OUT_OBJECT("\"id\",\"name\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT))
-#define RESOURCE OUT_OBJECT("\"id\",\"name\",\"kind\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," OUT_IS("kind", OUT_TEXT))
-#define ANYBODY OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))
+/* clang-format off */
+#define RESOURCE \
+    OUT_OBJECT("\"id\",\"name\",\"kind\"", OUT_IS("id", OUT_TEXT) "," \
+    OUT_IS("name", OUT_TEXT) "," OUT_IS("kind", OUT_TEXT))
+#define ANYBODY \
+    OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," \
+    OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))
+/* clang-format on */
 #define GRANT_ALWAYS ",\"source\",\"grantedAt\",\"grantedBy\",\"via\""
-#define GRANT                                                                                                                                  \
-    "," OUT_IS("source", OUT_ENUM("\"dynamic_group\",\"iga_request\",\"role_template\",\"direct\"")) "," OUT_IS("grantedAt", OUT_TIME_OR_NULL) \
-    "," OUT_IS("grantedBy", OUT_OBJECT_OR_NULL(OUT_IS("type", OUT_TEXT) "," OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT))) ","          \
-    OUT_IS("via", OUT_LIST(GROUP_REF))
+/* clang-format off */
+#define GRANT \
+    "," \
+    OUT_IS("source", OUT_ENUM("\"dynamic_group\",\"iga_request\",\"role_template\",\"direct\"")) "," \
+    OUT_IS("grantedAt", OUT_TIME_OR_NULL) "," \
+    OUT_IS("grantedBy", OUT_OBJECT_OR_NULL(OUT_IS("type", OUT_TEXT) "," \
+    OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT))) "," OUT_IS("via", OUT_LIST(GROUP_REF))
+/* clang-format on */
 
 const ida_operation ida_op_user_access = {
     .name = "user.access", .method = "GET", .path = "/v1/api/user/access", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = user_params,
@@ -138,7 +148,10 @@ const ida_operation ida_op_user_access = {
                    "names the groups between for inherited ones, whose source is that of the first membership on the way. grantedAt is known "
                    "for iga_request only. user is an object ID or UPN; find it with search_users. For everyone in one group use "
                    "get_resource_access.",
-    .output = OUT_PAGE(OUT_OBJECT("\"resource\"" GRANT_ALWAYS, OUT_IS("resource", RESOURCE) GRANT), ",\"user\"", "," OUT_IS("user", ANYBODY)),
+    /* clang-format off */
+    .output = OUT_PAGE(OUT_OBJECT("\"resource\"" GRANT_ALWAYS,
+        OUT_IS("resource", RESOURCE) GRANT), ",\"user\"", "," OUT_IS("user", ANYBODY)),
+    /* clang-format on */
 };
 
 /* --- get_resource_access --- */
@@ -221,5 +234,8 @@ const ida_operation ida_op_resource_access = {
                    "(dynamic_group, iga_request, role_template, direct), what granted it and via which groups. resource is a group ID or a unique "
                    "group name. Direct members come first; totalCount answers \"how many have access\". Disabled accounts are listed too: "
                    "get_user tells the status. For all groups of one person use get_user_access.",
-    .output = OUT_PAGE(OUT_OBJECT("\"user\"" GRANT_ALWAYS, OUT_IS("user", ANYBODY) GRANT), ",\"resource\"", "," OUT_IS("resource", RESOURCE)),
+    /* clang-format off */
+    .output = OUT_PAGE(OUT_OBJECT("\"user\"" GRANT_ALWAYS,
+        OUT_IS("user", ANYBODY) GRANT), ",\"resource\"", "," OUT_IS("resource", RESOURCE)),
+    /* clang-format on */
 };

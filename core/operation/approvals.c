@@ -108,9 +108,14 @@ const ida_operation ida_op_approvals = {
     .description = "Lists open access requests, oldest first: requester, service, age in days, justification and the people who may decide. Use it for "
                    "\"what is waiting\" and \"who has to approve\". Decided requests are not listed: access they granted shows in get_user_access with "
                    "source iga_request. Needs the access governance module. It decides nothing.",
-    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\",\"justification\",\"eligibleApprovers\"",
-        OUT_IS("id", OUT_TEXT) "," OUT_IS("requester", OUT_OBJECT("\"id\",\"userPrincipalName\"", OUT_IS("id", OUT_TEXT_OR_NULL) ","
-            OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("service", OUT_TEXT) ","
-        OUT_IS("requestedAt", OUT_TIME_OR_NULL) "," OUT_IS("ageDays", OUT_INTEGER) "," OUT_IS("justification", OUT_TEXT) ","
+    /* clang-format off */
+    .output = OUT_PAGE(
+        OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\",\"justification\",\"eligibleApprovers\"",
+        OUT_IS("id", OUT_TEXT) "," OUT_IS("requester", OUT_OBJECT("\"id\",\"userPrincipalName\"",
+        OUT_IS("id", OUT_TEXT_OR_NULL) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
+        OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("service", OUT_TEXT) ","
+        OUT_IS("requestedAt", OUT_TIME_OR_NULL) "," OUT_IS("ageDays", OUT_INTEGER) ","
+        OUT_IS("justification", OUT_TEXT) ","
         OUT_IS("eligibleApprovers", OUT_LIST(OUT_PERSON))), "", ""),
+    /* clang-format on */
 };

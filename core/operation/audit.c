@@ -79,9 +79,14 @@ const ida_operation ida_op_audit_log = {
                    "category and time range; \"who offboarded X\" is a record of action user.delete with X as target. outcome is ok, an error code or "
                    "toolError. Depth is bounded by the tenant's retention; a record is readable within seconds. Use get_workflow_runs for the "
                    "actions of one workflow.",
-    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"",
-        OUT_IS("id", OUT_TEXT) "," OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) "," OUT_IS("actor", OUT_TEXT_OR_NULL) ","
-        OUT_IS("label", OUT_TEXT_OR_NULL) "," OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
-        OUT_IS("endpoint", OUT_TEXT_OR_NULL) "," OUT_IS("parameters", OUT_OR_NULL("{\"type\":\"object\"}")) "," OUT_IS("outcome", OUT_TEXT_OR_NULL) ","
-        OUT_IS("detail", OUT_TEXT_OR_NULL) "," OUT_IS("address", OUT_TEXT_OR_NULL)), "", ""),
+    /* clang-format off */
+    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"", OUT_IS("id", OUT_TEXT) ","
+        OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) ","
+        OUT_IS("actor", OUT_TEXT_OR_NULL) "," OUT_IS("label", OUT_TEXT_OR_NULL) ","
+        OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
+        OUT_IS("endpoint", OUT_TEXT_OR_NULL) ","
+        OUT_IS("parameters", OUT_OR_NULL("{\"type\":\"object\"}")) ","
+        OUT_IS("outcome", OUT_TEXT_OR_NULL) "," OUT_IS("detail", OUT_TEXT_OR_NULL) ","
+        OUT_IS("address", OUT_TEXT_OR_NULL)), "", ""),
+    /* clang-format on */
 };

@@ -214,13 +214,24 @@ static const ida_param params[] = {
     {0},
 };
 
-#define SECTION(item)                                                                                                               \
-    OUT_OBJECT("\"available\"", OUT_IS("available", OUT_BOOLEAN) "," OUT_IS("reason", OUT_TEXT) "," OUT_IS("count", OUT_INTEGER) "," \
-               OUT_IS("items", OUT_LIST(item)) "," OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," OUT_IS("note", OUT_TEXT_OR_NULL))
-#define PEOPLE SECTION(OUT_OBJECT("\"id\",\"status\",\"inactiveDays\"", OUT_PERSON_ROW "," OUT_IS("inactiveDays", OUT_INTEGER_OR_NULL)))
-#define GROUPS SECTION(OUT_OBJECT("\"id\",\"name\",\"kind\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," OUT_IS("kind", OUT_TEXT) "," OUT_IS("directory", OUT_TEXT)))
+/* clang-format off */
+#define SECTION(item) \
+    OUT_OBJECT("\"available\"", OUT_IS("available", OUT_BOOLEAN) "," \
+    OUT_IS("reason", OUT_TEXT) "," OUT_IS("count", OUT_INTEGER) "," \
+    OUT_IS("items", OUT_LIST(item)) "," OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," \
+    OUT_IS("note", OUT_TEXT_OR_NULL))
+#define PEOPLE \
+    SECTION(OUT_OBJECT("\"id\",\"status\",\"inactiveDays\"", OUT_PERSON_ROW "," \
+    OUT_IS("inactiveDays", OUT_INTEGER_OR_NULL)))
+#define GROUPS \
+    SECTION(OUT_OBJECT("\"id\",\"name\",\"kind\"", OUT_IS("id", OUT_TEXT) "," \
+    OUT_IS("name", OUT_TEXT) "," OUT_IS("kind", OUT_TEXT) "," OUT_IS("directory", OUT_TEXT)))
+/* clang-format on */
 /* Every other section lists people: said once, because the list of tools has little room. */
-#define SECTIONS "{\"type\":\"object\",\"properties\":{" OUT_IS("emptyGroups", GROUPS) "},\"additionalProperties\":" PEOPLE "}"
+/* clang-format off */
+#define SECTIONS \
+    "{\"type\":\"object\",\"properties\":{" OUT_IS("emptyGroups", GROUPS) "},\"additionalProperties\":" PEOPLE "}"
+/* clang-format on */
 
 const ida_operation ida_op_hygiene = {
     .name = "hygiene.report", .method = "GET", .path = "/v1/api/hygiene", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = params,
@@ -231,6 +242,8 @@ const ida_operation ida_op_hygiene = {
                    "staleDays; the longest inactive come first. The guest section is unavailable, with a reason, for tenants without a cloud "
                    "directory; a note says when a directory records no sign-ins. For more of one section name it alone in sections and pass its "
                    "nextCursor. Use search_users for other questions about sign-ins.",
+    /* clang-format off */
     .output = OUT_OBJECT("\"staleAfterDays\",\"sections\"",
         OUT_IS("staleAfterDays", OUT_INTEGER) "," OUT_IS("sections", SECTIONS)),
+    /* clang-format on */
 };

@@ -18,10 +18,15 @@ json_t *ida_person_row_json(const cache_listed_person *p);
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
 
 /* Members of a row of search_users as schema, without braces. */
-#define OUT_PERSON_ROW                                                                                                                  \
-    OUT_IS("id", OUT_TEXT) "," OUT_IS("userPrincipalName", OUT_TEXT) "," OUT_IS("displayName", OUT_TEXT) "," OUT_IS("department", OUT_TEXT) \
-    "," OUT_IS("jobTitle", OUT_TEXT) "," OUT_IS("status", OUT_ENUM("\"active\",\"disabled\",\"guest\"")) ","                              \
-    OUT_IS("userType", OUT_ENUM("\"member\",\"guest\"")) "," OUT_IS("lastSignInAt", OUT_TIME_OR_NULL)
+/* clang-format off */
+#define OUT_PERSON_ROW \
+    OUT_IS("id", OUT_TEXT) "," OUT_IS("userPrincipalName", OUT_TEXT) "," \
+    OUT_IS("displayName", OUT_TEXT) "," OUT_IS("department", OUT_TEXT) "," \
+    OUT_IS("jobTitle", OUT_TEXT) "," \
+    OUT_IS("status", OUT_ENUM("\"active\",\"disabled\",\"guest\"")) "," \
+    OUT_IS("userType", OUT_ENUM("\"member\",\"guest\"")) "," \
+    OUT_IS("lastSignInAt", OUT_TIME_OR_NULL)
+/* clang-format on */
 #define OUT_PERSON_ROW_ALWAYS "\"id\",\"status\",\"userType\",\"lastSignInAt\""
 
 #endif

@@ -108,7 +108,11 @@ static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 #define GROUP_MEMBERS OUT_IS("id", OUT_TEXT_OR_NULL) "," OUT_IS("name", OUT_TEXT)
 #define TEMPLATE_ALWAYS "\"id\",\"name\",\"description\",\"groups\""
-#define TEMPLATE(groups) OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," OUT_IS("description", OUT_TEXT) "," OUT_IS("groups", OUT_LIST(groups))
+/* clang-format off */
+#define TEMPLATE(groups) \
+    OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," \
+    OUT_IS("description", OUT_TEXT) "," OUT_IS("groups", OUT_LIST(groups))
+/* clang-format on */
 
 const ida_operation ida_op_role_templates = {
     .name = "role.list", .method = "GET", .path = "/v1/api/role-templates", .scope = IDA_SCOPE_READ, .params = list_params, .run = run_list,
@@ -117,7 +121,10 @@ const ida_operation ida_op_role_templates = {
     .description = "Lists the tenant's role templates with the groups each of them grants, ordered by name. Use get_role_template for licences, group "
                    "kinds and the number of people a template is assigned to, and get_user_access to see which of somebody's groups come from a "
                    "template. A group whose id is null is named by the template but not (or not uniquely) found in the directory.",
-    .output = OUT_PAGE(OUT_OBJECT(TEMPLATE_ALWAYS, TEMPLATE(OUT_OBJECT("\"id\",\"name\"", GROUP_MEMBERS))), "", ""),
+    /* clang-format off */
+    .output = OUT_PAGE(OUT_OBJECT(TEMPLATE_ALWAYS,
+        TEMPLATE(OUT_OBJECT("\"id\",\"name\"", GROUP_MEMBERS))), "", ""),
+    /* clang-format on */
 };
 
 /* --- one --- */
@@ -188,8 +195,12 @@ const ida_operation ida_op_role_template = {
     .description = "Returns one role template, by ID or exact name: its groups with kind, licences, licenseCount and assignedUserCount. Find the name "
                    "with list_role_templates. Groups come in pages of up to 200; pass nextCursor as cursor for more. It does not list the people: "
                    "get_resource_access with source role_template shows who has a group by a template.",
+    /* clang-format off */
     .output = OUT_OBJECT("\"roleTemplate\",\"nextCursor\"",
         OUT_IS("roleTemplate", OUT_OBJECT(TEMPLATE_ALWAYS ",\"licenses\",\"licenseCount\",\"assignedUserCount\"",
-            TEMPLATE(OUT_OBJECT("\"id\",\"name\",\"kind\"", GROUP_MEMBERS "," OUT_IS("kind", OUT_TEXT_OR_NULL))) "," OUT_IS("licenses", OUT_LIST(OUT_TEXT)) ","
-            OUT_IS("licenseCount", OUT_INTEGER) "," OUT_IS("assignedUserCount", OUT_INTEGER))) "," OUT_IS("nextCursor", OUT_TEXT_OR_NULL)),
+        TEMPLATE(OUT_OBJECT("\"id\",\"name\",\"kind\"", GROUP_MEMBERS ","
+        OUT_IS("kind", OUT_TEXT_OR_NULL))) "," OUT_IS("licenses", OUT_LIST(OUT_TEXT)) ","
+        OUT_IS("licenseCount", OUT_INTEGER) "," OUT_IS("assignedUserCount", OUT_INTEGER))) ","
+        OUT_IS("nextCursor", OUT_TEXT_OR_NULL)),
+    /* clang-format on */
 };

@@ -23,13 +23,18 @@
 
 /* Root of a list {items, totalCount, nextCursor, asOf}. `item` is the schema of one item; `more` further members, each with its
  * comma in front (or "" for none); `more_required` the same for their names. */
-#define OUT_PAGE(item, more_required, more)                                                                                     \
-    OUT_OBJECT("\"items\",\"totalCount\",\"nextCursor\",\"asOf\"" more_required,                                              \
-               OUT_IS("items", OUT_LIST(item)) "," OUT_IS("totalCount", OUT_INTEGER) "," OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," \
-               OUT_IS("asOf", OUT_TIME_OR_NULL) more)
+/* clang-format off */
+#define OUT_PAGE(item, more_required, more) \
+    OUT_OBJECT("\"items\",\"totalCount\",\"nextCursor\",\"asOf\"" more_required, \
+    OUT_IS("items", OUT_LIST(item)) "," OUT_IS("totalCount", OUT_INTEGER) "," \
+    OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," OUT_IS("asOf", OUT_TIME_OR_NULL) more)
+/* clang-format on */
 
 /* {"id","userPrincipalName","displayName"} of a person mentioned beside the subject */
+/* clang-format off */
 #define OUT_PERSON \
-    OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))
+    OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," \
+    OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))
+/* clang-format on */
 
 #endif

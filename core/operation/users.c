@@ -188,14 +188,19 @@ const ida_operation ida_op_user_details = {
     .description = "Returns one user by object ID or UPN: names, department, job title, manager, status, licences, sign-in activity. Use "
                    "search_users first when only a name is known, and get_user_access for group memberships. Members that the directory does not "
                    "hold are left out; a sign-in time of null means never or not recorded.",
+    /* clang-format off */
     .output = OUT_OBJECT("\"user\"",
-        OUT_IS("user", OUT_OBJECT(OUT_PERSON_ROW_ALWAYS ",\"accountEnabled\",\"createdAt\",\"manager\",\"signInActivity\",\"licenses\",\"directories\"",
-            OUT_PERSON_ROW "," OUT_IS("givenName", OUT_TEXT) "," OUT_IS("surname", OUT_TEXT) "," OUT_IS("mail", OUT_TEXT) ","
-            OUT_IS("company", OUT_TEXT) "," OUT_IS("office", OUT_TEXT) "," OUT_IS("city", OUT_TEXT) "," OUT_IS("country", OUT_TEXT) ","
-            OUT_IS("accountEnabled", OUT_BOOLEAN) "," OUT_IS("createdAt", OUT_TIME_OR_NULL) ","
-            OUT_IS("manager", OUT_OBJECT_OR_NULL(OUT_IS("id", OUT_TEXT) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
-                                                 OUT_IS("displayName", OUT_TEXT_OR_NULL))) ","
-            OUT_IS("signInActivity", OUT_OBJECT("", OUT_IS("lastSignInAt", OUT_TIME_OR_NULL) "," OUT_IS("lastNonInteractiveSignInAt", OUT_TIME_OR_NULL)
-                                                    "," OUT_IS("lastSuccessfulSignInAt", OUT_TIME_OR_NULL))) ","
-            OUT_IS("licenses", OUT_LIST(OUT_TEXT)) "," OUT_IS("directories", OUT_LIST(OUT_TEXT))))),
+        OUT_IS("user", OUT_OBJECT(OUT_PERSON_ROW_ALWAYS ",\"accountEnabled\",\"createdAt\",\"manager\",\"signInActivity\",\"licenses\",\"directories\"", OUT_PERSON_ROW ","
+        OUT_IS("givenName", OUT_TEXT) "," OUT_IS("surname", OUT_TEXT) ","
+        OUT_IS("mail", OUT_TEXT) "," OUT_IS("company", OUT_TEXT) "," OUT_IS("office", OUT_TEXT) ","
+        OUT_IS("city", OUT_TEXT) "," OUT_IS("country", OUT_TEXT) ","
+        OUT_IS("accountEnabled", OUT_BOOLEAN) "," OUT_IS("createdAt", OUT_TIME_OR_NULL) ","
+        OUT_IS("manager", OUT_OBJECT_OR_NULL(OUT_IS("id", OUT_TEXT) ","
+        OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
+        OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("signInActivity", OUT_OBJECT("",
+        OUT_IS("lastSignInAt", OUT_TIME_OR_NULL) ","
+        OUT_IS("lastNonInteractiveSignInAt", OUT_TIME_OR_NULL) ","
+        OUT_IS("lastSuccessfulSignInAt", OUT_TIME_OR_NULL))) ","
+        OUT_IS("licenses", OUT_LIST(OUT_TEXT)) "," OUT_IS("directories", OUT_LIST(OUT_TEXT))))),
+    /* clang-format on */
 };

@@ -53,9 +53,12 @@ const ida_operation ida_op_workflows = {
     .description = "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, userUpdate, userDelete), whether active, number of "
                    "actions. Use it to find the exact name for get_workflow_runs, which shows what a workflow did. It does not show the actions' "
                    "settings and starts nothing.",
+    /* clang-format off */
     .output = OUT_PAGE(OUT_OBJECT("\"id\",\"name\",\"trigger\",\"active\",\"actionCount\"",
-        OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," OUT_IS("trigger", OUT_ENUM("\"userCreate\",\"userUpdate\",\"userDelete\"")) ","
+        OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) ","
+        OUT_IS("trigger", OUT_ENUM("\"userCreate\",\"userUpdate\",\"userDelete\"")) ","
         OUT_IS("active", OUT_BOOLEAN) "," OUT_IS("actionCount", OUT_INTEGER)), "", ""),
+    /* clang-format on */
 };
 
 /* --- get_workflow_runs --- */
@@ -142,9 +145,13 @@ static const ida_param runs_params[] = {
     {0},
 };
 
-#define ACTION                                                                                                                               \
-    OUT_OBJECT("\"position\",\"type\",\"status\"", OUT_IS("position", OUT_INTEGER) "," OUT_IS("type", OUT_TEXT) "," OUT_IS("status", OUT_TEXT) \
-               "," OUT_IS("startedAt", OUT_TIME_OR_NULL) "," OUT_IS("finishedAt", OUT_TIME_OR_NULL) "," OUT_IS("error", OUT_TEXT_OR_NULL))
+/* clang-format off */
+#define ACTION \
+    OUT_OBJECT("\"position\",\"type\",\"status\"", \
+    OUT_IS("position", OUT_INTEGER) "," OUT_IS("type", OUT_TEXT) "," \
+    OUT_IS("status", OUT_TEXT) "," OUT_IS("startedAt", OUT_TIME_OR_NULL) "," \
+    OUT_IS("finishedAt", OUT_TIME_OR_NULL) "," OUT_IS("error", OUT_TEXT_OR_NULL))
+/* clang-format on */
 
 const ida_operation ida_op_workflow_runs = {
     .name = "workflow.runs", .method = "GET", .path = "/v1/api/workflow/runs", .scope = IDA_SCOPE_READ, .params = runs_params, .run = run_runs,
@@ -153,8 +160,15 @@ const ida_operation ida_op_workflow_runs = {
     .description = "Lists the runs of one workflow, newest first, one for each triggering event, with status and error detail of every action. Use it for "
                    "\"did the joiner workflow work for X\"; list_workflows shows the names. Runs belong to a name: history from before a rename stays "
                    "under the former name, which can still be asked for. Depth is bounded by the tenant's task history.",
-    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"event\",\"startedAt\",\"finishedAt\",\"status\",\"actions\"",
-        OUT_IS("id", OUT_TEXT) "," OUT_IS("event", OUT_OBJECT("\"type\",\"taskId\",\"userPrincipalName\"", OUT_IS("type", OUT_TEXT) "," OUT_IS("taskId", OUT_TEXT)
-            "," OUT_IS("userPrincipalName", OUT_TEXT))) "," OUT_IS("startedAt", OUT_TIME_OR_NULL) "," OUT_IS("finishedAt", OUT_TIME_OR_NULL) ","
-        OUT_IS("status", OUT_TEXT) "," OUT_IS("actions", OUT_LIST(ACTION))), ",\"workflow\"", "," OUT_IS("workflow", OUT_OBJECT("\"name\"", OUT_IS("name", OUT_TEXT)))),
+    /* clang-format off */
+    .output = OUT_PAGE(
+        OUT_OBJECT("\"id\",\"event\",\"startedAt\",\"finishedAt\",\"status\",\"actions\"",
+        OUT_IS("id", OUT_TEXT) ","
+        OUT_IS("event", OUT_OBJECT("\"type\",\"taskId\",\"userPrincipalName\"",
+        OUT_IS("type", OUT_TEXT) "," OUT_IS("taskId", OUT_TEXT) ","
+        OUT_IS("userPrincipalName", OUT_TEXT))) "," OUT_IS("startedAt", OUT_TIME_OR_NULL) ","
+        OUT_IS("finishedAt", OUT_TIME_OR_NULL) "," OUT_IS("status", OUT_TEXT) ","
+        OUT_IS("actions", OUT_LIST(ACTION))), ",\"workflow\"", ","
+        OUT_IS("workflow", OUT_OBJECT("\"name\"", OUT_IS("name", OUT_TEXT)))),
+    /* clang-format on */
 };

@@ -19,7 +19,7 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
     return store_write(s, c, STMT_audit_outbox_add, DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text)), NULL);
 }
 
-/* -- appending -------------------------------------------------------------------------------------------------------------- */
+/* --- appending --- */
 
 typedef struct ordered {
     audit_record *record;
@@ -102,7 +102,7 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-/* -- outbox ----------------------------------------------------------------------------------------------------------------- */
+/* --- outbox --- */
 
 static audit_record *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
@@ -139,7 +139,7 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     return kind;
 }
 
-/* -- spool ------------------------------------------------------------------------------------------------------------------ */
+/* --- spool --- */
 
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position)
 {

@@ -25,7 +25,7 @@ static audit_row row_of(const db_result *r, int i, const char *tenant)
     };
 }
 
-/* -- pages ------------------------------------------------------------------------------------------------------------------ */
+/* --- pages --- */
 
 typedef struct list_work {
     const char *tenant;
@@ -103,7 +103,7 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store
     return kind;
 }
 
-/* -- proof ------------------------------------------------------------------------------------------------------------------ */
+/* --- proof --- */
 
 typedef struct verify_work {
     const char *tenant;
@@ -223,7 +223,7 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
     return kind;
 }
 
-/* -- retention -------------------------------------------------------------------------------------------------------------- */
+/* --- retention --- */
 
 typedef struct retain_work {
     const char *tenant;

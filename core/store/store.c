@@ -65,7 +65,7 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
     return apr_pstrcat(pool, apr_pstrmemdup(pool, path, stem), ".key", NULL);
 }
 
-/* -- the places of this process --------------------------------------------------------------------------------------------- */
+/* --- the places of this process --- */
 
 /* All handles of one DSN and role share what is known of it: when the store is away, one of them tries again each second and
  * the others answer at once. Few (a process has one DSN and three roles), never freed. */
@@ -123,7 +123,7 @@ static int note_attempt(store_place *place, int away, int64_t now)
     return before;
 }
 
-/* -- connections ------------------------------------------------------------------------------------------------------------ */
+/* --- connections --- */
 
 static apr_status_t destroy_root(void *baton)
 {
@@ -187,7 +187,7 @@ static int revived(store *s, ida_ctx *c)
     return store_connect(s, c) == IDA_OK;
 }
 
-/* -- statements and transactions -------------------------------------------------------------------------------------------- */
+/* --- statements and transactions --- */
 
 typedef struct one_statement {
     db_statement statement;

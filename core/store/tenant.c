@@ -115,7 +115,7 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
     return IDA_OK;
 }
 
-/* -- what follows from a document ------------------------------------------------------------------------------------------- */
+/* --- what follows from a document --- */
 
 /* JSON text of a list member; "[]" when it is absent. */
 static const char *list_text(ida_ctx *c, const json_t *item, const char *member)

@@ -39,7 +39,7 @@ static char *filled(size_t len, const char *unit)
     return text;
 }
 
-/* -- text ------------------------------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 static void test_text(void)
 {
@@ -146,7 +146,7 @@ static void test_hashes(void)
        "the key of an actor is folded and bounded");
 }
 
-/* -- store ------------------------------------------------------------------------------------------------------------------ */
+/* --- store --- */
 
 static ida_kind run_sql(store *s, ida_ctx *c, void *text)
 {

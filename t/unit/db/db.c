@@ -130,7 +130,7 @@ static void test_snapshot(const char *dsn)
     is_int(store_setting_get(s, fresh(), "later", &value), IDA_OK, "which is there behind it");
 }
 
-/* -- lost connections ------------------------------------------------------------------------------------------------------- */
+/* --- lost connections --- */
 
 static void kill_others(const char *dsn)
 {
@@ -286,7 +286,7 @@ static void test_deadlock(const char *dsn)
     ok(l.runs + WEXITSTATUS(status) >= 3, "because one of them was repeated");
 }
 
-/* -- the gate --------------------------------------------------------------------------------------------------------------- */
+/* --- the gate --- */
 
 static ida_kind read_add_write(store *s, ida_ctx *c, void *baton)
 {

@@ -129,7 +129,7 @@ static void test_foreign_file(void)
     says(c, "and the message says why", "belongs to another program", NULL);
 }
 
-/* -- roles ------------------------------------------------------------------------------------------------------------------ */
+/* --- roles --- */
 
 static void test_roles(const char *dsn)
 {
