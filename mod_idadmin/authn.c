@@ -1,16 +1,17 @@
-/* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the request. Must not know what a principal may do.
+/* Owns AuthType IdAdmin: the three headers or the bearer secret, judging them, the principal of the
+ * request. Must not know what a principal may do.
  *
- * Every refusal gets the same answer; the reason is for the error log alone. An unknown user and a wrong
- * key cost the same statement and the same comparison. */
+ * Every refusal gets the same answer; the reason is for the error log alone. An unknown user and a
+ * wrong key cost the same statement and the same comparison. */
 #include "mod_idadmin/module.h"
 
 #include <mod_ssl.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "core/tenant/credentials.h"
 #include "core/base/host.h"
 #include "core/base/network.h"
+#include "core/tenant/credentials.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -18,10 +19,12 @@ APLOG_USE_MODULE(idadmin);
 
 static const char nobody[] = "-"; /* what a record calls whoever gave no name that could be one */
 
-/* In the log of the company, where there is one of that name: what nobody's key asked for is in nobody's. */
+/* In the log of the company, where there is one of that name: what nobody's key asked for is in
+ * nobody's. */
 static void record(request_rec *r, const char *reason, const char *company, const char *username)
 {
-    const refused one = {REFUSAL_OF_ADDRESS, company, username, "", r->useragent_ip, spool_endpoint(r), reason};
+    const refused one = {REFUSAL_OF_ADDRESS, company,           username, "",
+                         r->useragent_ip,    spool_endpoint(r), reason};
     refusals_count(ida_ctx_make(&child->env, r->pool), &one);
 }
 
@@ -33,27 +36,34 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
         request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
         const char *scheme = request_face(r) == FACE_MCP ? "Bearer" : AUTH_TYPE;
         apr_table_setn(r->err_headers_out, "WWW-Authenticate",
-                       apr_psprintf(r->pool, "%s realm=\"%s\"", scheme, realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                      "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
-                      company ? ida_key_masked(r->pool, company) : "", username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
+                       apr_psprintf(r->pool, "%s realm=\"%s\"", scheme,
+                                    realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
+        ap_log_rerror(
+            APLOG_MARK, APLOG_WARNING, 0, r,
+            "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
+            company ? ida_key_masked(r->pool, company) : "",
+            username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
     } else {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "credentials refused (%s) from %s beyond the failures limit", reason,
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
+                      "credentials refused (%s) from %s beyond the failures limit", reason,
                       r->useragent_ip);
     }
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`: the client's as httpd knows it. */
-static const char *judge(const ida_caller *snapshot, const char *hash, const char *address, int64_t now)
+/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`:
+ * the client's as httpd knows it. */
+static const char *judge(const ida_caller *snapshot, const char *hash, const char *address,
+                         int64_t now)
 {
     int same = ida_key_hash_equal(hash, snapshot->key_hash);
-    return !snapshot->key_hash                                                          ? "no such user"
-           : !same                                                                      ? "wrong key"
-           : snapshot->disabled                                                         ? "user disabled"
-           : snapshot->principal.expires_at && now >= snapshot->principal.expires_at    ? "key expired"
-           : !ida_networks_hold(snapshot->principal.from, address)                      ? "address not allowed for this key"
-                                                                                        : NULL;
+    return !snapshot->key_hash  ? "no such user"
+           : !same              ? "wrong key"
+           : snapshot->disabled ? "user disabled"
+           : snapshot->principal.expires_at && now >= snapshot->principal.expires_at ? "key expired"
+           : !ida_networks_hold(snapshot->principal.from, address)
+               ? "address not allowed for this key"
+               : NULL;
 }
 
 static void set_principal(request_rec *r, request_state *state)
@@ -77,9 +87,10 @@ static void wipe(char *secret)
     }
 }
 
-/* A bearer secret decides when there is one, also beside the three headers. The key is the caller's to wipe. What is wrong, or
- * NULL. */
-static const char *read_credentials(request_rec *r, request_state *state, const char **company, const char **username, char **key)
+/* A bearer secret decides when there is one, also beside the three headers. The key is the caller's
+ * to wipe. What is wrong, or NULL. */
+static const char *read_credentials(request_rec *r, request_state *state, const char **company,
+                                    const char **username, char **key)
 {
     char *bearer = state->bearer, *said_company = NULL, *said_username = NULL;
     *company = bearer ? NULL : request_single_header(r, "X-Company-ID");
@@ -101,11 +112,13 @@ static const char *read_credentials(request_rec *r, request_state *state, const 
     if (!*company || !*username || !*key) {
         return "header missing";
     }
-    return ida_name_valid(*company) && ida_name_valid(*username) && ida_key_well_formed(*key) ? NULL : "malformed";
+    return ida_name_valid(*company) && ida_name_valid(*username) && ida_key_well_formed(*key)
+               ? NULL
+               : "malformed";
 }
 
 /* Of whichever module does TLS; NULL where none is loaded. */
-static APR_OPTIONAL_FN_TYPE(ssl_is_https) *is_https;
+static APR_OPTIONAL_FN_TYPE(ssl_is_https) * is_https;
 
 static void find_tls(void)
 {
@@ -117,22 +130,30 @@ void authn_register(void)
     ap_hook_optional_fn_retrieve(find_tls, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-/* Whether others may have listened. By the connection's own peer, not by what a header says of one behind it. */
+/* Whether others may have listened. By the connection's own peer, not by what a header says of one
+ * behind it. */
 static int came_in_clear(request_rec *r)
 {
     const conn_rec *c = r->connection;
-    return config_requires_tls(r) && !(is_https && is_https(r->connection)) && !ida_host_loopback(c->client_ip, strlen(c->client_ip));
+    return config_requires_tls(r) && !(is_https && is_https(r->connection)) &&
+           !ida_host_loopback(c->client_ip, strlen(c->client_ip));
 }
 
-/* Before anything is made of the credentials: an answer that depended on them would let a mistake in a client's settings go unseen. */
+/* Before anything is made of the credentials: an answer that depended on them would let a mistake
+ * in a client's settings go unseen. */
 static int refuse_clear(request_rec *r)
 {
     unsigned wait;
     ap_log_rerror(APLOG_MARK, charge_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
-                  "IDA0212: a request from %s came without TLS and was refused unseen; use https, or where a proxy before httpd speaks TLS "
-                  "say IdAdminRequireTls off", r->connection->client_ip);
-    return request_refuse(r, IDA_FORBIDDEN, "Credentials are taken over TLS only, and this request came in clear: use https. Replace the key "
-                                            "when others may have seen it on its way.", 0);
+                  "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
+                  "or where a proxy before httpd speaks TLS "
+                  "say IdAdminRequireTls off",
+                  r->connection->client_ip);
+    return request_refuse(r, IDA_FORBIDDEN,
+                          "Credentials are taken over TLS only, and this request came in clear: "
+                          "use https. Replace the key "
+                          "when others may have seen it on its way.",
+                          0);
 }
 
 int authn_check(request_rec *r)
@@ -160,14 +181,19 @@ int authn_check(request_rec *r)
     const ida_caller_source source = {pool_acquire, pool_release, NULL};
     const ida_caller *snapshot = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
-    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->snapshots, state->c, &source, company, name, hash, &snapshot) : IDA_OK;
+    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->snapshots, state->c, &source,
+                                                             company, name, hash, &snapshot)
+                                            : IDA_OK;
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s", state->c->message);
-        return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind), wait);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s",
+                      state->c->message);
+        return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind),
+                              wait);
     }
-    const char *reason = fault ? fault : judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
+    const char *reason = fault ? fault
+                               : judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
         if (!kind && snapshot && snapshot->company_known) {

@@ -1,5 +1,5 @@
-/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large ones in memory at once, of
- * one key no more than its part. Must not know what they say. */
+/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large
+ * ones in memory at once, of one key no more than its part. Must not know what they say. */
 #include "mod_idadmin/module.h"
 
 #include <apr_buckets.h>
@@ -10,11 +10,16 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define SMALL 65536                          /* bytes that any request may hold */
-#define LARGE_TOTAL (4u * IDA_REST_BODY_MAX) /* bytes of larger bodies that a child holds at once */
-#define LARGE_OF_KEY IDA_REST_BODY_MAX       /* of them those of one key: one that uploads slowly leaves room for the others */
-#define WAIT_S 5                             /* for a place among them; then 503 */
-#define ARRIVE_US apr_time_from_sec(120)     /* within which a body must have come once it has a place */
+#define SMALL 65536 /* bytes that any request may hold */
+#define LARGE_TOTAL                                                               \
+    (4u * IDA_REST_BODY_MAX) /* bytes of larger bodies that a child holds at once \
+                              */
+#define LARGE_OF_KEY                                                                           \
+    IDA_REST_BODY_MAX /* of them those of one key: one that uploads slowly leaves room for the \
+                         others */
+#define WAIT_S 5      /* for a place among them; then 503 */
+#define ARRIVE_US \
+    apr_time_from_sec(120) /* within which a body must have come once it has a place */
 #define STEP 65536
 
 static struct {
@@ -43,7 +48,8 @@ void body_init(apr_pool_t *pool)
     apr_pool_cleanup_register(pool, NULL, destroy, apr_pool_cleanup_null);
 }
 
-/* Under the lock. Of `b` itself only what it asks for counts: a filter of httpd's may have made it longer than it said. */
+/* Under the lock. Of `b` itself only what it asks for counts: a filter of httpd's may have made it
+ * longer than it said. */
 static int has_place(const request_body *b, size_t bytes)
 {
     size_t all = bytes, of_key = bytes;
@@ -117,12 +123,15 @@ static int too_large(ida_ctx *c, const request_body *b)
 static int no_place(request_rec *r, ida_ctx *c)
 {
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                  "IDA0230: no place for a large request body of %s within %d s: too many large ones at once in this child, or of this key", r->user,
-                  WAIT_S);
+                  "IDA0230: no place for a large request body of %s within %d s: too many large "
+                  "ones at once in this child, or of this key",
+                  r->user, WAIT_S);
     c->retry_after = WAIT_S;
     c->message_is_public = 1;
     return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                                    "Too many large requests at the same time, or too many of this key. Try again in %d seconds.", WAIT_S));
+                                    "Too many large requests at the same time, or too many of this "
+                                    "key. Try again in %d seconds.",
+                                    WAIT_S));
 }
 
 /* Room for `more` bytes. OK or a status. */
@@ -136,7 +145,8 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
         return OK;
     }
     apr_int64_t length = announced_length(r);
-    /* Above the small size the whole is reserved at once: growing reservations could wait for each other. */
+    /* Above the small size the whole is reserved at once: growing reservations could wait for each
+     * other. */
     size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : b->max;
     if (room > SMALL && !reserve(b, room)) {
         return no_place(r, c);
@@ -180,8 +190,10 @@ static int read_all(request_rec *r, ida_ctx *c, request_body *b)
 {
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     for (int end = 0; !end;) {
-        apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_BLOCK_READ, STEP);
-        if (rv != APR_SUCCESS) { /* AP_FILTER_ERROR: a filter has answered already, handed through as it is */
+        apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES,
+                                         APR_BLOCK_READ, STEP);
+        if (rv != APR_SUCCESS) { /* AP_FILTER_ERROR: a filter has answered already, handed through
+                                    as it is */
             return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
         }
         while (!APR_BRIGADE_EMPTY(brigade)) {
@@ -211,11 +223,12 @@ const char *body_unread_text(int status)
     case HTTP_REQUEST_TIME_OUT:
         return "The request body did not arrive in time. Send the request again.";
     case HTTP_REQUEST_ENTITY_TOO_LARGE: /* LimitRequestBody, or a chunk of impossible size */
-        return "The request body, or one of its chunks, is larger than this server is set up to take.";
+        return "The request body, or one of its chunks, is larger than this server is set up to "
+               "take.";
     case HTTP_BAD_REQUEST:
-        return "The request body could not be read to its end: it is shorter than its Content-Length, or its chunks are broken.";
-    default: /* somebody else's judgement of it */
-        return NULL;
+        return "The request body could not be read to its end: it is shorter than its "
+               "Content-Length, or its chunks are broken.";
+    default: /* somebody else's judgement of it */ return NULL;
     }
 }
 
@@ -227,7 +240,8 @@ int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const cha
     b->key = r->user;
     int status = announced_length(r) > (apr_int64_t)max ? too_large(c, b) : make_room(r, c, b, 1);
     if (status == OK) {
-        request_state_of(r)->body_unread = 1; /* an error page of httpd's filters may come before this returns */
+        request_state_of(r)->body_unread =
+            1; /* an error page of httpd's filters may come before this returns */
         status = read_all(r, c, b);
         request_state_of(r)->body_unread = status != OK;
     }

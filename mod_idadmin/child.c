@@ -1,5 +1,6 @@
-/* Owns what a serving child holds, and its one thread of housekeeping: letting go of old spool segments, writing counts of
- * refused requests that are due, telling of a full rate table. Must not know requests. */
+/* Owns what a serving child holds, and its one thread of housekeeping: letting go of old spool
+ * segments, writing counts of refused requests that are due, telling of a full rate table. Must not
+ * know requests. */
 #include "mod_idadmin/module.h"
 
 #include <errno.h>
@@ -26,9 +27,12 @@ static struct {
 
 static void log_line(void *baton, ida_level level, const char *id, const char *message)
 {
-    static const int levels[] = {[IDA_LOG_ERROR] = APLOG_ERR, [IDA_LOG_WARN] = APLOG_WARNING, [IDA_LOG_INFO] = APLOG_INFO,
+    static const int levels[] = {[IDA_LOG_ERROR] = APLOG_ERR,
+                                 [IDA_LOG_WARN] = APLOG_WARNING,
+                                 [IDA_LOG_INFO] = APLOG_INFO,
                                  [IDA_LOG_DEBUG] = APLOG_DEBUG};
-    ap_log_error(APLOG_MARK, levels[level], 0, baton, "%s%s%s", id ? id : "", id ? ": " : "", message);
+    ap_log_error(APLOG_MARK, levels[level], 0, baton, "%s%s%s", id ? id : "", id ? ": " : "",
+                 message);
 }
 
 /* At most once a minute over all children: whoever moves the watch word says it. */
@@ -36,14 +40,17 @@ static void tell_overflows(void)
 {
     _Atomic uint64_t *watch = shm_overflow_watch();
     uint64_t seen = atomic_load(watch);
-    uint32_t minute = (uint32_t)(ida_monotonic(&child->env) / 60000), count = (uint32_t)limit_overflows(child->limiter);
+    uint32_t minute = (uint32_t)(ida_monotonic(&child->env) / 60000),
+             count = (uint32_t)limit_overflows(child->limiter);
     if ((uint32_t)seen == count || (uint32_t)(seen >> 32) == minute) {
         return;
     }
     if (atomic_compare_exchange_strong(watch, &seen, (uint64_t)minute << 32 | count)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, child->server,
-                     "IDA0204: the rate table is full: %u requests since the last such line were counted in "
-                     "records that several callers share; raise IdAdminRateTable", (unsigned)(count - (uint32_t)seen));
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING, 0, child->server,
+            "IDA0204: the rate table is full: %u requests since the last such line were counted in "
+            "records that several callers share; raise IdAdminRateTable",
+            (unsigned)(count - (uint32_t)seen));
     }
 }
 
@@ -63,11 +70,12 @@ static void *keep_house(void *baton)
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
-        while (!keeper.stop && pthread_cond_timedwait(&keeper.wake, &keeper.lock, &until) != ETIMEDOUT) {
-        }
+        while (!keeper.stop &&
+               pthread_cond_timedwait(&keeper.wake, &keeper.lock, &until) != ETIMEDOUT) {}
         int stop = keeper.stop;
         pthread_mutex_unlock(&keeper.lock);
-        housekeeping(pool, stop); /* the last time: counts that are not due yet too, for nobody may come after us */
+        housekeeping(pool, stop); /* the last time: counts that are not due yet too, for nobody may
+                                     come after us */
         apr_pool_clear(pool);
         pthread_mutex_lock(&keeper.lock);
     }
@@ -118,7 +126,8 @@ static void start_keeper(apr_pool_t *pool)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     keeper.running = !failed;
     if (failed) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, failed, child->server, "IDA0205: cannot start the housekeeping thread of this child");
+        ap_log_error(APLOG_MARK, APLOG_ERR, failed, child->server,
+                     "IDA0205: cannot start the housekeeping thread of this child");
     }
 }
 
@@ -134,7 +143,8 @@ void child_init(apr_pool_t *pool, server_rec *s)
     zone_init(pool);
     child->limiter = block ? limit_attach(pool, block, size, 0) : NULL;
     if (!child->limiter) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "IDA0206: no shared memory for the rate limits: every request gets 503");
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "IDA0206: no shared memory for the rate limits: every request gets 503");
         return;
     }
     child->spool = audit_spool_writer_make(pool, config_spool(s));

@@ -1,4 +1,5 @@
-/* Owns the directives: their table, unset values, merging and defaults. Must not know what is done with them. */
+/* Owns the directives: their table, unset values, merging and defaults. Must not know what is done
+ * with them. */
 #include "mod_idadmin/module.h"
 
 #include <apr_uri.h>
@@ -52,7 +53,8 @@ void *config_merge_location(apr_pool_t *pool, void *base, void *more)
 {
     const location_config *b = base, *m = more;
     location_config *merged = apr_palloc(pool, sizeof *merged);
-    merged->origins = m->origins ? m->origins : b->origins; /* a list of its own replaces what is inherited */
+    merged->origins = m->origins ? m->origins
+                                 : b->origins; /* a list of its own replaces what is inherited */
     merged->tls = m->tls ? m->tls : b->tls;
     return merged;
 }
@@ -129,7 +131,8 @@ static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
     }
     const char *path = fault ? NULL : store_sqlite_path(value);
     if (path && *path != '/') { /* where httpd stands is nobody's choice */
-        fault = apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on", cmd->cmd->name, value);
+        fault = apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on",
+                             cmd->cmd->name, value);
     }
     if (!fault && (fault = store_dsn_exposed(cmd->pool, value, cmd->directive->filename)) != NULL) {
         fault = apr_psprintf(cmd->pool, "%s: %s", cmd->cmd->name, fault);
@@ -143,7 +146,8 @@ static const char *set_spool(cmd_parms *cmd, void *unused, const char *value)
     (void)unused;
     config_of(cmd->server)->spool = value;
     if (*value != '/') {
-        return apr_psprintf(cmd->pool, "%s \"%s\": must be a directory given from / on", cmd->cmd->name, value);
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a directory given from / on",
+                            cmd->cmd->name, value);
     }
     return server_wide(cmd);
 }
@@ -154,8 +158,8 @@ static const char *set_rate_table(cmd_parms *cmd, void *unused, const char *valu
     char *end;
     apr_int64_t slots = apr_strtoi64(value, &end, 10);
     if (*end || end == value || slots < SLOTS_MIN || slots > SLOTS_MAX) {
-        return apr_psprintf(cmd->pool, "%s \"%s\": must be a number of records from %d to %d", cmd->cmd->name, value, SLOTS_MIN,
-                            SLOTS_MAX);
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a number of records from %d to %d",
+                            cmd->cmd->name, value, SLOTS_MIN, SLOTS_MAX);
     }
     config_of(cmd->server)->rate_table = (unsigned)slots;
     return server_wide(cmd);
@@ -167,34 +171,46 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
     for (int i = 0; i < LIMIT_KINDS; i++) {
         if (strcasecmp(kind, limits[i].name) == 0) {
             const char *fault = ida_rate_parse(value, &config_of(cmd->server)->rates[i]);
-            return fault ? apr_psprintf(cmd->pool, "%s %s \"%s\": %s", cmd->cmd->name, kind, value, fault) : server_wide(cmd);
+            return fault ? apr_psprintf(cmd->pool, "%s %s \"%s\": %s", cmd->cmd->name, kind, value,
+                                        fault)
+                         : server_wide(cmd);
         }
     }
-    return apr_psprintf(cmd->pool, "%s \"%s\": the first word must be key, company, address or failures", cmd->cmd->name, kind);
+    return apr_psprintf(cmd->pool,
+                        "%s \"%s\": the first word must be key, company, address or failures",
+                        cmd->cmd->name, kind);
 }
 
-/* A name or address as browsers write it in an origin, without wildcards: anything else would be a rule that never holds. */
+/* A name or address as browsers write it in an origin, without wildcards: anything else would be a
+ * rule that never holds. */
 static int is_origin_host(const char *host)
 {
     static const char of_address[] = "0123456789abcdefABCDEF:.";
-    static const char of_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    static const char of_name[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
     /* apr_uri_parse takes the brackets off */
     return *host && host[strspn(host, strchr(host, ':') ? of_address : of_name)] == '\0';
 }
 
-/* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means anyway. */
+/* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means
+ * anyway. */
 static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *value)
 {
     location_config *config = location;
     apr_uri_t uri;
-    int good = apr_uri_parse(cmd->pool, value, &uri) == APR_SUCCESS && uri.scheme && uri.hostname && is_origin_host(uri.hostname) &&
-               (strcasecmp(uri.scheme, "https") == 0 || strcasecmp(uri.scheme, "http") == 0) && !uri.path && !uri.query &&
-               !uri.fragment && !uri.user && !uri.password &&
-               (!uri.port_str || (uri.port > 0 && atoi(uri.port_str) == uri.port && uri.port != apr_uri_port_of_scheme(uri.scheme)));
+    int good = apr_uri_parse(cmd->pool, value, &uri) == APR_SUCCESS && uri.scheme && uri.hostname &&
+               is_origin_host(uri.hostname) &&
+               (strcasecmp(uri.scheme, "https") == 0 || strcasecmp(uri.scheme, "http") == 0) &&
+               !uri.path && !uri.query && !uri.fragment && !uri.user && !uri.password &&
+               (!uri.port_str || (uri.port > 0 && atoi(uri.port_str) == uri.port &&
+                                  uri.port != apr_uri_port_of_scheme(uri.scheme)));
     if (!good) {
-        return apr_psprintf(cmd->pool,
-                            "%s \"%s\": must be an origin such as https://assistant.example or http://localhost:6274, without path, "
-                            "wildcard, slash at its end, and without the port that is usual for its scheme", cmd->cmd->name, value);
+        return apr_psprintf(
+            cmd->pool,
+            "%s \"%s\": must be an origin such as https://assistant.example or "
+            "http://localhost:6274, without path, "
+            "wildcard, slash at its end, and without the port that is usual for its scheme",
+            cmd->cmd->name, value);
     }
     if (!config->origins) {
         config->origins = apr_array_make(cmd->pool, 2, sizeof(const char *));
@@ -212,14 +228,18 @@ static const char *set_require_tls(cmd_parms *cmd, void *location, int on)
 
 const command_rec idadmin_directives[] = {
     AP_INIT_FLAG("IdAdminRequireTls", set_require_tls, NULL, RSRC_CONF | ACCESS_CONF,
-                 "on: credentials that arrive in clear from another machine are refused; off: where a proxy before httpd speaks TLS"),
-    AP_INIT_ITERATE("IdAdminAllowOrigin", set_allow_origin, NULL, ACCESS_CONF,
-                    "origins of web pages that may use this MCP address, such as https://assistant.example"),
+                 "on: credentials that arrive in clear from another machine are refused; off: "
+                 "where a proxy before httpd speaks TLS"),
+    AP_INIT_ITERATE(
+        "IdAdminAllowOrigin", set_allow_origin, NULL, ACCESS_CONF,
+        "origins of web pages that may use this MCP address, such as https://assistant.example"),
     AP_INIT_TAKE1("IdAdminStore", set_store, NULL, RSRC_CONF,
                   "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
-    AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF, "directory of this node's audit spool, read by its worker"),
-    AP_INIT_TAKE1("IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
-                  "records of the rate limiter in shared memory; a change holds after a full restart"),
+    AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF,
+                  "directory of this node's audit spool, read by its worker"),
+    AP_INIT_TAKE1(
+        "IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
+        "records of the rate limiter in shared memory; a change holds after a full restart"),
     AP_INIT_TAKE2("IdAdminRateLimit", set_rate_limit, NULL, RSRC_CONF,
                   "key, company, address or failures, and a rate such as 120/60s, or off"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},

@@ -1,5 +1,6 @@
-/* Owns the stages of an MCP message in httpd: by the time of the handler Origin, 405, address limit, 401 and the limits of key and
- * company are behind it; it goes on with 406, 415, 413 and the message. Must not know methods nor tools. */
+/* Owns the stages of an MCP message in httpd: by the time of the handler Origin, 405, address
+ * limit, 401 and the limits of key and company are behind it; it goes on with 406, 415, 413 and the
+ * message. Must not know methods nor tools. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 APLOG_USE_MODULE(idadmin);
 
 /* A store connection, the tool, and the connection back before a slow client is written to. */
-static void run_tool(request_rec *r, ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer)
+static void run_tool(request_rec *r, ida_call *call, const ida_mcp_message *message,
+                     ida_rest_answer *answer)
 {
     ida_kind kind = pool_acquire(NULL, call->c, &call->store);
     if (kind) {
@@ -27,7 +29,8 @@ static int run(request_rec *r, ida_call *call, ida_mcp_request *request, ida_res
 {
     request_body body = {0};
     ida_mcp_message message;
-    int status = body_read(r, call->c, &body, IDA_MCP_BODY_MAX, ida_mcp_kind_text(IDA_PAYLOAD_TOO_LARGE));
+    int status = body_read(r, call->c, &body, IDA_MCP_BODY_MAX,
+                           ida_mcp_kind_text(IDA_PAYLOAD_TOO_LARGE));
     if (status != OK) {
         ida_operation_refusal(call, call->c->kind ? call->c->kind : ida_kind_of_status(status));
         if (!call->c->kind) {
@@ -59,13 +62,19 @@ int mcp_handler(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     ida_call call = {
-        .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+        .c = state->c,
+        .principal = state->principal,
+        .tenant = state->snapshot->tenant,
+        .synced = state->snapshot->synced,
         .address = r->useragent_ip,
-        .gone = request_gone, .gone_baton = r,
+        .gone = request_gone,
+        .gone_baton = r,
     };
     ida_mcp_request request = {
-        .accept = apr_table_get(r->headers_in, "Accept"), .content_type = apr_table_get(r->headers_in, "Content-Type"),
-        .version = apr_table_get(r->headers_in, "MCP-Protocol-Version"), .method = apr_table_get(r->headers_in, "Mcp-Method"),
+        .accept = apr_table_get(r->headers_in, "Accept"),
+        .content_type = apr_table_get(r->headers_in, "Content-Type"),
+        .version = apr_table_get(r->headers_in, "MCP-Protocol-Version"),
+        .method = apr_table_get(r->headers_in, "Mcp-Method"),
         .name = apr_table_get(r->headers_in, "Mcp-Name"),
     };
     ida_rest_answer answer;
@@ -74,7 +83,8 @@ int mcp_handler(request_rec *r)
         status = run(r, &call, &request, &answer);
     }
     apr_table_setn(r->notes, "idadmin-op", call.operation ? call.operation->name : "mcp");
-    int refused_by_httpd = state->audited; /* one of its filters has answered while the body was read */
+    int refused_by_httpd =
+        state->audited; /* one of its filters has answered while the body was read */
     state->audited = 1;
     if (!refused_by_httpd && spool_write(state->c, call.audit) != IDA_OK) {
         ida_mcp_refusal_answer(state->c, &answer);

@@ -1,4 +1,5 @@
-/* Owns the address of the OpenAPI document: one text, made when the child began. Must not know what it says. */
+/* Owns the address of the OpenAPI document: one text, made when the child began. Must not know what
+ * it says. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -13,9 +14,12 @@ int openapi_handler(request_rec *r)
     if (!child || !child->openapi) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    if (r->method_number != M_GET) { /* the phase before has refused it already, unless the handler was set otherwise */
+    if (r->method_number !=
+        M_GET) { /* the phase before has refused it already, unless the handler was set otherwise */
         return HTTP_METHOD_NOT_ALLOWED;
     }
-    const ida_rest_answer answer = {.status = HTTP_OK, .body = child->openapi, .len = child->openapi_len};
+    const ida_rest_answer answer = {.status = HTTP_OK,
+                                    .body = child->openapi,
+                                    .len = child->openapi_len};
     return respond(r, &answer);
 }

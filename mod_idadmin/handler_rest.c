@@ -1,5 +1,6 @@
-/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401 and the limits of key and
- * company are behind it; it goes on with 404, 403, 415, 413 and the operation. Must not know what operations do. */
+/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401
+ * and the limits of key and company are behind it; it goes on with 404, 403, 415, 413 and the
+ * operation. Must not know what operations do. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -18,19 +19,22 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 static void release(ida_call *call)
 {
     if (call->store) {
-        call->operation->scope == IDA_SCOPE_WRITE ? pool_release_writer(call->store) : pool_release(NULL, call->store);
+        call->operation->scope == IDA_SCOPE_WRITE ? pool_release_writer(call->store)
+                                                  : pool_release(NULL, call->store);
         call->store = NULL;
     }
 }
 
-/* Reads the body where the operation takes one, or where one could mean that nothing is to be written (a dry run), gets a connection, runs. OK with `answer` filled, or a status for httpd with
+/* Reads the body where the operation takes one, or where one could mean that nothing is to be
+ * written (a dry run), gets a connection, runs. OK with `answer` filled, or a status for httpd with
  * call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     request_body body = {0};
     int writes = call->operation->scope == IDA_SCOPE_WRITE;
     if (call->operation->body || (writes && request->has_body)) {
-        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX, ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
+        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX,
+                               ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
         if (status != OK) {
             int answered_here = call->c->kind != IDA_OK;
             if (!answered_here) {
@@ -44,7 +48,8 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         request->body = body.bytes;
         request->body_len = body.len;
     }
-    ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store) : pool_acquire(NULL, call->c, &call->store);
+    ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store)
+                           : pool_acquire(NULL, call->c, &call->store);
     if (kind) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);
         ida_ctx_clear(call->c); /* what is wrong with the store is the log's business */
@@ -63,7 +68,8 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
 /* The record goes out before the answer; IDA_OK when it is written or was with the work itself. */
 static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
 {
-    int refused_by_httpd = state->audited; /* one of its filters has answered while the body was read */
+    int refused_by_httpd =
+        state->audited; /* one of its filters has answered while the body was read */
     state->audited = 1;
     if (call->operation) {
         apr_table_setn(r->notes, "idadmin-op", call->operation->name);
@@ -89,12 +95,18 @@ int rest_handler(request_rec *r)
     }
     const ida_route *route = request_route(r);
     ida_call call = {
-        .c = state->c, .principal = state->principal, .tenant = state->snapshot->tenant, .synced = state->snapshot->synced,
+        .c = state->c,
+        .principal = state->principal,
+        .tenant = state->snapshot->tenant,
+        .synced = state->snapshot->synced,
         .address = r->useragent_ip,
     };
     ida_rest_request request = {
-        .method = r->method, .query = r->args, .content_type = apr_table_get(r->headers_in, "Content-Type"),
-        .has_body = body_announced(r), .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
+        .method = r->method,
+        .query = r->args,
+        .content_type = apr_table_get(r->headers_in, "Content-Type"),
+        .has_body = body_announced(r),
+        .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
     };
     ida_rest_answer answer;
     int status = OK;

@@ -1,9 +1,10 @@
-/* Owns keeping a connection open behind answers after which httpd would close it (400, 413, 500, 503): a client with many
- * requests must not pay a new TLS handshake for each mistake in one of them. Must not know what is answered.
+/* Owns keeping a connection open behind answers after which httpd would close it (400, 413, 500,
+ * 503): a client with many requests must not pay a new TLS handshake for each mistake in one of
+ * them. Must not know what is answered.
  *
- * httpd closes at these statuses because it does not trust what is left of the request. Here the rest of the body is read
- * first; only when it has ended, a filter behind httpd's header filter takes the decision back. Where anything else speaks for
- * closing, it stays closed. */
+ * httpd closes at these statuses because it does not trust what is left of the request. Here the
+ * rest of the body is read first; only when it has ended, a filter behind httpd's header filter
+ * takes the decision back. Where anything else speaks for closing, it stays closed. */
 #include "mod_idadmin/module.h"
 
 #include <http_connection.h>
@@ -13,7 +14,8 @@
 APLOG_USE_MODULE(idadmin);
 
 #define KEEP_FILTER "IDADMIN_KEEPALIVE"
-#define REST_MAX (2 * IDA_REST_BODY_MAX) /* bytes of an unwanted body worth reading to keep the connection */
+#define REST_MAX \
+    (2 * IDA_REST_BODY_MAX) /* bytes of an unwanted body worth reading to keep the connection */
 
 static ap_filter_rec_t *keep_filter;
 
@@ -22,17 +24,22 @@ static int read_rest(request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_off_t seen = 0;
-    int end = r->expecting_100 ? -1 : 0; /* a client that waits for our word has not sent it, and shall not */
+    int end = r->expecting_100
+                  ? -1
+                  : 0; /* a client that waits for our word has not sent it, and shall not */
     while (!end) {
-        if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, 65536) != APR_SUCCESS) {
+        if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, 65536) !=
+            APR_SUCCESS) {
             return 0;
         }
-        for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb) && !end; b = APR_BUCKET_NEXT(b)) {
+        for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb) && !end;
+             b = APR_BUCKET_NEXT(b)) {
             const char *data;
             apr_size_t len = 0;
             if (APR_BUCKET_IS_EOS(b)) {
                 end = 1;
-            } else if (!APR_BUCKET_IS_METADATA(b) && apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) {
+            } else if (!APR_BUCKET_IS_METADATA(b) &&
+                       apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) {
                 end = -1;
             }
             seen += (apr_off_t)len;
@@ -53,7 +60,8 @@ static int remove_close(char *head, size_t *len)
     if (!line) {
         return 0;
     }
-    char *value = line + sizeof name - 1, *end = memmem(value, *len - (size_t)(value - head), "\r\n", 2);
+    char *value = line + sizeof name - 1,
+         *end = memmem(value, *len - (size_t)(value - head), "\r\n", 2);
     char *word = end ? memmem(value, (size_t)(end - value), "close", 5) : NULL;
     if (!word || word + 5 != end) { /* httpd adds it as the last */
         return 0;
@@ -71,7 +79,8 @@ static apr_status_t filter_head(ap_filter_t *f, apr_bucket_brigade *bb)
     char *head;
     apr_size_t len;
     ap_remove_output_filter(f);
-    if (apr_brigade_pflatten(bb, &head, &len, r->pool) != APR_SUCCESS || !remove_close(head, &len)) {
+    if (apr_brigade_pflatten(bb, &head, &len, r->pool) != APR_SUCCESS ||
+        !remove_close(head, &len)) {
         return ap_pass_brigade(f->next, bb);
     }
     /* httpd's own judgement once more, with nothing but the status changed. */
@@ -92,7 +101,8 @@ void keepalive_preserve(request_rec *r)
 {
     conn_rec *c = r->connection;
     if (c->master) {
-        /* HTTP/2: an answer before the body's end resets the stream, and some clients then drop the answer. */
+        /* HTTP/2: an answer before the body's end resets the stream, and some clients then drop the
+         * answer. */
         if (ap_is_HTTP_ERROR(r->status)) {
             read_rest(r);
         }
@@ -107,5 +117,6 @@ void keepalive_preserve(request_rec *r)
 void keepalive_register(void)
 {
     /* Behind HTTP_HEADER (PROTOCOL), before CHUNK (TRANSCODE). */
-    keep_filter = ap_register_output_filter(KEEP_FILTER, filter_head, NULL, (ap_filter_type)(AP_FTYPE_PROTOCOL + 5));
+    keep_filter = ap_register_output_filter(KEEP_FILTER, filter_head, NULL,
+                                            (ap_filter_type)(AP_FTYPE_PROTOCOL + 5));
 }

@@ -1,12 +1,13 @@
-/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not know how charges are
- * counted. */
+/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not
+ * know how charges are counted. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
 
 APLOG_USE_MODULE(idadmin);
 
-/* The name an address is counted under: IPv4 whole, IPv6 by /64, in which one host moves at will. */
+/* The name an address is counted under: IPv4 whole, IPv6 by /64, in which one host moves at will.
+ */
 static const char *address_name(request_rec *r)
 {
     const apr_sockaddr_t *address = r->useragent_addr;
@@ -18,14 +19,16 @@ static const char *address_name(request_rec *r)
     if (memcmp(b, mapped, sizeof mapped) == 0) {
         return apr_psprintf(r->pool, "%d.%d.%d.%d", b[12], b[13], b[14], b[15]);
     }
-    return apr_psprintf(r->pool, "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+    return apr_psprintf(r->pool, "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64", b[0], b[1], b[2], b[3],
+                        b[4], b[5], b[6], b[7]);
 }
 
 static int refuse(request_rec *r, unsigned seconds)
 {
     int wait = seconds ? (int)seconds : 1;
-    return request_refuse(r, IDA_RATE_LIMIT_EXCEEDED,
-                          apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
+    return request_refuse(
+        r, IDA_RATE_LIMIT_EXCEEDED,
+        apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
 }
 
 /* 1 when admitted. */
@@ -50,7 +53,8 @@ static void allow(request_rec *r, const char *methods)
 {
     char *rest = apr_pstrdup(r->pool, methods), *last = NULL;
     int how = REPLACE_ALLOW;
-    for (char *method = apr_strtok(rest, ", ", &last); method; method = apr_strtok(NULL, ", ", &last)) {
+    for (char *method = apr_strtok(rest, ", ", &last); method;
+         method = apr_strtok(NULL, ", ", &last)) {
         ap_allow_methods(r, how, method, NULL);
         how = MERGE_ALLOW;
     }
@@ -64,20 +68,17 @@ static int wrong_method(request_rec *r)
 
 int charge_trace(request_rec *r)
 {
-    return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r) : DECLINED;
+    return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r)
+                                                                                : DECLINED;
 }
 
 static int is_wrong_method(request_rec *r, const request_state *state, int options)
 {
     switch (state->face) {
-    case FACE_REST:
-        return state->route.kind == IDA_ROUTE_WRONG_METHOD;
-    case FACE_OPENAPI:
-        return r->method_number != M_GET && !options;
-    case FACE_MCP:
-        return r->method_number != M_POST && !options;
-    default:
-        return 0; /* nothing there for any of them */
+    case FACE_REST: return state->route.kind == IDA_ROUTE_WRONG_METHOD;
+    case FACE_OPENAPI: return r->method_number != M_GET && !options;
+    case FACE_MCP: return r->method_number != M_POST && !options;
+    default: return 0; /* nothing there for any of them */
     }
 }
 
@@ -95,12 +96,15 @@ int charge_access(request_rec *r)
     if (f == FACE_MCP && origin_check(r) != OK) {
         return HTTP_FORBIDDEN;
     }
-    int options = f == FACE_MCP ? origin_is_preflight(r) : r->method_number == M_OPTIONS && f != FACE_ABSENT;
+    int options = f == FACE_MCP ? origin_is_preflight(r)
+                                : r->method_number == M_OPTIONS && f != FACE_ABSENT;
     if (is_wrong_method(r, state, options)) {
         return wrong_method(r);
     }
-    if (request_is_first(r) && !charge(r, LIMIT_ADDRESS, address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", address_name(r));
+    if (request_is_first(r) &&
+        !charge(r, LIMIT_ADDRESS, address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
+        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s",
+                      address_name(r));
         return refuse(r, state->quotas[LIMIT_ADDRESS].charge.retry_after_s);
     }
     if (options) {
@@ -112,7 +116,8 @@ int charge_access(request_rec *r)
 int charge_count_failure(request_rec *r, unsigned *retry_after_s)
 {
     limit_cost answer;
-    limit_charge(child->limiter, LIMIT_FAILURES, address_name(r), config_rate(r->server, LIMIT_FAILURES), &answer);
+    limit_charge(child->limiter, LIMIT_FAILURES, address_name(r),
+                 config_rate(r->server, LIMIT_FAILURES), &answer);
     *retry_after_s = answer.retry_after_s;
     return answer.admitted;
 }
@@ -124,9 +129,12 @@ int charge_failure(request_rec *r)
 }
 
 /* Own before tenant's before server's. */
-static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_rate *tenants, limit_kind kind)
+static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_rate *tenants,
+                                limit_kind kind)
 {
-    return own && (own->limit || own->off) ? own : tenants->limit || tenants->off ? tenants : config_rate(r->server, kind);
+    return own && (own->limit || own->off)  ? own
+           : tenants->limit || tenants->off ? tenants
+                                            : config_rate(r->server, kind);
 }
 
 int charge_fixups(request_rec *r)
@@ -159,16 +167,22 @@ int charge_fixups(request_rec *r)
         return DECLINED;
     }
     state->limited = 1;
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s", refused_by == LIMIT_KEY ? "key" : "company", name);
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
+                  refused_by == LIMIT_KEY ? "key" : "company", name);
     return refuse(r, state->quotas[refused_by].charge.retry_after_s);
 }
 
-/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy. err_headers_out: errors carry them
- * too. */
+/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy.
+ * err_headers_out: errors carry them too. */
 void charge_headers(request_rec *r)
 {
-    static const struct { limit_kind kind; const char *policy; } policies[] = {
-        {LIMIT_KEY, "key"}, {LIMIT_COMPANY, "company"}, {LIMIT_ADDRESS, "address"},
+    static const struct {
+        limit_kind kind;
+        const char *policy;
+    } policies[] = {
+        {LIMIT_KEY, "key"},
+        {LIMIT_COMPANY, "company"},
+        {LIMIT_ADDRESS, "address"},
     };
     const request_state *state = request_state_of(r);
     const char *policy = "", *left = "";
@@ -178,10 +192,10 @@ void charge_headers(request_rec *r)
             continue;
         }
         const char *comma = *policy ? ", " : "";
-        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy, q->rate.limit,
-                              q->rate.period_s);
-        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy, q->charge.remaining,
-                            q->charge.retry_after_s);
+        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy,
+                              q->rate.limit, q->rate.period_s);
+        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy,
+                            q->charge.remaining, q->charge.retry_after_s);
     }
     if (*policy) {
         apr_table_setn(r->err_headers_out, "RateLimit-Policy", policy);

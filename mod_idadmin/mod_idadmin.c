@@ -7,7 +7,8 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
 {
     (void)plog;
     (void)ptemp;
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ||
+        ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
         return OK; /* the configuration is only being looked at */
     }
     return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
@@ -19,8 +20,8 @@ static int translate(request_rec *r)
     return charge_trace(r);
 }
 
-/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the administrator's took over, or
- * another module of httpd's. */
+/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the
+ * administrator's took over, or another module of httpd's. */
 static int log_request(request_rec *r)
 {
     if (child && (r->status >= 400 || !r->next)) { /* not what an internal redirect has handed on */
@@ -51,5 +52,7 @@ static void register_hooks(apr_pool_t *pool)
 }
 
 AP_DECLARE_MODULE(idadmin) = {
-    STANDARD20_MODULE_STUFF, config_create_location, config_merge_location, config_create, config_merge, idadmin_directives, register_hooks, AP_MODULE_FLAG_NONE,
+    STANDARD20_MODULE_STUFF, config_create_location, config_merge_location,
+    config_create,           config_merge,           idadmin_directives,
+    register_hooks,          AP_MODULE_FLAG_NONE,
 };

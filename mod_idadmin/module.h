@@ -1,20 +1,21 @@
-/* What the files of the module share: configuration, the state of a child and of a request, and who does what in which phase. */
+/* What the files of the module share: configuration, the state of a child and of a request, and who
+ * does what in which phase. */
 #ifndef MOD_IDADMIN_MODULE_H
 #define MOD_IDADMIN_MODULE_H
 
-#include <apr_strings.h>
 #include <httpd.h>
+#include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
 #include <http_protocol.h>
 #include <http_request.h>
 
-#include "core/face/mcp.h"
-#include "core/limit/limit.h"
-#include "core/face/rest.h"
-#include "core/operation/callers.h"
 #include "core/audit/spool.h"
+#include "core/face/mcp.h"
+#include "core/face/rest.h"
+#include "core/limit/limit.h"
+#include "core/operation/callers.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
@@ -22,8 +23,8 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
 #define LIMIT_KINDS (LIMIT_FAILURES + 1)
 
-/* Server-wide: directives are refused inside a virtual host, which sees its main server's values. Unset: NULL, 0, and for a
- * rate limit 0 and off 0. */
+/* Server-wide: directives are refused inside a virtual host, which sees its main server's values.
+ * Unset: NULL, 0, and for a rate limit 0 and off 0. */
 typedef struct server_config {
     const char *store;
     const char *spool;
@@ -33,7 +34,8 @@ typedef struct server_config {
 
 typedef enum tls_rule { TLS_UNSET, TLS_REQUIRED, TLS_ELSEWHERE } tls_rule;
 
-/* Of a server, virtual host or Location. `origins`: web origins whose pages may speak to it, as written in an Origin header; NULL: unset. */
+/* Of a server, virtual host or Location. `origins`: web origins whose pages may speak to it, as
+ * written in an Origin header; NULL: unset. */
 typedef struct location_config {
     apr_array_header_t *origins; /* of const char * */
     tls_rule tls;
@@ -63,32 +65,36 @@ typedef struct quota { /* one policy of the RateLimit headers */
 } quota;
 
 typedef struct request_state {
-    ida_ctx *c;                    /* kind and message of a refusal before the handler */
+    ida_ctx *c; /* kind and message of a refusal before the handler */
     face face;
     int routed;
     ida_route route;
-    char *key;                     /* X-Api-Key, taken out of headers_in; wiped once it is judged */
-    char *bearer;                  /* the same of Authorization: Bearer, where MCP is served */
-    const ida_caller *snapshot;  /* given back when the request's pool goes */
-    const ida_principal *principal;/* set by check_authn alone */
-    quota quotas[LIMIT_KINDS];     /* those of key, company, address */
-    int limited;                   /* 429 by key or company: audited by refusals.c */
-    int audited;                   /* its record is written */
-    int body_unread;               /* httpd is reading the body, or has given up on it */
-    ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
-    int require_refused;           /* a Require did not admit the principal */
+    char *key;                  /* X-Api-Key, taken out of headers_in; wiped once it is judged */
+    char *bearer;               /* the same of Authorization: Bearer, where MCP is served */
+    const ida_caller *snapshot; /* given back when the request's pool goes */
+    const ida_principal *principal; /* set by check_authn alone */
+    quota quotas[LIMIT_KINDS];      /* those of key, company, address */
+    int limited;                    /* 429 by key or company: audited by refusals.c */
+    int audited;                    /* its record is written */
+    int body_unread;                /* httpd is reading the body, or has given up on it */
+    ap_conn_keepalive_e keepalive;  /* as httpd had it, until request_trust */
+    int require_refused;            /* a Require did not admit the principal */
     int error_sent;
 } request_state;
 
-/* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess files) is left out. Whether an address is ours is known
- * before translation; in map_to_storage httpd has put the Location's configuration aside. */
-void request_translate(request_rec *r); /* also takes keys out of the request line, which the access log shows */
+/* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess
+ * files) is left out. Whether an address is ours is known before translation; in map_to_storage
+ * httpd has put the Location's configuration aside. */
+void request_translate(
+    request_rec *r); /* also takes keys out of the request line, which the access log shows */
 int request_map(request_rec *r);
-face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before the handler runs */
+face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before
+                                      the handler runs */
 request_state *request_state_of(request_rec *r);
 const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
-/* The caller is known: what is left of the body may be read to keep the connection. Until then a request with a body ends its connection, because
- * httpd would read the body of a refused one for as long as it likes to take, on a thread of the others'. */
+/* The caller is known: what is left of the body may be read to keep the connection. Until then a
+ * request with a body ends its connection, because httpd would read the body of a refused one for
+ * as long as it likes to take, on a thread of the others'. */
 void request_trust(request_rec *r);
 /* Value of a request header that is there exactly once, else NULL. */
 const char *request_single_header(request_rec *r, const char *name);
@@ -107,12 +113,12 @@ typedef struct child_state {
     rate_limiter *limiter;
     audit_spool_writer *spool;
     ida_callers *snapshots;
-    const ida_mcp *mcp;            /* texts made once */
+    const ida_mcp *mcp; /* texts made once */
     char *openapi;
     size_t openapi_len;
 } child_state;
 
-extern child_state *child;         /* NULL outside of serving children; set before threads start */
+extern child_state *child; /* NULL outside of serving children; set before threads start */
 void child_init(apr_pool_t *pool, server_rec *s);
 
 /* --- shm.c --- */
@@ -120,8 +126,10 @@ void child_init(apr_pool_t *pool, server_rec *s);
 int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 struct refusals *shm_refusals(void);
-_Atomic int64_t *shm_spool_said(void);             /* monotonic ms of the last line about the spool, over all children */
-_Atomic uint64_t *shm_overflow_watch(void);        /* {minute of the last log line: 32, overflows told: 32} */
+_Atomic int64_t *shm_spool_said(
+    void); /* monotonic ms of the last line about the spool, over all children */
+_Atomic uint64_t *shm_overflow_watch(
+    void); /* {minute of the last log line: 32, overflows told: 32} */
 
 /* --- pool.c: store connections of this child --- */
 
@@ -134,15 +142,16 @@ void pool_release_writer(store *s);
 
 /* --- spool.c and refusals.c: audit --- */
 
-/* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not leave. */
+/* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not
+ * leave. */
 ida_kind spool_write(ida_ctx *c, const audit_record *record);
 /* "GET /v1/api/user", "mcp": the address as records name it. */
 const char *spool_endpoint(request_rec *r);
-/* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when there is one or the caller
- * is not known. */
+/* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when
+ * there is one or the caller is not known. */
 ida_kind spool_refusal(request_rec *r, ida_kind kind);
 
-typedef struct refusals refusals;  /* in shared memory */
+typedef struct refusals refusals; /* in shared memory */
 size_t refusals_size(void);
 void refusals_format(refusals *all);
 typedef enum refusal_sort {
@@ -151,7 +160,8 @@ typedef enum refusal_sort {
 } refusal_sort;
 typedef struct refused {
     refusal_sort sort;
-    const char *company, *username, *label, *address, *endpoint, *reason; /* label and reason: "" when none */
+    const char *company, *username, *label, *address, *endpoint,
+        *reason; /* label and reason: "" when none */
 } refused;
 /* Counts one; written as one record with the others when the minute is over. */
 ida_kind refusals_count(ida_ctx *c, const refused *one);
@@ -160,57 +170,66 @@ void refusals_flush(ida_ctx *c, int all);
 
 /* --- phases --- */
 
-int charge_trace(request_rec *r);     /* translate_name: the next phase would echo a TRACE with its key */
-int charge_access(request_rec *r);    /* access_checker: 405, address limit, OPTIONS */
-int authn_check(request_rec *r);     /* check_authn */
+int charge_trace(
+    request_rec *r); /* translate_name: the next phase would echo a TRACE with its key */
+int charge_access(request_rec *r); /* access_checker: 405, address limit, OPTIONS */
+int authn_check(request_rec *r);   /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
-int charge_fixups(request_rec *r);    /* key and company */
-int charge_failure(request_rec *r);   /* a refused credential: HTTP_UNAUTHORIZED or 429 */
-int charge_count_failure(request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
-void charge_headers(request_rec *r);  /* RateLimit-Policy, RateLimit */
+int charge_fixups(request_rec *r);  /* key and company */
+int charge_failure(request_rec *r); /* a refused credential: HTTP_UNAUTHORIZED or 429 */
+int charge_count_failure(
+    request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
+void charge_headers(request_rec *r);          /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);
-int absent_handler(request_rec *r);  /* addresses that must be a clean 404 */
+int absent_handler(request_rec *r); /* addresses that must be a clean 404 */
 
 /* --- origin.c: browsers at the MCP address --- */
 
 /* 403 when a web page of another origin asks; else OK, with the headers its browser wants. */
 int origin_check(request_rec *r);
-/* 1 when the request is a browser's question before the real one, to be answered by origin_answer_preflight. */
+/* 1 when the request is a browser's question before the real one, to be answered by
+ * origin_answer_preflight. */
 int origin_is_preflight(request_rec *r);
 int origin_answer_preflight(request_rec *r);
 
 /* --- body.c --- */
 
 typedef struct request_body {
-    char *bytes;         /* malloc; NUL-terminated beyond len */
+    char *bytes; /* malloc; NUL-terminated beyond len */
     size_t len, room, max;
     apr_time_t deadline;
     const char *too_large;
-    const char *key;           /* company:username, borrowed from the request */
-    struct request_body *next; /* of those that have a place among the large ones; body.c's, like `room` of these */
+    const char *key; /* company:username, borrowed from the request */
+    struct request_body
+        *next; /* of those that have a place among the large ones; body.c's, like `room` of these */
 } request_body;
 
-/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset where
- * httpd's own is to be returned. */
+/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else
+ * `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset
+ * where httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
-/* For people: why a body was not read that httpd gave up on with this status; NULL when that status says something else. */
+/* For people: why a body was not read that httpd gave up on with this status; NULL when that status
+ * says something else. */
 const char *body_unread_text(int status);
-void body_free(request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
+void body_free(
+    request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
 int body_announced(request_rec *r); /* 1 when the request has a body */
 void body_init(apr_pool_t *pool);
 
 /* --- respond.c --- */
 
 int respond(request_rec *r, const ida_rest_answer *answer);
-/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the usual ones of the kind fit. */
+/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the
+ * usual ones of the kind fit. */
 const char *respond_foreign_text(request_rec *r);
 void respond_insert_error_filter(request_rec *r);
 void respond_register(void);
 
-/* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written yet --- */
+/* --- keepalive.c: to be called when the status of an answer of ours is set and nothing is written
+ * yet --- */
 
 void keepalive_preserve(request_rec *r);
 void keepalive_register(void);

@@ -1,8 +1,10 @@
-/* Owns what web pages may do at the MCP address: the check of Origin, which keeps a page that somebody happens to look at from
- * speaking to a server it can reach from there, and what browsers want to be told. Must not know credentials.
+/* Owns what web pages may do at the MCP address: the check of Origin, which keeps a page that
+ * somebody happens to look at from speaking to a server it can reach from there, and what browsers
+ * want to be told. Must not know credentials.
  *
- * Programs send no Origin and are not concerned. The server's own name is that of the configuration, never the Host header: a
- * page under a name that was turned to this address would say both alike. */
+ * Programs send no Origin and are not concerned. The server's own name is that of the
+ * configuration, never the Host header: a page under a name that was turned to this address would
+ * say both alike. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -15,10 +17,13 @@ static int is_own(request_rec *r, const char *origin)
 {
     const server_rec *s = r->server;
     const char *scheme = s->server_scheme ? s->server_scheme : ap_http_scheme(r);
-    apr_port_t port = s->port ? s->port : r->connection->local_addr->port, usual = apr_uri_port_of_scheme(scheme);
-    const char *own = s->server_hostname ? apr_pstrcat(r->pool, scheme, "://", s->server_hostname,
-                                                       port == usual ? "" : apr_psprintf(r->pool, ":%u", port), NULL)
-                                         : "";
+    apr_port_t port = s->port ? s->port : r->connection->local_addr->port,
+               usual = apr_uri_port_of_scheme(scheme);
+    const char *own = s->server_hostname
+                          ? apr_pstrcat(r->pool, scheme, "://", s->server_hostname,
+                                        port == usual ? "" : apr_psprintf(r->pool, ":%u", port),
+                                        NULL)
+                          : "";
     return strcasecmp(origin, own) == 0;
 }
 
@@ -26,7 +31,8 @@ static int is_own(request_rec *r, const char *origin)
 static void tell_browser(request_rec *r, const char *origin)
 {
     apr_table_setn(r->err_headers_out, "Access-Control-Allow-Origin", origin);
-    apr_table_setn(r->err_headers_out, "Access-Control-Expose-Headers", "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate");
+    apr_table_setn(r->err_headers_out, "Access-Control-Expose-Headers",
+                   "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate");
 }
 
 int origin_check(request_rec *r)
@@ -42,16 +48,19 @@ int origin_check(request_rec *r)
         tell_browser(r, origin);
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused a web page of origin \"%.128s\"", ida_key_masked(r->pool, origin));
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused a web page of origin \"%.128s\"",
+                  ida_key_masked(r->pool, origin));
     return request_refuse(r, IDA_FORBIDDEN,
-                          "Web pages of this origin may not use this address. The administrator allows origins with IdAdminAllowOrigin.",
+                          "Web pages of this origin may not use this address. The administrator "
+                          "allows origins with IdAdminAllowOrigin.",
                           0);
 }
 
 int origin_is_preflight(request_rec *r)
 {
     const char *origin = apr_table_get(r->headers_in, "Origin");
-    return r->method_number == M_OPTIONS && origin && apr_table_get(r->headers_in, "Access-Control-Request-Method") &&
+    return r->method_number == M_OPTIONS && origin &&
+           apr_table_get(r->headers_in, "Access-Control-Request-Method") &&
            config_allows_origin(r, origin);
 }
 
@@ -59,7 +68,8 @@ int origin_answer_preflight(request_rec *r)
 {
     apr_table_setn(r->headers_out, "Access-Control-Allow-Methods", "POST");
     apr_table_setn(r->headers_out, "Access-Control-Allow-Headers",
-                   "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, x-company-id, x-api-user, "
+                   "authorization, content-type, accept, mcp-protocol-version, mcp-method, "
+                   "mcp-name, x-company-id, x-api-user, "
                    "x-api-key");
     apr_table_setn(r->headers_out, "Access-Control-Max-Age", "600");
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");

@@ -1,4 +1,5 @@
-/* Owns this child's few store connections and who writes through which. Must not know statements. */
+/* Owns this child's few store connections and who writes through which. Must not know statements.
+ */
 #include "mod_idadmin/module.h"
 
 #include <pthread.h>
@@ -8,23 +9,23 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define CONNECTIONS 4                      /* of readers: as many served as many requests as 25 */
-#define WRITERS 2                          /* of them may be with writers, so that reads find the others */
+#define CONNECTIONS 4 /* of readers: as many served as many requests as 25 */
+#define WRITERS 2     /* of them may be with writers, so that reads find the others */
 #define WAIT_S 5
 
-/* Handles are made once and connect at their first use. The one given back last goes out first: what it read is still in the
- * processor's reach. */
+/* Handles are made once and connect at their first use. The one given back last goes out first:
+ * what it read is still in the processor's reach. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t given_back;
     store *idle[CONNECTIONS];
-    int count;      /* of idle ones */
-    int writing;    /* writers who have one */
+    int count;   /* of idle ones */
+    int writing; /* writers who have one */
     int waiting;
 } connections;
 
-/* SQLite has one writer at a time: the writers of this child share one connection, the readers have the others. NULL with
- * PostgreSQL, where each writer takes one for itself. */
+/* SQLite has one writer at a time: the writers of this child share one connection, the readers have
+ * the others. NULL with PostgreSQL, where each writer takes one for itself. */
 static store_group *group;
 
 void pool_init(apr_pool_t *pool, server_rec *s)
@@ -56,8 +57,8 @@ static store *take(int writes)
         clock_gettime(CLOCK_MONOTONIC, &end);
         end.tv_sec += WAIT_S;
         connections.waiting++;
-        while (!available(writes) && pthread_cond_timedwait(&connections.given_back, &connections.lock, &end) == 0) {
-        }
+        while (!available(writes) &&
+               pthread_cond_timedwait(&connections.given_back, &connections.lock, &end) == 0) {}
         connections.waiting--;
     }
     if (available(writes)) {
@@ -76,7 +77,9 @@ static void give_back(store *s, int writes)
     int waiting = connections.waiting;
     pthread_mutex_unlock(&connections.lock);
     if (waiting) {
-        pthread_cond_broadcast(&connections.given_back); /* to all: the next in line may be a writer who must not have it */
+        pthread_cond_broadcast(
+            &connections
+                 .given_back); /* to all: the next in line may be a writer who must not have it */
     }
 }
 

@@ -1,10 +1,11 @@
-/* Owns the count of refusals that may come by the thousand, in shared memory: of each key beyond its limits (429), of each address with
- * credentials that are none. The audit gets one record a minute instead of one each. Must not know limits nor credentials.
+/* Owns the count of refusals that may come by the thousand, in shared memory: of each key beyond
+ * its limits (429), of each address with credentials that are none. The audit gets one record a
+ * minute instead of one each. Must not know limits nor credentials.
  *
- * Buckets under robust process-shared mutexes; only refused requests and the flush of each second take them. An entry is
- * written first and gets its count last, so a process that dies leaves an entry that is either free or whole. It is cleared
- * only after its record is in the spool: a death between the two writes the record twice with the same rid, which is one record
- * to the reader. */
+ * Buckets under robust process-shared mutexes; only refused requests and the flush of each second
+ * take them. An entry is written first and gets its count last, so a process that dies leaves an
+ * entry that is either free or whole. It is cleared only after its record is in the spool: a death
+ * between the two writes the record twice with the same rid, which is one record to the reader. */
 #include "mod_idadmin/module.h"
 
 #include <errno.h>
@@ -12,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/tenant/credentials.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "core/tenant/credentials.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -24,8 +25,8 @@ APLOG_USE_MODULE(idadmin);
 #define MINUTE_MS 60000
 
 typedef struct refusal {
-    uint64_t count;                    /* 0: free */
-    int64_t first_at, last_at;         /* ms */
+    uint64_t count;            /* 0: free */
+    int64_t first_at, last_at; /* ms */
     refusal_sort sort;
     char rid[64];
     char company[IDA_NAME_MAX + 1];
@@ -102,8 +103,10 @@ static audit_record *record_of(ida_ctx *c, const refusal *e)
     record->address = common(e->address);
     record->parameters = ida_json_text(c->pool, parameters);
     record->outcome = ida_kind_code(sorts[e->sort].kind);
-    record->detail = ida_printf(c->pool, "%llu request%s refused from %s to %s", (unsigned long long)e->count, e->count == 1 ? "" : "s",
-                                ida_utc_text(c->pool, e->first_at), ida_utc_text(c->pool, e->last_at));
+    record->detail = ida_printf(c->pool, "%llu request%s refused from %s to %s",
+                                (unsigned long long)e->count, e->count == 1 ? "" : "s",
+                                ida_utc_text(c->pool, e->first_at),
+                                ida_utc_text(c->pool, e->last_at));
     return record;
 }
 
@@ -161,7 +164,9 @@ static const char *whose(refusal_sort sort, const char *username, const char *ad
 static unsigned bucket_of(const refused *one)
 {
     unsigned h = 2166136261u;
-    for (const char *parts[2] = {one->company, whose(one->sort, one->username, one->address)}, **part = parts; part < parts + 2; part++) {
+    for (const char *parts[2] = {one->company, whose(one->sort, one->username, one->address)},
+                    **part = parts;
+         part < parts + 2; part++) {
         for (const char *at = *part; *at; at++) {
             h = (h ^ (unsigned char)*at) * 16777619u;
         }
@@ -173,7 +178,8 @@ static unsigned bucket_of(const refused *one)
 static int belongs(const refusal *e, const refused *one)
 {
     return e->sort == one->sort && strcmp(e->company, one->company) == 0 &&
-           strcmp(whose(e->sort, e->username, e->address), whose(one->sort, one->username, one->address)) == 0;
+           strcmp(whose(e->sort, e->username, e->address),
+                  whose(one->sort, one->username, one->address)) == 0;
 }
 
 ida_kind refusals_count(ida_ctx *c, const refused *one)
@@ -189,7 +195,8 @@ ida_kind refusals_count(ida_ctx *c, const refused *one)
             own = e;
         }
     }
-    ida_ctx *writing = ida_ctx_make(c->env, c->pool); /* c goes on saying why the request was refused */
+    ida_ctx *writing = ida_ctx_make(c->env,
+                                    c->pool); /* c goes on saying why the request was refused */
     if (own && !same_minute(own, now) && write_entry(writing, own) == IDA_OK) {
         free_entry = own; /* else the old count goes on: nothing is lost while the disk is full */
         own = NULL;

@@ -12,15 +12,23 @@ APLOG_USE_MODULE(idadmin);
 
 face request_face(request_rec *r)
 {
-    static const struct { const char *handler; face face; } faces[] = {
-        {"idadmin-rest", FACE_REST}, {"idadmin-openapi", FACE_OPENAPI}, {"idadmin-mcp", FACE_MCP}, {"idadmin-absent", FACE_ABSENT},
+    static const struct {
+        const char *handler;
+        face face;
+    } faces[] = {
+        {"idadmin-rest", FACE_REST},
+        {"idadmin-openapi", FACE_OPENAPI},
+        {"idadmin-mcp", FACE_MCP},
+        {"idadmin-absent", FACE_ABSENT},
     };
     const request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (state) {
         return state->face;
     }
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    const char *fault = NULL, *handler = core->expr_handler ? ap_expr_str_exec(r, core->expr_handler, &fault) : core->handler;
+    const char *fault = NULL, *handler = core->expr_handler
+                                             ? ap_expr_str_exec(r, core->expr_handler, &fault)
+                                             : core->handler;
     for (size_t i = 0; handler && !fault && i < sizeof faces / sizeof *faces; i++) {
         if (strcasecmp(handler, faces[i].handler) == 0) { /* httpd folds it too */
             return faces[i].face;
@@ -37,7 +45,8 @@ void request_translate(request_rec *r)
         return; /* filename as usual: other modules count on it */
     }
     apr_table_setn(r->notes, virtual_note, "1");
-    char *const lines[] = {r->the_request, r->unparsed_uri, r->uri, r->args, r->parsed_uri.path, r->parsed_uri.query};
+    char *const lines[] = {r->the_request, r->unparsed_uri,    r->uri,
+                           r->args,        r->parsed_uri.path, r->parsed_uri.query};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         ida_key_mask(lines[i]);
     }
@@ -62,7 +71,8 @@ static int count_header(void *baton, const char *name, const char *value)
     return 1;
 }
 
-/* Value of a header that is there exactly once, else NULL. httpd joins doubled ones with a comma, which no valid name holds. */
+/* Value of a header that is there exactly once, else NULL. httpd joins doubled ones with a comma,
+ * which no valid name holds. */
 const char *request_single_header(request_rec *r, const char *name)
 {
     header_count seen = {NULL, 0};
@@ -89,13 +99,14 @@ static apr_status_t give_back(void *baton)
     return APR_SUCCESS;
 }
 
-/* What follows `scheme` (a word and blanks, or nothing) in a header that is there once, its bytes in the table overwritten; NULL
- * when it is not of that scheme. */
+/* What follows `scheme` (a word and blanks, or nothing) in a header that is there once, its bytes
+ * in the table overwritten; NULL when it is not of that scheme. */
 static char *take_secret(request_rec *r, const char *header, const char *scheme)
 {
     char *value = (char *)request_single_header(r, header);
     size_t len = strlen(scheme);
-    if (!value || strncasecmp(value, scheme, len) != 0 || (len && value[len] && value[len] != ' ' && value[len] != '\t')) {
+    if (!value || strncasecmp(value, scheme, len) != 0 ||
+        (len && value[len] && value[len] != ' ' && value[len] != '\t')) {
         return NULL;
     }
     char *secret = apr_pstrdup(r->pool, value + len + strspn(value + len, " \t"));
@@ -117,7 +128,8 @@ request_state *request_state_of(request_rec *r)
         }
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
-        /* Secrets leave the header table before anything else can log them; the bytes are ours to wipe. */
+        /* Secrets leave the header table before anything else can log them; the bytes are ours to
+         * wipe. */
         state->key = take_secret(r, "X-Api-Key", "");
         apr_table_unset(r->headers_in, "X-Api-Key");
         if (f == FACE_MCP && (state->bearer = take_secret(r, "Authorization", "Bearer")) != NULL) {
@@ -147,7 +159,8 @@ const ida_route *request_route(request_rec *r)
 
 int request_is_first(request_rec *r)
 {
-    for (request_rec *before = r->prev ? r->prev : r->main; before; before = before->prev ? before->prev : before->main) {
+    for (request_rec *before = r->prev ? r->prev : r->main; before;
+         before = before->prev ? before->prev : before->main) {
         if (request_face(before) != FACE_NONE) {
             return 0;
         }
@@ -159,13 +172,16 @@ int request_gone(void *baton)
 {
     const request_rec *r = baton;
     conn_rec *c = r->connection;
-    apr_socket_t *socket = c->master ? NULL : ap_get_conn_socket(c); /* of many streams: their end is told by `aborted` */
+    apr_socket_t *socket = c->master ? NULL
+                                     : ap_get_conn_socket(
+                                           c); /* of many streams: their end is told by `aborted` */
     apr_os_sock_t fd;
     char byte;
     if (c->aborted || (c->master && c->master->aborted)) {
         return 1;
     }
-    return socket && apr_os_sock_get(&fd, socket) == APR_SUCCESS && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return socket && apr_os_sock_get(&fd, socket) == APR_SUCCESS &&
+           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after)

@@ -1,4 +1,5 @@
-/* Owns answers: writing ours, and turning errors raised in any phase by anybody into our JSON. Must not know operations. */
+/* Owns answers: writing ours, and turning errors raised in any phase by anybody into our JSON. Must
+ * not know operations. */
 #include "mod_idadmin/module.h"
 
 #include <mod_core.h>
@@ -34,7 +35,8 @@ int respond(request_rec *r, const ida_rest_answer *answer)
     }
     set_type(r, request_state_of(r));
     ap_set_content_length(r, (apr_off_t)answer->len);
-    /* httpd would cut any 200 to the range asked for, of a POST too: then a task is queued whose ID nobody gets. */
+    /* httpd would cut any 200 to the range asked for, of a POST too: then a task is queued whose ID
+     * nobody gets. */
     apr_table_unset(r->headers_in, "Range");
     apr_table_unset(r->headers_in, "Request-Range");
     keepalive_preserve(r);
@@ -52,18 +54,22 @@ const char *respond_foreign_text(request_rec *r)
         return unread;
     }
     if (state->require_refused) {
-        return "The rules of access of this address (Require, in the server's configuration) do not admit this API user.";
+        return "The rules of access of this address (Require, in the server's configuration) do "
+               "not admit this API user.";
     }
     switch (r->status) {
     case HTTP_UNAUTHORIZED:
     case HTTP_METHOD_NOT_ALLOWED:
-    case HTTP_TOO_MANY_REQUESTS:
-        return NULL;
+    case HTTP_TOO_MANY_REQUESTS: return NULL;
     default: /* a firewall's 403 or 413 has a reason of its own, which only its log tells */
         return r->status < 400 || r->status >= 500
                    ? NULL
-                   : apr_psprintf(r->pool, "The server refused this request with status %d before the service carried it out. Its administrator finds the "
-                                           "reason in the logs of the server and of the modules that guard it.", r->status);
+                   : apr_psprintf(
+                         r->pool,
+                         "The server refused this request with status %d before the service "
+                         "carried it out. Its administrator finds the "
+                         "reason in the logs of the server and of the modules that guard it.",
+                         r->status);
     }
 }
 
@@ -87,21 +93,23 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {
         const char *allow = state->route.allow;
-        apr_table_setn(r->headers_out, "Allow", allow ? allow : ida_rest_allow(r->pool, state->route.path));
+        apr_table_setn(r->headers_out, "Allow",
+                       allow ? allow : ida_rest_allow(r->pool, state->route.path));
     }
     if (r->status == HTTP_SERVICE_UNAVAILABLE && !apr_table_get(r->headers_out, "Retry-After")) {
         apr_table_setn(r->headers_out, "Retry-After", "1");
     }
 }
 
-/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one request (after 413): then
- * only drops. */
+/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one
+ * request (after 413): then only drops. */
 static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
 {
     request_rec *r = f->r;
     request_state *state = request_state_of(r);
     int end = 0;
-    for (apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in) && !end; b = APR_BUCKET_NEXT(b)) {
+    for (apr_bucket *b = APR_BRIGADE_FIRST(in); b != APR_BRIGADE_SENTINEL(in) && !end;
+         b = APR_BUCKET_NEXT(b)) {
         end = APR_BUCKET_IS_EOS(b);
     }
     apr_brigade_cleanup(in);
@@ -136,20 +144,24 @@ void respond_insert_error_filter(request_rec *r)
         apr_table_unset(r->headers_out, "WWW-Authenticate");
     }
     if (state->principal && !state->quotas[LIMIT_KEY].known && charge_fixups(r) != DECLINED) {
-        r->status = HTTP_TOO_MANY_REQUESTS; /* refused before the phase of the limits, but a request all the same */
+        r->status = HTTP_TOO_MANY_REQUESTS; /* refused before the phase of the limits, but a request
+                                               all the same */
         r->status_line = NULL;
     }
     if (spool_refusal(r, ida_kind_of_status(r->status)) != IDA_OK) {
         r->status = HTTP_SERVICE_UNAVAILABLE;
         r->status_line = NULL;
     }
-    /* httpd has chosen its words by the status as it was raised: an ErrorDocument of a status given here would not come. */
-    if (r->status != raised || ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
+    /* httpd has chosen its words by the status as it was raised: an ErrorDocument of a status given
+     * here would not come. */
+    if (r->status != raised ||
+        ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
     }
 }
 
 void respond_register(void)
 {
-    error_filter = ap_register_output_filter(ERROR_FILTER, filter_error, NULL, AP_FTYPE_CONTENT_SET);
+    error_filter = ap_register_output_filter(ERROR_FILTER, filter_error, NULL,
+                                             AP_FTYPE_CONTENT_SET);
 }

@@ -1,8 +1,9 @@
-/* Owns the shared memory segment: one anonymous segment for the life of the server, found again after restarts through retained
- * data. Must not know what is counted in it.
+/* Owns the shared memory segment: one anonymous segment for the life of the server, found again
+ * after restarts through retained data. Must not know what is counted in it.
  *
- * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process pool: old and new children of
- * a graceful restart use the same one. Layout: a head, the table of refused requests, the rate limiter's block. */
+ * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process
+ * pool: old and new children of a graceful restart use the same one. Layout: a head, the table of
+ * refused requests, the rate limiter's block. */
 #include "mod_idadmin/module.h"
 
 #include <apr_shm.h>
@@ -16,7 +17,8 @@ APLOG_USE_MODULE(idadmin);
 
 #define RETAINED_KEY "mod_idadmin-shm-1"
 
-/* In the process pool: must not point into the module, which is unloaded and loaded again by a restart. */
+/* In the process pool: must not point into the module, which is unloaded and loaded again by a
+ * restart. */
 typedef struct retained {
     apr_shm_t *shm;
     size_t refusals_at, limiter_at, limiter_size;
@@ -46,7 +48,8 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
     if (rv != APR_SUCCESS) {
         k->shm = NULL;
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, s,
-                     "IDA0201: cannot get %" APR_SIZE_T_FMT " bytes of shared memory for the rate limits; lower IdAdminRateTable",
+                     "IDA0201: cannot get %" APR_SIZE_T_FMT
+                     " bytes of shared memory for the rate limits; lower IdAdminRateTable",
                      k->limiter_at + k->limiter_size);
         return 0;
     }
@@ -72,8 +75,9 @@ int shm_prepare(apr_pool_t *pconf, server_rec *s)
     unsigned present = limit_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
     if (limit_size(wanted) != kept->limiter_size) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                     "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is stopped and started again", wanted,
-                         present);
+                     "IDA0202: IdAdminRateTable %u: the table has %u records until httpd is "
+                     "stopped and started again",
+                     wanted, present);
     }
     return 1;
 }
@@ -91,12 +95,16 @@ void *shm_limiter(size_t *size)
 
 struct refusals *shm_refusals(void)
 {
-    return kept && kept->shm ? (refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at) : NULL;
+    return kept && kept->shm
+               ? (refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at)
+               : NULL;
 }
 
 _Atomic int64_t *shm_spool_said(void)
 {
-    return kept && kept->shm ? (_Atomic int64_t *)((char *)apr_shm_baseaddr_get(kept->shm) + sizeof(uint64_t)) : NULL;
+    return kept && kept->shm
+               ? (_Atomic int64_t *)((char *)apr_shm_baseaddr_get(kept->shm) + sizeof(uint64_t))
+               : NULL;
 }
 
 _Atomic uint64_t *shm_overflow_watch(void)

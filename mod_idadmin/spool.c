@@ -1,4 +1,5 @@
-/* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who reads it. */
+/* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who
+ * reads it. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -12,7 +13,8 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
     if (!failed) {
         return IDA_OK;
     }
-    /* Over all children: a full disk is told once a minute, not with each request that it refuses. */
+    /* Over all children: a full disk is told once a minute, not with each request that it refuses.
+     */
     if (ida_say_now(shm_spool_said(), ida_monotonic(c->env), 60000)) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
                 "an audit record cannot be written to %s: %s; requests get 503 until it can "
@@ -21,14 +23,16 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
     }
     c->retry_after = 5;
     c->message_is_public = 1;
-    return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                    "The service cannot record this request at the moment and therefore does not answer it.");
+    return ida_fail(
+        c, IDA_SERVICE_UNAVAILABLE,
+        "The service cannot record this request at the moment and therefore does not answer it.");
 }
 
 const char *spool_endpoint(request_rec *r)
 {
     const ida_route *route = request_route(r);
-    const char *path = route->path && *route->path ? route->path : r->uri; /* the OpenAPI document has no route */
+    const char *path = route->path && *route->path ? route->path
+                                                   : r->uri; /* the OpenAPI document has no route */
     return request_face(r) == FACE_MCP ? "mcp" : apr_pstrcat(r->pool, r->method, " ", path, NULL);
 }
 
@@ -41,12 +45,14 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     state->audited = 1;
     if (state->limited) {
         const ida_principal *p = state->principal;
-        const refused one = {REFUSAL_OF_KEY, p->company, p->username, p->label, r->useragent_ip, spool_endpoint(r), ""};
+        const refused one = {REFUSAL_OF_KEY,  p->company,        p->username, p->label,
+                             r->useragent_ip, spool_endpoint(r), ""};
         return refusals_count(state->c, &one);
     }
     ida_ctx *c = state->c;
     const char *text = c->kind ? NULL : respond_foreign_text(r);
-    if (text) { /* state->c stays as it is: the handler, which may still be reading, would take it for its own */
+    if (text) { /* state->c stays as it is: the handler, which may still be reading, would take it
+                   for its own */
         c = ida_ctx_make(c->env, c->pool);
         ida_fail(c, kind, "%s", text);
     }

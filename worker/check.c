@@ -1,13 +1,14 @@
-/* Owns the doctor's report of a tenant: seal, then what each connector's probe says. Changes nothing. */
+/* Owns the doctor's report of a tenant: seal, then what each connector's probe says. Changes
+ * nothing. */
 #include "worker/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
 #include "core/base/web_user.h"
+#include "core/store/tenant.h"
 #include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
@@ -18,7 +19,8 @@ static void line(apr_pool_t *pool, int ok, const char *what, const char *detail)
 }
 
 /* 1 when all is well. */
-static int check_directory(session_cache *sessions, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where)
+static int check_directory(session_cache *sessions, store *main, apr_pool_t *pool,
+                           const char *tenant, ida_directory_kind where)
 {
     session *s;
     directory_error e;
@@ -33,7 +35,7 @@ static int check_directory(session_cache *sessions, store *main, apr_pool_t *poo
     int failed = 0;
     size_t i;
     json_t *row;
-    json_array_foreach(report, i, row) {
+    json_array_foreach (report, i, row) {
         int ok = json_is_true(json_object_get(row, "ok"));
         const char *check = ida_json_string(row, "check");
         failed += !ok;
@@ -66,18 +68,25 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
     ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, NULL);
     if (kind) {
         fprintf(stderr, "idadmin-worker: %s\n",
-                kind == IDA_NOT_FOUND ? ida_printf(pool, "There is no tenant %s; `idadminctl tenant list` names them.", id)
-                                      : c->message);
+                kind == IDA_NOT_FOUND
+                    ? ida_printf(pool,
+                                 "There is no tenant %s; `idadminctl tenant list` names them.", id)
+                    : c->message);
         return 1;
     }
     printf("tenant %s (%s)\n", tenant->id, tenant->name);
     const char *web = ida_web_user_name(); /* where it can do more this program has not started */
     line(pool, 1, "users",
-         web ? ida_printf(pool, "httpd's %s can neither read nor replace the seal key and the secrets", web)
-             : ida_printf(pool, "there is no %s on this machine from whom the secrets had to be kept", w->config.web_user));
+         web ? ida_printf(pool,
+                          "httpd's %s can neither read nor replace the seal key and the secrets",
+                          web)
+             : ida_printf(pool,
+                          "there is no %s on this machine from whom the secrets had to be kept",
+                          w->config.web_user));
     int good = check_files(c, tenant);
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        good &= !tenant->has_directory[d] || check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
+        good &= !tenant->has_directory[d] ||
+                check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
     }
     run_session_close_all(&sessions);
     puts(good ? "All checks passed." : "Some checks failed.");

@@ -1,4 +1,5 @@
-/* Owns the table of connectors: the one file that knows all of them. Everything else speaks through worker/directory/directory.h. */
+/* Owns the table of connectors: the one file that knows all of them. Everything else speaks through
+ * worker/directory/directory.h. */
 #include "worker/connectors.h"
 
 #include "worker/graph/graph.h"
@@ -13,8 +14,8 @@ void directory_library_init(void)
 
 const directory_ops *directory_ops_for(ida_directory_kind kind)
 {
-    static const directory_ops *const connectors[IDA_DIR_COUNT] = {[IDA_DIR_CLOUD] = &graph_directory_ops,
-                                                                   [IDA_DIR_ON_PREMISES] = &ld_directory_ops};
+    static const directory_ops *const connectors[IDA_DIR_COUNT] = {
+        [IDA_DIR_CLOUD] = &graph_directory_ops, [IDA_DIR_ON_PREMISES] = &ld_directory_ops};
     return (unsigned)kind < IDA_DIR_COUNT ? connectors[kind] : NULL;
 }
 

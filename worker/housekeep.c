@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "core/audit/spool.h"
-#include "core/store/audit.h"
-#include "core/store/directory.h"
 #include "core/queue/claim.h"
 #include "core/queue/walls.h"
+#include "core/store/audit.h"
+#include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "worker/connectors.h"
 #include "worker/hold/amends.h"
@@ -25,7 +25,8 @@ typedef struct keeper {
     sync_plan *plan;
     store *main, *cache, *audit;
     retention *retention;
-    int soon; /* set by a duty that has more to do: it is called again after the others had their turn */
+    int soon; /* set by a duty that has more to do: it is called again after the others had their
+                 turn */
     queue_walls *walls;
 } keeper;
 
@@ -50,12 +51,13 @@ static void beat(worker *w, store *main, apr_pool_t *pool)
     hold_lease_renew_all(w, main, pool);
     ida_ctx *c = worker_ctx(w, pool);
     if (store_worker_seen(main, c, &seen)) {
-        ida_log(&w->env, IDA_LOG_DEBUG, NULL, "the heartbeat cannot be written: %s", c->message ? c->message : "");
+        ida_log(&w->env, IDA_LOG_DEBUG, NULL, "the heartbeat cannot be written: %s",
+                c->message ? c->message : "");
     }
 }
 
-/* The limits of a cloud directory are the application's, so the workers on one store divide them. Who has not been seen for three
- * heartbeats and a little is gone. */
+/* The limits of a cloud directory are the application's, so the workers on one store divide them.
+ * Who has not been seen for three heartbeats and a little is gone. */
 static void share(worker *w, store *main, apr_pool_t *pool)
 {
     const store_worker *rows;
@@ -109,18 +111,22 @@ static int say_now(worker *w, _Atomic int64_t *last)
     return ida_say_now(last, ida_monotonic(&w->env), 60000);
 }
 
-/* Another worker of this node reads now and then; one that reads on and on, or stands still, is told. */
+/* Another worker of this node reads now and then; one that reads on and on, or stands still, is
+ * told. */
 static void watch_reader(worker *w, const char *spool, int busy)
 {
     static _Atomic int64_t said, since;
     int64_t now = ida_monotonic(&w->env), first = 0;
     if (!busy) {
         atomic_store(&since, 0);
-    } else if (!atomic_compare_exchange_strong(&since, &first, now) && now - first >= 60000 && say_now(w, &said)) {
+    } else if (!atomic_compare_exchange_strong(&since, &first, now) && now - first >= 60000 &&
+               say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0413",
-                "another process has been reading the spool %s for %lld s, and no audit record is taken from it here: a second worker or "
-                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one that holds %s/" AUDIT_SPOOL_READER_LOCK
-                " (fuser) and end it", spool, (long long)((now - first) / 1000), spool);
+                "another process has been reading the spool %s for %lld s, and no audit record is "
+                "taken from it here: a second worker or "
+                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one "
+                "that holds %s/" AUDIT_SPOOL_READER_LOCK " (fuser) and end it",
+                spool, (long long)((now - first) / 1000), spool);
     }
 }
 
@@ -141,13 +147,17 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     }
     if (summary.strangers && say_now(w, &said_strange)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
-                "%d files in the spool have the name of a segment and are no regular files (%s): they are passed over; find out who "
-                "put them there, and remove them", summary.strangers, summary.strange);
+                "%d files in the spool have the name of a segment and are no regular files (%s): "
+                "they are passed over; find out who "
+                "put them there, and remove them",
+                summary.strangers, summary.strange);
     }
     if (summary.stuck && say_now(w, &said_stuck)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0414",
-                "%d segments of the spool are read and cannot be removed, a process still holds them minutes after httpd let go (%s): find "
-                "it (fuser) and end it, or the spool grows", summary.held, summary.stuck);
+                "%d segments of the spool are read and cannot be removed, a process still holds "
+                "them minutes after httpd let go (%s): find "
+                "it (fuser) and end it, or the spool grows",
+                summary.held, summary.stuck);
     }
     return !fine;
 }
@@ -159,8 +169,8 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
     if (kind && say_now(w, &said)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0602", "audit records cannot be taken from the outbox: %s",
-                c->message ? c->message : "");
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
+                "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
     }
     return (kind != IDA_OK) | ingest_spool_once(w, audit, pool);
 }
@@ -172,7 +182,8 @@ static void *ingest_main(void *baton)
     apr_pool_t *own, *pool;
     apr_pool_create(&own, NULL);
     apr_pool_create(&pool, own);
-    store *main = store_make(own, w->config.store, DB_REQUEST), *audit = store_make(own, w->config.store, DB_INGEST);
+    store *main = store_make(own, w->config.store, DB_REQUEST),
+          *audit = store_make(own, w->config.store, DB_INGEST);
     while (!worker_stopping(w)) {
         housekeep_ingest(w, main, audit, pool);
         apr_pool_clear(pool);
@@ -194,7 +205,8 @@ static void watch(keeper *k, apr_pool_t *pool)
     hold_watch_calls(k->w, k->main, pool);
     hold_amends_look(k->w, k->main, pool);
     if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
-        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505", "the tenants cannot be read, syncs go on with what is known of them");
+        ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505",
+                "the tenants cannot be read, syncs go on with what is known of them");
     }
 }
 
@@ -209,7 +221,8 @@ static void checkpoint(keeper *k, apr_pool_t *pool)
     for (int i = 0; i < 3; i++) {
         ida_ctx *c = worker_ctx(k->w, pool);
         if (!store_connect(stores[i], c) && db_checkpoint(stores[i]->db, c)) {
-            ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "checkpoint put off: %s", c->message ? c->message : "");
+            ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "checkpoint put off: %s",
+                    c->message ? c->message : "");
         }
     }
 }
@@ -219,7 +232,8 @@ static void walls(keeper *k, apr_pool_t *pool)
     int moved;
     ida_ctx *c = worker_ctx(k->w, pool);
     if (queue_walls_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
-        ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "due times could not be looked at: %s", c->message ? c->message : "");
+        ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "due times could not be looked at: %s",
+                c->message ? c->message : "");
     }
 }
 
@@ -232,7 +246,8 @@ static const struct duty {
     void (*carry_out)(keeper *k, apr_pool_t *pool);
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
-    {watch, 1000, 0}, {checkpoint, 1000, 1000}, {alarms, 10000, 1000}, {walls, 10000, 2000}, {retain, 3600000, 10000},
+    {watch, 1000, 0},     {checkpoint, 1000, 1000}, {alarms, 10000, 1000},
+    {walls, 10000, 2000}, {retain, 3600000, 10000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 
@@ -273,7 +288,8 @@ static void *keeper_main(void *baton)
     return NULL;
 }
 
-housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool, int heartbeat_alone)
+housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
+                              int heartbeat_alone)
 {
     static void *(*const mains[])(void *) = {heart_main, ingest_main, keeper_main};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);

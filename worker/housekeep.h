@@ -1,15 +1,19 @@
-/* What has to happen beside tasks and syncs: heartbeats, takeovers, ingestion, alarms, checkpoints, retention, zone changes. */
+/* What has to happen beside tasks and syncs: heartbeats, takeovers, ingestion, alarms, checkpoints,
+ * retention, zone changes. */
 #ifndef WORKER_HOUSEKEEP_H
 #define WORKER_HOUSEKEEP_H
 
-#include "worker/sync.h"
 #include "worker/hold/takeover.h"
+#include "worker/sync.h"
 
 typedef struct housekeeping housekeeping;
 
-/* Starts the three threads (heartbeat, ingestion, housekeeping), or the heartbeat alone; NULL when one cannot be started. */
-housekeeping *housekeep_start(worker *w, takeover *watch, sync_plan *plan, apr_pool_t *pool, int heartbeat_alone);
-/* The heartbeat goes on until every run has ended: call after the others were joined. Returns threads left at `until`. */
+/* Starts the three threads (heartbeat, ingestion, housekeeping), or the heartbeat alone; NULL when
+ * one cannot be started. */
+housekeeping *housekeep_start(worker *w, takeover *watch, sync_plan *plan, apr_pool_t *pool,
+                              int heartbeat_alone);
+/* The heartbeat goes on until every run has ended: call after the others were joined. Returns
+ * threads left at `until`. */
 int housekeep_join(housekeeping *h, int64_t until);
 
 /* One pass of ingestion, outbox and spool; 0 when all went well. */

@@ -1,5 +1,5 @@
-/* Owns the way of audit records from the node's spool and the store's outbox into the chained record. Knows the spool's contract
- * (core/audit/spool.h), not what the records tell of. */
+/* Owns the way of audit records from the node's spool and the store's outbox into the chained
+ * record. Knows the spool's contract (core/audit/spool.h), not what the records tell of. */
 #include "worker/ingest.h"
 
 #include <apr_strings.h>
@@ -17,8 +17,11 @@
 
 #define CHUNK (256 * 1024) /* bytes read and committed at once */
 #define BATCH_MAX 2048     /* records of one transaction */
-#define SHARE (16 * 1024 * 1024) /* bytes of one segment in one pass: the others have their turn beside one that never ends */
-#define HELD_MS 300000     /* after its minute nobody writes a segment any more: httpd lets go within seconds */
+#define SHARE                                                                                     \
+    (16 * 1024 * 1024) /* bytes of one segment in one pass: the others have their turn beside one \
+                          that never ends */
+#define HELD_MS \
+    300000 /* after its minute nobody writes a segment any more: httpd lets go within seconds */
 #define OUTBOX_BATCH 500
 
 typedef struct pass {
@@ -28,10 +31,11 @@ typedef struct pass {
     const char *directory, *spool;
     int all;
     ingest_summary *summary;
-    int64_t budget;    /* bytes that this pass may still take of the segment in hand */
-    int spoiled;       /* the segment in hand: it stays where it is, the others are taken all the same */
-    const char *fault; /* of the first such segment; NULL: none */
-    const char *first_torn, *first_forged; /* segments; NULL: none. Told once a pass: whoever fills the spool must not fill the log */
+    int64_t budget; /* bytes that this pass may still take of the segment in hand */
+    int spoiled; /* the segment in hand: it stays where it is, the others are taken all the same */
+    const char *fault;                     /* of the first such segment; NULL: none */
+    const char *first_torn, *first_forged; /* segments; NULL: none. Told once a pass: whoever fills
+                                              the spool must not fill the log */
 } pass;
 
 /* Notes what is wrong with one file, to be told when the pass is over. */
@@ -39,13 +43,16 @@ static ida_kind spoiled(pass *p, const char *segment, const char *what)
 {
     p->spoiled = 1;
     if (!p->fault) {
-        p->fault = apr_psprintf(p->c->pool, "%s/%s %s: %s", p->directory, segment, what, strerror(errno));
+        p->fault = apr_psprintf(p->c->pool, "%s/%s %s: %s", p->directory, segment, what,
+                                strerror(errno));
     }
     return IDA_OK;
 }
 
-/* What httpd tells of is in its own category: a forged record must not pass for the worker's or an administrator's. */
-static audit_record *believed(pass *p, ida_ctx *c, audit_record *record, const char *json, size_t len, int64_t *forged)
+/* What httpd tells of is in its own category: a forged record must not pass for the worker's or an
+ * administrator's. */
+static audit_record *believed(pass *p, ida_ctx *c, audit_record *record, const char *json,
+                              size_t len, int64_t *forged)
 {
     if (strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0) {
         return record;
@@ -55,9 +62,10 @@ static audit_record *believed(pass *p, ida_ctx *c, audit_record *record, const c
     return audit_damaged(c, record->rid, record->tenant, AUDIT_SPOOL_CATEGORY, "httpd", json, len);
 }
 
-/* One chunk from `position` on, in one transaction with its new position. *read_to = where it ended; equal to `position`: nothing
- * whole was there. */
-static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t position, int final, int64_t *read_to)
+/* One chunk from `position` on, in one transaction with its new position. *read_to = where it
+ * ended; equal to `position`: nothing whole was there. */
+static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t position, int final,
+                           int64_t *read_to)
 {
     ida_ctx *c = ida_ctx_make(p->c->env, p->pool);
     char *bytes = apr_palloc(p->pool, CHUNK);
@@ -91,12 +99,15 @@ static ida_kind take_chunk(pass *p, const char *segment, int fd, int64_t positio
         return IDA_OK;
     }
     int64_t torn = scan.torn + unreadable;
-    ida_kind kind = store_audit_spool_batch(p->audit, c, p->spool, segment, position + (int64_t)scan.at, torn, records, count);
+    ida_kind kind = store_audit_spool_batch(p->audit, c, p->spool, segment,
+                                            position + (int64_t)scan.at, torn, records, count);
     if (kind) {
-        return ida_fail(p->c, kind, "%s/%s: %s", p->directory, segment, c->message ? c->message : ida_kind_text(kind));
+        return ida_fail(p->c, kind, "%s/%s: %s", p->directory, segment,
+                        c->message ? c->message : ida_kind_text(kind));
     }
     p->first_torn = torn && !p->first_torn ? apr_pstrdup(p->c->pool, segment) : p->first_torn;
-    p->first_forged = forged && !p->first_forged ? apr_pstrdup(p->c->pool, segment) : p->first_forged;
+    p->first_forged = forged && !p->first_forged ? apr_pstrdup(p->c->pool, segment)
+                                                 : p->first_forged;
     p->summary->records += count;
     p->summary->torn += torn;
     *read_to = position + (int64_t)scan.at;
@@ -122,19 +133,22 @@ static void tell(const pass *p)
 {
     const ingest_summary *s = p->summary;
     if (p->first_torn) {
-        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600", "%lld torn or unreadable audit records were skipped, the first of them in %s/%s",
+        ida_log(p->c->env, IDA_LOG_WARN, "IDA0600",
+                "%lld torn or unreadable audit records were skipped, the first of them in %s/%s",
                 (long long)s->torn, p->directory, p->first_torn);
     }
     if (p->first_forged) {
         ida_log(p->c->env, IDA_LOG_ERROR, "IDA0411",
-                "%lld audit records in the spool, the first of them in %s/%s, claim to be of the worker or of an administrator, who write none "
+                "%lld audit records in the spool, the first of them in %s/%s, claim to be of the "
+                "worker or of an administrator, who write none "
                 "there: they are kept with outcome \"damaged\"; find out who writes into the spool",
                 (long long)s->forged, p->directory, p->first_forged);
     }
 }
 
 /* Where reading goes on in the open segment. */
-static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char *segment, int fd, int64_t *position)
+static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char *segment, int fd,
+                            int64_t *position)
 {
     struct stat st = {0};
     ida_kind kind = store_audit_spool_position(s, c, spool, segment, position);
@@ -143,13 +157,15 @@ static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char 
         kind = IDA_OK;
     }
     if (!kind && (fstat(fd, &st) != 0 || *position > st.st_size)) {
-        *position = 0; /* another file of the same name (core/audit/spool.h "Segment"); records taken before are known by their rid */
+        *position = 0; /* another file of the same name (core/audit/spool.h "Segment"); records
+                          taken before are known by their rid */
     }
     return kind;
 }
 
 /* A sealed segment: its rest, and then it goes. */
-static ida_kind remove_segment(pass *p, const char *segment, const char *path, int fd, int64_t position)
+static ida_kind remove_segment(pass *p, const char *segment, const char *path, int fd,
+                               int64_t position)
 {
     ida_kind kind = read_on(p, segment, fd, &position, 1);
     if (kind || p->spoiled || p->budget <= 0) {
@@ -182,7 +198,8 @@ static ida_kind take_segment(pass *p, const char *segment)
     if (!kind) {
         kind = read_on(p, segment, fd, &position, 0);
     }
-    if (!kind && !p->spoiled && p->budget > 0 && (p->all || audit_spool_is_over(segment, ida_now(p->c->env)))) {
+    if (!kind && !p->spoiled && p->budget > 0 &&
+        (p->all || audit_spool_is_over(segment, ida_now(p->c->env)))) {
         int sealed = audit_spool_seal(fd);
         if (sealed > 0) {
             kind = remove_segment(p, segment, path, fd, position);
@@ -207,7 +224,8 @@ static ida_kind list_segments(ida_ctx *c, const char *directory, const char ***n
 {
     DIR *dir = opendir(directory);
     if (!dir) {
-        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", directory, strerror(errno));
+        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s",
+                        directory, strerror(errno));
     }
     apr_array_header_t *found = apr_array_make(c->pool, 16, sizeof(const char *));
     const struct dirent *entry;
@@ -234,21 +252,29 @@ static const char *identity(apr_pool_t *pool, const char *directory)
     return name;
 }
 
-ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, ingest_summary *summary)
+ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all,
+                      ingest_summary *summary)
 {
     *summary = (ingest_summary){0};
     struct stat st;
     if (stat(directory, &st) != 0) {
-        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s", directory, strerror(errno));
+        return ida_fail(c, errno == ENOENT ? IDA_NOT_FOUND : IDA_INTERNAL_ERROR, "%s: %s",
+                        directory, strerror(errno));
     }
     int lock = audit_spool_reader_lock(directory);
     if (lock < 0) {
         return errno == EWOULDBLOCK
-                   ? ida_fail(c, IDA_CONFLICT, "%s is being read by another process; nothing was done", directory)
-                   : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory, AUDIT_SPOOL_READER_LOCK, strerror(errno));
+                   ? ida_fail(c, IDA_CONFLICT,
+                              "%s is being read by another process; nothing was done", directory)
+                   : ida_fail(c, IDA_INTERNAL_ERROR, "%s/%s: %s", directory,
+                              AUDIT_SPOOL_READER_LOCK, strerror(errno));
     }
-    pass p = {
-        .audit = audit, .c = c, .directory = directory, .spool = identity(c->pool, directory), .all = all, .summary = summary};
+    pass p = {.audit = audit,
+              .c = c,
+              .directory = directory,
+              .spool = identity(c->pool, directory),
+              .all = all,
+              .summary = summary};
     apr_pool_create(&p.pool, c->pool);
     const char **names;
     int count = 0;
@@ -288,7 +314,8 @@ ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_
     return kind;
 }
 
-ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton), void *baton, int64_t *moved)
+ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton),
+                       void *baton, int64_t *moved)
 {
     *moved = 0;
     int count = OUTBOX_BATCH;

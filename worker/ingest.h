@@ -1,4 +1,5 @@
-/* From spool and outbox into the audit record (design 8 "Audit"). Shared by the worker and `idadminctl audit ingest`. */
+/* From spool and outbox into the audit record (design 8 "Audit"). Shared by the worker and
+ * `idadminctl audit ingest`. */
 #ifndef WORKER_INGEST_H
 #define WORKER_INGEST_H
 
@@ -7,10 +8,11 @@
 typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */
     int64_t forged;        /* of the records: those that claimed what httpd does not write */
-    int removed, held;     /* segments read whole and removed; segments past their minute that a writer still holds */
-    const char *stuck;     /* path of the first of those that were held minutes later; NULL: none */
-    int strangers;         /* names of segments that are no regular files, passed over */
-    const char *strange;   /* path of the first of them; NULL: none */
+    int removed, held; /* segments read whole and removed; segments past their minute that a writer
+                          still holds */
+    const char *stuck; /* path of the first of those that were held minutes later; NULL: none */
+    int strangers;     /* names of segments that are no regular files, passed over */
+    const char *strange; /* path of the first of them; NULL: none */
 } ingest_summary;
 
 /* What waits in a spool. */
@@ -20,16 +22,20 @@ typedef struct ingest_waiting {
     int strangers, unreadable;
 } ingest_waiting;
 
-/* One pass over every segment of the spool directory. `audit` has role DB_INGEST. Waits for nothing: when another reader holds
- * the directory the answer is IDA_CONFLICT, when the directory does not exist IDA_NOT_FOUND. A file that cannot
- * be taken is told as the failure of the pass, the others are taken. `all`: also segments whose minute
- * has not passed are sealed and removed when no writer holds them (the node is dead). */
-ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all, ingest_summary *summary);
+/* One pass over every segment of the spool directory. `audit` has role DB_INGEST. Waits for
+ * nothing: when another reader holds the directory the answer is IDA_CONFLICT, when the directory
+ * does not exist IDA_NOT_FOUND. A file that cannot be taken is told as the failure of the pass, the
+ * others are taken. `all`: also segments whose minute has not passed are sealed and removed when no
+ * writer holds them (the node is dead). */
+ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all,
+                      ingest_summary *summary);
 
-/* Changes nothing and takes no lock; a pass may be under way. IDA_NOT_FOUND when the directory does not exist. */
+/* Changes nothing and takes no lock; a pass may be under way. IDA_NOT_FOUND when the directory does
+ * not exist. */
 ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_waiting *waiting);
 
 /* Moves the outbox until it is empty or `stopping` answers non-zero; *moved counts. */
-ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton), void *baton, int64_t *moved);
+ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton),
+                       void *baton, int64_t *moved);
 
 #endif

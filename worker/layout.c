@@ -1,20 +1,24 @@
-/* Owns the refusal to work where a hole in httpd opens the worker's secrets. Must not know what they are for. */
+/* Owns the refusal to work where a hole in httpd opens the worker's secrets. Must not know what
+ * they are for. */
 #include "worker/layout.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/web_user.h"
 #include "core/store/tenant.h"
 #include "core/tenant/shape.h"
-#include "core/base/web_user.h"
 
 int layout_web_user(const worker_config *config)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
     const char *path = store_sqlite_path(config->store), *slash = path ? strrchr(path, '/') : NULL;
-    const char *shared[] = {config->spool, slash ? apr_pstrmemdup(scratch, path, (apr_size_t)(slash - path)) : NULL, NULL};
+    const char *shared[] = {config->spool,
+                            slash ? apr_pstrmemdup(scratch, path, (apr_size_t)(slash - path))
+                                  : NULL,
+                            NULL};
     int known = ida_web_user_set(config->web_user, shared);
     apr_pool_destroy(scratch);
     return known;
@@ -49,9 +53,12 @@ static void look_at_tenants(ida_ctx *c, const char *dsn)
 ida_kind layout_check(ida_ctx *c, const worker_config *config)
 {
     if (ida_web_user_is_ours()) {
-        return ida_fail(c, IDA_CONFLICT, "This process and httpd both run as %s: whoever finds a hole in httpd could read the seal key and every "
-                                         "secret. Run it as a user of its own (README, \"Install on a real server\"; if httpd runs as "
-                                         "somebody else, name that user by web_user).",
+        return ida_fail(c, IDA_CONFLICT,
+                        "This process and httpd both run as %s: whoever finds a hole in httpd "
+                        "could read the seal key and every "
+                        "secret. Run it as a user of its own (README, \"Install on a real "
+                        "server\"; if httpd runs as "
+                        "somebody else, name that user by web_user).",
                         config->web_user);
     }
     look(c, "seal_key", config->seal_key, 1);

@@ -1,4 +1,5 @@
-/* Owns the claim loop: what is next, sleeping until it is due, waking for new work. Knows nothing of what a task does. */
+/* Owns the claim loop: what is next, sleeping until it is due, waking for new work. Knows nothing
+ * of what a task does. */
 #include "worker/loop.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@ typedef struct loop_thread {
 struct loop {
     worker *w;
     takeover *watch;
-    store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's writers do not exclude each other */
+    store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's
+                                              writers do not exclude each other */
     queue_heads *heads;
     int drain, count;
     pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
@@ -59,25 +61,32 @@ static int not_for_reserve(void *baton, const char *tenant, ida_directory_kind w
 }
 
 /* `p` NULL: anything. */
-static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **task, int64_t *claimed_at)
+static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **task,
+                          int64_t *claimed_at)
 {
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
-    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST) ? IDA_NOT_FOUND : hold_takeover_next(l->watch, rn->main, c, task);
+    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST)
+                        ? IDA_NOT_FOUND
+                        : hold_takeover_next(l->watch, rn->main, c, task);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
     int64_t now = ida_now(&w->env);
-    kind = p ? queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p, task, &braked)
-             : queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task, &braked);
+    kind = p ? queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p,
+                               task, &braked)
+             : queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task,
+                                &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
-                "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl task release",
-                (*task)->tenant, (*task)->type == IDA_USER_DELETE ? "the offboarding" : "disabling the account", (*task)->upn,
-                (*task)->id);
+                "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl "
+                "task release",
+                (*task)->tenant,
+                (*task)->type == IDA_USER_DELETE ? "the offboarding" : "disabling the account",
+                (*task)->upn, (*task)->id);
         *task = NULL;
     }
     if (!kind && *task) {
@@ -93,7 +102,8 @@ static void wait_for_work(loop *l, runner *rn, ida_ctx *c, int reserve)
     if (queue_next_at(rn->main, c, &next_at)) {
         return;
     }
-    if (reserve < 0 && next_at && next_at != rn->warmed_for && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
+    if (reserve < 0 && next_at && next_at != rn->warmed_for &&
+        next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
         rn->warmed_for = next_at;
         run_warm_up(rn, c->pool, next_at);
     }
@@ -114,7 +124,8 @@ static void store_is(loop *l, int away, const char *why)
         return;
     }
     if (away) {
-        ida_log(&l->w->env, IDA_LOG_ERROR, "IDA0324", "the store cannot be used, tasks wait: %s", why ? why : "no reason given");
+        ida_log(&l->w->env, IDA_LOG_ERROR, "IDA0324", "the store cannot be used, tasks wait: %s",
+                why ? why : "no reason given");
     } else {
         ida_log(&l->w->env, IDA_LOG_INFO, NULL, "the store can be used again");
     }
@@ -182,7 +193,9 @@ static void *thread_main(void *baton)
         store_group_join(l->write_through, rn.cache);
     }
     store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
-    store_connect(rn.cache, worker_ctx(l->w, pool)); /* before the first step needs it; a failure is its to tell */
+    store_connect(rn.cache,
+                  worker_ctx(l->w,
+                             pool)); /* before the first step needs it; a failure is its to tell */
     work(l, &rn, pool, t->index - l->w->config.threads);
     run_session_close_all(&rn.sessions);
     store_disconnect(rn.main);
@@ -208,7 +221,8 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     for (int i = 0; i < count; i++) {
         l->threads[i] = (loop_thread){.l = l, .index = i};
         atomic_fetch_add(&l->alive, 1);
-        l->threads[i].started = pthread_create(&l->threads[i].thread, NULL, thread_main, &l->threads[i]) == 0;
+        l->threads[i].started = pthread_create(&l->threads[i].thread, NULL, thread_main,
+                                               &l->threads[i]) == 0;
         if (l->threads[i].started) {
             started++;
         } else {

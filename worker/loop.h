@@ -2,19 +2,21 @@
 #ifndef WORKER_LOOP_H
 #define WORKER_LOOP_H
 
-#include "worker/run/run.h"
 #include "worker/hold/takeover.h"
+#include "worker/run/run.h"
 
-/* A pool of run threads: `threads` that always work and as many in reserve, which serve directories that would else wait behind one
- * that has much to do or does not answer. */
+/* A pool of run threads: `threads` that always work and as many in reserve, which serve directories
+ * that would else wait behind one that has much to do or does not answer. */
 typedef struct loop loop;
 
 /* Number of call slots the loop needs in w->calls. */
 int loop_slots(const worker *w);
 
-/* Starts the threads. `drain`: each ends when nothing is due. NULL when no thread could be started. */
+/* Starts the threads. `drain`: each ends when nothing is due. NULL when no thread could be started.
+ */
 loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain);
-/* Waits until all have ended, at most to `until` (monotonic ms; 0: without end). Returns the number of threads still running. */
+/* Waits until all have ended, at most to `until` (monotonic ms; 0: without end). Returns the number
+ * of threads still running. */
 int loop_join(loop *l, int64_t until);
 /* Tasks run so far. */
 int64_t loop_runs(loop *l);

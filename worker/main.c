@@ -1,4 +1,5 @@
-/* idadmin-worker: command line, signals, start and end of the threads. Knows nothing of tasks and directories. */
+/* idadmin-worker: command line, signals, start and end of the threads. Knows nothing of tasks and
+ * directories. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <errno.h>
@@ -9,16 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/store/store.h"
 #include "core/base/web_user.h"
+#include "core/store/store.h"
 #include "core/zone/zone.h"
+#include "worker/base/log.h"
+#include "worker/base/secret.h"
 #include "worker/check.h"
 #include "worker/housekeep.h"
 #include "worker/layout.h"
-#include "worker/base/log.h"
 #include "worker/loop.h"
 #include "worker/send/mail.h"
-#include "worker/base/secret.h"
 
 #define EXIT_USAGE 2
 
@@ -31,28 +32,37 @@ typedef struct command_line {
 static void help(void)
 {
     puts("Usage: idadmin-worker [OPTIONS]\n\n"
-         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory cache fresh and ingests audit "
+         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory "
+         "cache fresh and ingests audit "
          "records.\n"
          "Runs in the foreground; logs to standard error.\n\n"
          "Options:\n"
-         "  --config FILE        configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf (name = value)\n"
-         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 when all of that could be "
+         "  --config FILE        configuration instead of " IDA_SYSCONFDIR
+         "/idadmin/idadmin.conf (name = value)\n"
+         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 "
+         "when all of that could be "
          "done, else 1\n"
-         "  --check ID           test the directories of a tenant and print a report; exit 0 when all is well, else 1\n"
-         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
+         "  --check ID           test the directories of a tenant and print a report; exit 0 when "
+         "all is well, else 1\n"
+         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, "
+         "else `store` of the "
          "configuration\n"
-         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite store, else " IDA_LOCALSTATEDIR
-         "/lib/idadmin/spool\n"
-         "  --seal-key FILE      default <store stem>.key beside a SQLite store, else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
+         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite "
+         "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
+         "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
+         "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
          "  --threads N          tasks at a time, 1 to 64, default 4\n"
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
-         "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, --smtp-ca-file FILE\n"
+         "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, "
+         "--smtp-ca-file FILE\n"
          "                       for mail actions of workflows\n"
-         "  --web-user NAME      whom httpd's children run as, default www-data: the worker refuses to start where that user can read a "
+         "  --web-user NAME      whom httpd's children run as, default www-data: the worker "
+         "refuses to start where that user can read a "
          "secret\n"
          "  --log-level LEVEL    error, warn, info (default) or debug\n"
          "  --version, --help\n\n"
-         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the stop time; HUP reads the "
+         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the "
+         "stop time; HUP reads the "
          "configuration again\n"
          "(all but store and threads).\n"
          "Exit status: 0 done, 1 failed, 2 wrong usage.");
@@ -84,7 +94,8 @@ static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *li
         if (strncmp(word, "--", 2) != 0) {
             return usage("there are no arguments, but got", word);
         }
-        const char *name = apr_pstrndup(pool, word + 2, equals ? (apr_size_t)(equals - word - 2) : strlen(word + 2));
+        const char *name = apr_pstrndup(
+            pool, word + 2, equals ? (apr_size_t)(equals - word - 2) : strlen(word + 2));
         int own = strcmp(name, "config") == 0 || strcmp(name, "check") == 0;
         if (!own && !worker_config_known(name)) {
             return usage("unknown option", word);
@@ -115,8 +126,11 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
 {
     ida_ctx *c = ida_ctx_make(env, pool);
     if (!layout_web_user(config)) {
-        ida_log(env, IDA_LOG_WARN, "IDA0361", "there is no user %s on this machine: nobody checks that httpd's user cannot read the seal key and "
-                                              "the secrets; name it by web_user", config->web_user);
+        ida_log(env, IDA_LOG_WARN, "IDA0361",
+                "there is no user %s on this machine: nobody checks that httpd's user cannot read "
+                "the seal key and "
+                "the secrets; name it by web_user",
+                config->web_user);
     }
     if (!ida_web_user_is_ours()) {
         store_cache_make(config->store, c);
@@ -128,8 +142,10 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     return 1;
 }
 
-/* What is configured, and can work: a sign-in to the mail server that never can is told now, not when a leaver's mail is due. */
-static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line, worker_config *config)
+/* What is configured, and can work: a sign-in to the mail server that never can is told now, not
+ * when a leaver's mail is due. */
+static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line,
+                                   worker_config *config)
 {
     ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
     const char *fault = kind ? NULL : mail_credential_fault(pool, config);
@@ -148,11 +164,13 @@ static void reload(worker *w, apr_pool_t *pool, const command_line *line)
         bad = ida_fail(c, IDA_CONFLICT, "it opens secrets to httpd's user");
     }
     if (bad) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0330", "the configuration is as it was, the new one cannot be used: %s", c->message);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0330",
+                "the configuration is as it was, the new one cannot be used: %s", c->message);
         return;
     }
     if (strcmp(config.store, w->config.store) != 0 || config.threads != w->config.threads) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0331", "store and threads change with a restart only; everything else holds now");
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0331",
+                "store and threads change with a restart only; everything else holds now");
     }
     worker_settings_set(w, &config);
     worker_log_limit((ida_level)worker_level_parse(config.log_level));
@@ -171,12 +189,15 @@ static int64_t end_by(worker *w)
     return by ? by : ida_monotonic(&w->env) + w->config.stop_timeout;
 }
 
-/* Threads that are still inside a directory call when the time is over end with the process; their tasks are taken over. */
+/* Threads that are still inside a directory call when the time is over end with the process; their
+ * tasks are taken over. */
 static int left_behind(worker *w, int threads)
 {
     if (threads) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0332",
-                "%d threads had not ended within the stop time; their tasks will be taken up by a worker later", threads);
+                "%d threads had not ended within the stop time; their tasks will be taken up by a "
+                "worker later",
+                threads);
         fflush(NULL);
         _exit(0);
     }
@@ -190,10 +211,12 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
     housekeeping *keeping = housekeep_start(w, watch, plan, pool, 0);
     loop *l = keeping ? loop_start(w, watch, pool, 0) : NULL;
     if (!l || !sync_start(plan)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0333", "threads cannot be started: %s", strerror(errno));
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0333", "threads cannot be started: %s",
+                strerror(errno));
         return EXIT_FAILURE;
     }
-    ida_log(&w->env, IDA_LOG_INFO, NULL, "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id,
+    ida_log(&w->env, IDA_LOG_INFO, NULL,
+            "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id,
             w->config.threads, w->config.spool);
     for (int number = 0; number != SIGTERM && number != SIGINT;) {
         number = sigwaitinfo(signals, NULL);
@@ -201,7 +224,8 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
             reload(w, pool, line);
         }
     }
-    ida_log(&w->env, IDA_LOG_INFO, NULL, "stopping: steps in hand are finished, other work is given back");
+    ida_log(&w->env, IDA_LOG_INFO, NULL,
+            "stopping: steps in hand are finished, other work is given back");
     stop(w);
     left_behind(w, loop_join(l, end_by(w)));
     left_behind(w, sync_join(plan, end_by(w)));
@@ -210,7 +234,8 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
     return EXIT_SUCCESS;
 }
 
-/* What is due, until a pass finds nothing: a task may become claimable when another of the same person ends. */
+/* What is due, until a pass finds nothing: a task may become claimable when another of the same
+ * person ends. */
 static int drain(worker *w, takeover *watch, apr_pool_t *pool)
 {
     int64_t runs;
@@ -253,12 +278,15 @@ static int once(worker *w, apr_pool_t *pool)
     apr_pool_t *scratch;
     pthread_t signals;
     apr_pool_create(&scratch, pool);
-    store *main = store_make(pool, w->config.store, DB_REQUEST), *cache = store_make(pool, w->config.store, DB_SYNC),
+    store *main = store_make(pool, w->config.store, DB_REQUEST),
+          *cache = store_make(pool, w->config.store, DB_SYNC),
           *audit = store_make(pool, w->config.store, DB_INGEST);
     session_cache sessions = {.w = w};
-    housekeeping *keeping = housekeep_start(w, watch, plan, pool, 1); /* leases must be renewed here as well */
+    housekeeping *keeping = housekeep_start(w, watch, plan, pool,
+                                            1); /* leases must be renewed here as well */
     if (!keeping || pthread_create(&signals, NULL, once_signals, w) != 0) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0334", "threads cannot be started: %s", strerror(errno));
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0334", "threads cannot be started: %s",
+                strerror(errno));
         return EXIT_FAILURE;
     }
     int failed = drain(w, watch, pool);
@@ -284,7 +312,8 @@ int main(int argc, char **argv)
     ida_env env;
     apr_pool_t *pool;
     static worker w;
-    setenv("LDAPNOINIT", "1", 1); /* only our own configuration counts, not ldap.conf or LDAPTLS_* */
+    setenv("LDAPNOINIT", "1",
+           1); /* only our own configuration counts, not ldap.conf or LDAPTLS_* */
     if (apr_initialize() != APR_SUCCESS) {
         fputs("idadmin-worker: APR cannot be initialised\n", stderr);
         return EXIT_FAILURE;
@@ -309,7 +338,8 @@ int main(int argc, char **argv)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by every thread; the main one waits for them */
+    pthread_sigmask(SIG_BLOCK, &signals,
+                    NULL); /* inherited by every thread; the main one waits for them */
     directory_library_init();
     zone_init(pool);
     if (!well_laid_out(&env, &config, pool)) {

@@ -1,10 +1,11 @@
-/* Owns the round of retention over all tenants, and how much of it is done at once. Must not know how anything is removed. */
+/* Owns the round of retention over all tenants, and how much of it is done at once. Must not know
+ * how anything is removed. */
 #include "worker/retention.h"
 
-#include "core/store/audit.h"
 #include "core/governance/decision.h"
-#include "core/store/idempotency.h"
 #include "core/queue/claim.h"
+#include "core/store/audit.h"
+#include "core/store/idempotency.h"
 #include "core/store/tenant.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -37,7 +38,8 @@ static int64_t audit_time(const ida_tenant *tenant)
     return tenant->audit_days * DAY_MS;
 }
 
-static ida_kind remove_keys(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+static ida_kind remove_keys(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                            int *removed)
 {
     (void)tenant;
     return store_idempotency_retain(s, c, before, max, removed);
@@ -45,8 +47,10 @@ static ida_kind remove_keys(store *s, ida_ctx *c, const char *tenant, int64_t be
 
 typedef struct kind_kept {
     int64_t (*kept)(const ida_tenant *tenant);
-    /* One transaction: at most `max` of those older than `before` (ms UTC); less than that removed: no more of them. */
-    ida_kind (*remove)(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
+    /* One transaction: at most `max` of those older than `before` (ms UTC); less than that removed:
+     * no more of them. */
+    ida_kind (*remove)(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                       int *removed);
     int at_once, in_audit;
 } kind_kept;
 
@@ -56,12 +60,15 @@ static const kind_kept of_tenant[] = {{history, queue_retain, TASKS_AT_ONCE, 0},
                                       {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
 
 /* *more = 0 when nothing of the kind is left. `tenant` NULL: of no tenant. */
-static ida_kind remove_some(const kind_kept *k, store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, int *more)
+static ida_kind remove_some(const kind_kept *k, store *main, store *audit, ida_ctx *c,
+                            const ida_tenant *tenant, int *more)
 {
     int removed = 0;
     int64_t kept = k->kept(tenant), before = ida_now(c->env) - kept;
     store *s = k->in_audit ? audit : main;
-    ida_kind kind = kept > 0 ? k->remove(s, c, tenant ? tenant->id : NULL, before, k->at_once, &removed) : IDA_OK;
+    ida_kind kind = kept > 0
+                        ? k->remove(s, c, tenant ? tenant->id : NULL, before, k->at_once, &removed)
+                        : IDA_OK;
     *more = !kind && removed == k->at_once;
     return kind;
 }
@@ -86,7 +93,8 @@ static int begin(retention *t, store *main)
 }
 
 /* One kind after the other, as long as there is time. IDA_OK with *left = 1: time is up. */
-static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, const ida_tenant *tenant, const kind_kept *kinds, size_t count,
+static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c,
+                          const ida_tenant *tenant, const kind_kept *kinds, size_t count,
                           int64_t until, int *left)
 {
     for (; t->kind < count; t->kind++) {
@@ -104,15 +112,18 @@ static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c, c
     return IDA_OK;
 }
 
-static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int64_t until, int *left)
+static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int64_t until,
+                       int *left)
 {
     ida_tenant *tenant;
     if (t->at < 0) {
-        return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody, until, left);
+        return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody,
+                         until, left);
     }
     ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL, NULL);
     return kind ? kind
-                : carry_out(t, main, audit, c, tenant, of_tenant, sizeof of_tenant / sizeof *of_tenant, until, left);
+                : carry_out(t, main, audit, c, tenant, of_tenant,
+                            sizeof of_tenant / sizeof *of_tenant, until, left);
 }
 
 int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
@@ -127,8 +138,11 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
     while (t->at < t->count && !left) {
         ida_ctx *c = worker_ctx(t->w, each);
         if (of_one(t, main, audit, c, until, &left)) {
-            ida_log(&t->w->env, IDA_LOG_WARN, "IDA0603", "what is past its retention%s%s could not be removed; tried again in an hour: %s",
-                    t->at < 0 ? "" : " in tenant ", t->at < 0 ? "" : t->ids[t->at].id, c->message ? c->message : ida_kind_text(c->kind));
+            ida_log(
+                &t->w->env, IDA_LOG_WARN, "IDA0603",
+                "what is past its retention%s%s could not be removed; tried again in an hour: %s",
+                t->at < 0 ? "" : " in tenant ", t->at < 0 ? "" : t->ids[t->at].id,
+                c->message ? c->message : ida_kind_text(c->kind));
         }
         if (!left) {
             t->at++;

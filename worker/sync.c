@@ -1,5 +1,5 @@
-/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed. What a sync reads and how is
- * the connector's; what the cache takes is the store's. */
+/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed.
+ * What a sync reads and how is the connector's; what the cache takes is the store's. */
 #include "worker/sync.h"
 
 #include <apr_strings.h>
@@ -8,10 +8,10 @@
 #include <time.h>
 
 #include "core/base/json.h"
-#include "core/store/directory.h"
-#include "core/cache/sync.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/cache/sync.h"
+#include "core/store/directory.h"
+#include "core/store/tenant.h"
 #include "worker/hold/health.h"
 
 #define INTERVAL_DEFAULT_MS 60000
@@ -28,8 +28,9 @@ typedef struct entry {
     char tenant[72];
     ida_directory_kind directory;
     int64_t revision, interval, next_at; /* ms; next_at monotonic */
-    int held;          /* waits for the end of the directory's hold */
-    int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache when `reset` says so */
+    int held;                            /* waits for the end of the directory's hold */
+    int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache
+                          when `reset` says so */
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
     /* what was seen of another holder's lease, and since when (monotonic) */
@@ -53,9 +54,9 @@ typedef struct sync_job {
     store *main, *cache;
     session_cache *sessions;
     apr_pool_t *pool;
-    entry e;       /* a copy: the plan may change meanwhile */
+    entry e; /* a copy: the plan may change meanwhile */
     lease *lease;
-    int forced;    /* --once: due or not */
+    int forced;     /* --once: due or not */
     int unanswered; /* out: it was not this worker's turn, what was asked for stays asked */
 } sync_job;
 
@@ -87,7 +88,8 @@ static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
     return ms < INTERVAL_MIN_MS ? INTERVAL_DEFAULT_MS : ms;
 }
 
-/* A document that is new or was changed: its directories are synced at once, which also looks whether a held one is well again.
+/* A document that is new or was changed: its directories are synced at once, which also looks
+ * whether a held one is well again.
  */
 static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
 {
@@ -97,7 +99,8 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
     int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         store_directory state;
-        if (!tenant->has_directory[d] && (kind = store_directory_get(main, c, id, (ida_directory_kind)d, &state)) == IDA_OK) {
+        if (!tenant->has_directory[d] &&
+            (kind = store_directory_get(main, c, id, (ida_directory_kind)d, &state)) == IDA_OK) {
             left_over[d] = state.sync_reset;
         }
     }
@@ -117,7 +120,8 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
         }
         if (e && e->revision != revision) {
             e->present = tenant->has_directory[d];
-            e->interval = e->present ? interval_of(tenant, (ida_directory_kind)d) : INTERVAL_DEFAULT_MS;
+            e->interval = e->present ? interval_of(tenant, (ida_directory_kind)d)
+                                     : INTERVAL_DEFAULT_MS;
             e->next_at = 0;
             e->revision = revision;
         }
@@ -145,7 +149,8 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
     pthread_mutex_unlock(&plan->lock);
     for (; e && !kind; e = e->next) { /* entries are only ever added, in front */
         store_directory state;
-        kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory, &state);
+        kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory,
+                                   &state);
         pthread_mutex_lock(&plan->lock);
         if (!kind && e->held && !state.hold_reason) {
             e->held = 0;
@@ -172,7 +177,8 @@ ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
             ida_ctx *c = worker_ctx(plan->w, pool);
             /* One damaged document must not keep the others from being synced. */
             if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE) {
-                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500", "the document of tenant %s cannot be read: %s", ids[i].id,
+                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500",
+                        "the document of tenant %s cannot be read: %s", ids[i].id,
                         c->message ? c->message : "");
             }
         }
@@ -187,7 +193,8 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     *taken = NULL;
     pthread_mutex_lock(&plan->lock);
     for (entry *e = plan->first; e; e = e->next) {
-        if (!e->busy && (e->present || e->reset) && e->next_at <= now && (!*taken || e->next_at < (*taken)->next_at)) {
+        if (!e->busy && (e->present || e->reset) && e->next_at <= now &&
+            (!*taken || e->next_at < (*taken)->next_at)) {
             *taken = e;
         }
     }
@@ -200,12 +207,13 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
     return *taken != NULL;
 }
 
-/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document) goes first. `answered`: what
- * was asked for is done with, its permission to delete included. */
+/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document)
+ * goes first. `answered`: what was asked for is done with, its permission to delete included. */
 static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait, int answered)
 {
     pthread_mutex_lock(&plan->lock);
-    int newer = e->revision != mine->revision || (e->requested_at && e->requested_at != mine->requested_at);
+    int newer = e->revision != mine->revision ||
+                (e->requested_at && e->requested_at != mine->requested_at);
     e->busy = 0;
     e->held = mine->held;
     e->next_at = newer ? 0 : ida_monotonic(&plan->w->env) + wait;
@@ -222,12 +230,14 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
 
 /* --- the lease --- */
 
-/* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a stop keeps us from syncing.
+/* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a
+ * stop keeps us from syncing.
  */
 static void watch_holder(entry *e, const store_directory *state, int64_t now)
 {
     const char *owner = state->sync_owner ? state->sync_owner : "";
-    if (strcmp(e->owner, owner) != 0 || e->fence != state->sync_fence || e->heartbeat != state->sync_heartbeat) {
+    if (strcmp(e->owner, owner) != 0 || e->fence != state->sync_fence ||
+        e->heartbeat != state->sync_heartbeat) {
         snprintf(e->owner, sizeof e->owner, "%s", owner);
         e->fence = state->sync_fence;
         e->heartbeat = state->sync_heartbeat;
@@ -248,7 +258,8 @@ static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours
         return IDA_OK;
     }
     ida_ctx *c = worker_ctx(w, job->pool);
-    ida_kind kind = store_sync_lease(job->main, c, e->tenant, e->directory, w->id, still ? state : NULL, &fence);
+    ida_kind kind = store_sync_lease(job->main, c, e->tenant, e->directory, w->id,
+                                     still ? state : NULL, &fence);
     if (kind == IDA_CONFLICT) {
         return IDA_OK;
     }
@@ -263,7 +274,8 @@ static void end_lease(sync_job *job)
 {
     int64_t fence = job->lease->fence;
     hold_lease_end(job->w, job->lease);
-    store_sync_release(job->main, worker_ctx(job->w, job->pool), job->e.tenant, job->e.directory, fence);
+    store_sync_release(job->main, worker_ctx(job->w, job->pool), job->e.tenant, job->e.directory,
+                       fence);
 }
 
 static int must_stop(void *baton)
@@ -282,7 +294,8 @@ static ida_kind sync_state(sync_job *job, cache_sync_state *state)
     return kind == IDA_NOT_FOUND ? IDA_OK : kind;
 }
 
-/* So that `sync --wait`, `status` and people read why, also of failures before the run had begun. */
+/* So that `sync --wait`, `status` and people read why, also of failures before the run had begun.
+ */
 static void note_error(sync_job *job, const char *message)
 {
     cache_sync_state state;
@@ -296,11 +309,13 @@ static void note_error(sync_job *job, const char *message)
     }
 }
 
-static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c, cache_summary *summary, directory_error *e)
+static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c,
+                                 cache_summary *summary, directory_error *e)
 {
     directory_class class = s->dir ? DIRECTORY_OK : run_session_renew(job->sessions, s, e);
     if (class == DIRECTORY_OK) {
-        class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job, summary, e);
+        class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job,
+                             summary, e);
         /* A large run leaves a large log, which every later look-up would have to search. */
         ida_ctx *after = worker_ctx(job->w, job->pool);
         if (!store_connect(job->cache, after)) {
@@ -322,16 +337,18 @@ static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
     ida_ctx *c = worker_ctx(w, job->pool);
     int64_t begun = ida_monotonic(&w->env);
     if (en->reset && cache_reset(job->cache, c, en->tenant, en->directory)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s", en->tenant,
-                c->message ? c->message : "");
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s",
+                en->tenant, c->message ? c->message : "");
         return 1;
     }
     if (!en->present) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s has no directory %s any more: what the cache held of it is gone",
+        ida_log(&w->env, IDA_LOG_INFO, NULL,
+                "tenant %s has no directory %s any more: what the cache held of it is gone",
                 en->tenant, ida_directory_name(en->directory));
         return 0;
     }
-    directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant, en->directory, &s, &e);
+    directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant,
+                                            en->directory, &s, &e);
     if (class == DIRECTORY_OK) {
         class = call_sync(job, s, en->reset, c, &summary, &e);
         if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
@@ -345,21 +362,25 @@ static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
-                "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if that is right, run idadminctl "
+                "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if "
+                "that is right, run idadminctl "
                 "sync %s --accept-deletions",
-                en->tenant, ida_directory_name(en->directory), summary.reason ? summary.reason : "too many deletions",
-                en->tenant);
+                en->tenant, ida_directory_name(en->directory),
+                summary.reason ? summary.reason : "too many deletions", en->tenant);
         return 1;
     }
     if (class == DIRECTORY_OK) {
-        /* A line for what people ask about later; the round that finds nothing new comes every interval. */
-        int notable = first || en->requested_at || job->forced || summary.deleted_users || summary.deleted_groups;
-        ida_log(
-            &w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
-            "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld deleted, %lld members unresolved",
-            en->tenant, ida_directory_name(en->directory), (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
-            (long long)summary.groups, (long long)summary.deleted_users, (long long)summary.deleted_groups,
-            (long long)summary.unresolved);
+        /* A line for what people ask about later; the round that finds nothing new comes every
+         * interval. */
+        int notable = first || en->requested_at || job->forced || summary.deleted_users ||
+                      summary.deleted_groups;
+        ida_log(&w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
+                "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld "
+                "deleted, %lld members unresolved",
+                en->tenant, ida_directory_name(en->directory),
+                (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
+                (long long)summary.groups, (long long)summary.deleted_users,
+                (long long)summary.deleted_groups, (long long)summary.unresolved);
         return 0;
     }
     if (worker_stopping(w)) {
@@ -371,14 +392,15 @@ static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
         message = hold_put(w, job->main, job->pool, en->tenant, en->directory, known, &e);
         *wait = 0; /* the hold says when */
     } else {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s", en->tenant,
-                ida_directory_name(en->directory), message);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s",
+                en->tenant, ida_directory_name(en->directory), message);
     }
     note_error(job, message);
     return 1;
 }
 
-/* Whether it is this worker's turn at all; *wait: until the next look. *first: the directory was never synced. */
+/* Whether it is this worker's turn at all; *wait: until the next look. *first: the directory was
+ * never synced. */
 static int may_begin(sync_job *job, const store_directory *health, int *first, int64_t *wait)
 {
     worker *w = job->w;
@@ -430,8 +452,11 @@ static int sync_one(sync_job *job, int64_t *wait)
             *wait = BUSY_ELSEWHERE_MS;
             job->unanswered = 1;
             if (job->forced) { /* --once ends with 1: somebody will ask why */
-                ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s was not synced: worker %s is at it, or stopped less than a lease ago", e->tenant,
-                        ida_directory_name(e->directory), health.sync_owner ? health.sync_owner : "(unknown)");
+                ida_log(&w->env, IDA_LOG_INFO, NULL,
+                        "tenant %s, directory %s was not synced: worker %s is at it, or stopped "
+                        "less than a lease ago",
+                        e->tenant, ida_directory_name(e->directory),
+                        health.sync_owner ? health.sync_owner : "(unknown)");
             }
             return job->forced;
         }
@@ -442,7 +467,8 @@ static int sync_one(sync_job *job, int64_t *wait)
         job->unanswered = 1;
         *wait = FAILED_WAIT_MS;
     } else if (e->requested_at && !worker_stopping(w)) {
-        store_sync_request_done(job->main, worker_ctx(w, job->pool), e->tenant, e->directory, e->requested_at);
+        store_sync_request_done(job->main, worker_ctx(w, job->pool), e->tenant, e->directory,
+                                e->requested_at);
     }
     return failed;
 }
@@ -457,9 +483,15 @@ static void *thread_main(void *baton)
     apr_pool_create(&own, NULL);
     apr_pool_create(&pool, own);
     session_cache sessions = {.w = w};
-    store *main = store_make(own, w->config.store, DB_REQUEST), *cache = store_make(own, w->config.store, DB_SYNC);
+    store *main = store_make(own, w->config.store, DB_REQUEST),
+          *cache = store_make(own, w->config.store, DB_SYNC);
     while (!worker_stopping(w)) {
-        sync_job job = {.plan = plan, .w = w, .main = main, .cache = cache, .sessions = &sessions, .pool = pool};
+        sync_job job = {.plan = plan,
+                        .w = w,
+                        .main = main,
+                        .cache = cache,
+                        .sessions = &sessions,
+                        .pool = pool};
         entry *taken;
         if (!take_due(plan, &job.e, &taken)) {
             worker_nap(w, IDLE_MS);
@@ -510,8 +542,14 @@ int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions
 {
     int failed = 0;
     for (entry *e = plan->first; e && !worker_stopping(plan->w); e = e->next) {
-        sync_job job = {
-            .plan = plan, .w = plan->w, .main = main, .cache = cache, .sessions = sessions, .pool = pool, .e = *e, .forced = 1};
+        sync_job job = {.plan = plan,
+                        .w = plan->w,
+                        .main = main,
+                        .cache = cache,
+                        .sessions = sessions,
+                        .pool = pool,
+                        .e = *e,
+                        .forced = 1};
         int64_t wait;
         failed += e->present || e->reset ? sync_one(&job, &wait) : 0;
         apr_pool_clear(pool);

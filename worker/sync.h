@@ -1,4 +1,5 @@
-/* When which directory is synced, and by whom: one sync a directory over all workers, threads of its own. */
+/* When which directory is synced, and by whom: one sync a directory over all workers, threads of
+ * its own. */
 #ifndef WORKER_SYNC_H
 #define WORKER_SYNC_H
 
@@ -8,10 +9,12 @@ typedef struct sync_plan sync_plan;
 
 sync_plan *sync_plan_make(worker *w, apr_pool_t *pool);
 
-/* Brings the plan in line with the tenants and with what administrators asked for; for the housekeeper, once a second. */
+/* Brings the plan in line with the tenants and with what administrators asked for; for the
+ * housekeeper, once a second. */
 ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool);
 
-/* Starts the sync threads; sync_join waits for them at most until `until` (monotonic ms) and returns how many are left. */
+/* Starts the sync threads; sync_join waits for them at most until `until` (monotonic ms) and
+ * returns how many are left. */
 int sync_start(sync_plan *plan);
 int sync_join(sync_plan *plan, int64_t until);
 

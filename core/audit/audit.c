@@ -9,16 +9,19 @@
 #include "core/base/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
-#define FLOOR 64            /* encoded bytes of a member that cutting leaves before it turns to the next one */
+#define FLOOR                                                                           \
+    64 /* encoded bytes of a member that cutting leaves before it turns to the next one \
+        */
 
-#define KEY_MAX 256         /* bytes: PostgreSQL indexes no more than 2,700 */
+#define KEY_MAX 256 /* bytes: PostgreSQL indexes no more than 2,700 */
 
 /* The members in the order of the text. `cut`: rank in which they are shortened, 0 = never. */
 static const struct {
     const char *name;
     size_t at;
     int required, cut;
-    size_t max; /* bytes that decoding takes, 0: any; what is indexed has a bound, or one record could stop ingestion */
+    size_t max; /* bytes that decoding takes, 0: any; what is indexed has a bound, or one record
+                   could stop ingestion */
 } members[] = {
     {"rid", offsetof(audit_record, rid), 1, 0, 64},
     {"tenant", offsetof(audit_record, tenant), 1, 0, 64},
@@ -56,8 +59,8 @@ audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category)
     return record;
 }
 
-audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
-                             size_t len)
+audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category,
+                            const char *actor, const char *text, size_t len)
 {
     audit_record *record = audit_make(c, tenant, category);
     record->rid = rid;
@@ -111,7 +114,8 @@ static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_
     if (members[i].at != offsetof(audit_record, parameters)) {
         return beginning(pool, text, budget);
     }
-    for (size_t inner = budget; inner > strlen(MARK);) { /* escaped twice, which at most doubles it */
+    for (size_t inner = budget;
+         inner > strlen(MARK);) { /* escaped twice, which at most doubles it */
         const char *start = beginning(pool, text, inner);
         char *json = apr_palloc(pool, escaped_length(start) + 16), *to = json;
         strcpy(to, "{\"cut\":\"");
@@ -148,7 +152,8 @@ static void cut_to(apr_pool_t *pool, audit_record *record, size_t max, size_t le
             if (members[i].cut == rank && text) {
                 size_t own = escaped_length(text), excess = total - max;
                 if (own > least) {
-                    set(record, i, shortened(pool, i, text, own > excess + least ? own - excess : least));
+                    set(record, i,
+                        shortened(pool, i, text, own > excess + least ? own - excess : least));
                 }
             }
         }
@@ -181,7 +186,9 @@ char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
         if (text && !ida_utf8_valid(text, strlen(text))) {
             text = ida_clean(pool, text, strlen(text), 0);
         }
-        set(&record, i, ida_key_masked(pool, text)); /* before anything is cut: half a key would not be known as one */
+        set(&record, i,
+            ida_key_masked(
+                pool, text)); /* before anything is cut: half a key would not be known as one */
     }
     size_t len = encoded_length(&record);
     if (max && len > max) {
@@ -224,7 +231,8 @@ audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len)
     for (size_t i = 0; i < MEMBERS; i++) {
         const json_t *member = json_object_get(value, members[i].name);
         size_t size = json_string_length(member);
-        if (member ? !json_is_string(member) || (members[i].max && size > members[i].max) : members[i].required) {
+        if (member ? !json_is_string(member) || (members[i].max && size > members[i].max)
+                   : members[i].required) {
             record = NULL;
             goto leave;
         }

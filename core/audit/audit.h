@@ -1,4 +1,5 @@
-/* One audit record, its JSON form for outbox and spool, and the hashes that chain it (design 8 "Audit"). Knows no store. */
+/* One audit record, its JSON form for outbox and spool, and the hashes that chain it (design 8
+ * "Audit"). Knows no store. */
 #ifndef CORE_AUDIT_AUDIT_H
 #define CORE_AUDIT_AUDIT_H
 
@@ -6,10 +7,12 @@
 
 #include "core/base/context.h"
 
-#define AUDIT_MAX 4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
+#define AUDIT_MAX                                                                              \
+    4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by \
+            another */
 
 typedef struct audit_record {
-    const char *rid;        /* identity, sortable; made by audit_make */
+    const char *rid; /* identity, sortable; made by audit_make */
     const char *tenant;
     int64_t at;             /* ms */
     const char *category;   /* "api", "workflow", "portal" */
@@ -34,13 +37,14 @@ typedef struct audit_row {
 /* A record with rid and at set; the rest zero. */
 audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category);
 
-/* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so that it is taken once. `actor`:
- * who handed it over. */
-audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category, const char *actor, const char *text,
-                             size_t len);
+/* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so
+ * that it is taken once. `actor`: who handed it over. */
+audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category,
+                            const char *actor, const char *text, size_t len);
 
-/* JSON text of a record, at most `max` bytes (0 = any; spool: AUDIT_MAX less the framing): long detail, parameters, target
- * are cut first, with a mark; cut parameters become {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
+/* JSON text of a record, at most `max` bytes (0 = any; spool: AUDIT_MAX less the framing): long
+ * detail, parameters, target are cut first, with a mark; cut parameters become
+ * {"cut":"<beginning>…"}. NULL when not even the bare record fits. */
 char *audit_encode(apr_pool_t *pool, const audit_record *record, size_t max);
 /* NULL when the text is no record. */
 audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len);
@@ -51,10 +55,11 @@ char *audit_actor_key(apr_pool_t *pool, const char *actor);
 /* What stands before the first record of a chain. */
 extern const char audit_genesis[];
 
-/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target, endpoint, parameters, detail, and the address
- * where there is one (records from before addresses were kept have none). */
+/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target,
+ * endpoint, parameters, detail, and the address where there is one (records from before addresses
+ * were kept have none). */
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
-char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const audit_record *record,
-                           const char *personal_hash);
+char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq,
+                       const audit_record *record, const char *personal_hash);
 
 #endif

@@ -7,7 +7,8 @@
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/* Each part with its length before it, absent parts marked: no two lists of parts give the same bytes. */
+/* Each part with its length before it, absent parts marked: no two lists of parts give the same
+ * bytes. */
 static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
 {
     size_t len = 0;
@@ -30,16 +31,22 @@ static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
 
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record)
 {
-    const char *parts[] = {salt, record->actor, record->label, record->action, record->target, record->endpoint,
-                           record->parameters, record->detail, record->address};
+    const char *parts[] = {salt,           record->actor,    record->label,      record->action,
+                           record->target, record->endpoint, record->parameters, record->detail,
+                           record->address};
     return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
 }
 
-char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq, const audit_record *record,
-                           const char *personal_hash)
+char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq,
+                       const audit_record *record, const char *personal_hash)
 {
-    const char *parts[] = {previous, ida_printf(pool, "%lld", (long long)seq), record->tenant, record->rid,
+    const char *parts[] = {previous,
+                           ida_printf(pool, "%lld", (long long)seq),
+                           record->tenant,
+                           record->rid,
                            ida_printf(pool, "%lld", (long long)record->at),
-                           record->category, record->outcome, personal_hash};
+                           record->category,
+                           record->outcome,
+                           personal_hash};
     return hash_of(pool, parts, sizeof parts / sizeof *parts);
 }

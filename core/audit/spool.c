@@ -1,5 +1,5 @@
-/* Owns names and framing of the audit spool and the reader's locks: what reader and writer must agree on. Knows no audit
- * record's inside. */
+/* Owns names and framing of the audit spool and the reader's locks: what reader and writer must
+ * agree on. Knows no audit record's inside. */
 #include "core/audit/spool.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ void audit_spool_name(int64_t at_ms, char name[AUDIT_SPOOL_NAME_SIZE])
 
 int64_t audit_spool_minute(const char *name)
 {
-    if (strlen(name) != DIGITS + sizeof AUDIT_SPOOL_SUFFIX - 1 || strcmp(name + DIGITS, AUDIT_SPOOL_SUFFIX) != 0 ||
-        strspn(name, "0123456789") != DIGITS) {
+    if (strlen(name) != DIGITS + sizeof AUDIT_SPOOL_SUFFIX - 1 ||
+        strcmp(name + DIGITS, AUDIT_SPOOL_SUFFIX) != 0 || strspn(name, "0123456789") != DIGITS) {
         return -1;
     }
     struct tm tm = {0};
@@ -49,7 +49,8 @@ int audit_spool_is_over(const char *name, int64_t now_ms)
 
 size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX])
 {
-    if (!len || len > AUDIT_SPOOL_JSON_MAX || memchr(json, AUDIT_SPOOL_RS, len) || memchr(json, '\n', len)) {
+    if (!len || len > AUDIT_SPOOL_JSON_MAX || memchr(json, AUDIT_SPOOL_RS, len) ||
+        memchr(json, '\n', len)) {
         return 0;
     }
     out[0] = AUDIT_SPOOL_RS;
@@ -82,7 +83,9 @@ int audit_spool_next(audit_spool_scan *scan, const char **json, size_t *json_len
             return 1;
         }
         scan->torn++;
-        scan->at = next ? (size_t)(next - scan->bytes) : end ? (size_t)(end + 1 - scan->bytes) : scan->len;
+        scan->at = next  ? (size_t)(next - scan->bytes)
+                   : end ? (size_t)(end + 1 - scan->bytes)
+                         : scan->len;
     }
     return 0;
 }
@@ -103,7 +106,8 @@ int audit_spool_open(const char *path)
     return fd;
 }
 
-/* Whose lock counts: a file that only the spool's owner, the caller or root can open, under one name. */
+/* Whose lock counts: a file that only the spool's owner, the caller or root can open, under one
+ * name. */
 static int is_readers(const struct stat *st, const struct stat *directory)
 {
     return S_ISREG(st->st_mode) && st->st_nlink == 1 && !(st->st_mode & 077) &&
@@ -127,7 +131,8 @@ static int open_reader_lock(const char *path, const struct stat *directory)
     if (errno != EEXIST) {
         return -1;
     }
-    if (lstat(path, &st) == 0 && !is_readers(&st, directory) && unlink(path) != 0 && errno != ENOENT) {
+    if (lstat(path, &st) == 0 && !is_readers(&st, directory) && unlink(path) != 0 &&
+        errno != ENOENT) {
         return -1;
     }
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -145,7 +150,8 @@ int audit_spool_reader_lock(const char *directory)
 {
     struct stat st;
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", directory, AUDIT_SPOOL_READER_LOCK) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/%s", directory, AUDIT_SPOOL_READER_LOCK) >=
+        (int)sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
     }

@@ -1,25 +1,27 @@
-/* The audit spool of a web node: what httpd's children append to and the worker reads (design 8 "Audit"). This header is the
- * contract of both sides. Knows neither httpd nor the store.
+/* The audit spool of a web node: what httpd's children append to and the worker reads (design 8
+ * "Audit"). This header is the contract of both sides. Knows neither httpd nor the store.
  *
- * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and the worker must both be
- *           able to create and remove files in it: it is the worker's user's, with the group that httpd's user is in and mode 2770.
- * Segment   One file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the
- *           node. A name may come back after its removal (a writer that slept over the minute, a clock that was set back): the
- *           new file begins at position 0.
- *           What has such a name and is no regular file is nobody's segment: it is passed over and told.
- * Record    RS (0x1E), JSON text of audit_encode, LF: at most AUDIT_MAX bytes in one write(2) to a descriptor opened
- *           O_APPEND, so records never mix. JSON escapes control characters: RS begins a record wherever it stands. A record
- *           without its LF before the next RS, or before the end of a segment that nobody can write any more, is torn: skipped
- *           and counted. Its category is AUDIT_SPOOL_CATEGORY: one that claims another is kept as damaged, and told.
- * Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no name left (fstat nlink 0): a
- *           reader removed it between open and lock. Holds the lock until the minute is over (audit_spool_close_old), its process
- *           ends, or is killed. Writes a record before the answer it tells of leaves; a failed or short write is an error of
- *           that request.
- * Reader    Holds audit_spool_reader_lock of the directory: one reader at a time. May read any segment at any time without a
- *           lock, whole records only (audit_spool_next with final 0), and keeps its position with the rows. May remove a segment
- *           when its minute has passed and audit_spool_seal got the exclusive lock, in this order: seal, read on to the end with
- *           final 1, commit, forget the stored position, unlink, close (gives the lock back). Forgetting before the unlink
- *           means that a crash between the two reads the segment again from 0, which the records' rid makes harmless; the other
+ * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and
+ * the worker must both be able to create and remove files in it: it is the worker's user's, with
+ * the group that httpd's user is in and mode 2770. Segment   One file a UTC minute,
+ * "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the node. A
+ * name may come back after its removal (a writer that slept over the minute, a clock that was set
+ * back): the new file begins at position 0. What has such a name and is no regular file is nobody's
+ * segment: it is passed over and told. Record    RS (0x1E), JSON text of audit_encode, LF: at most
+ * AUDIT_MAX bytes in one write(2) to a descriptor opened O_APPEND, so records never mix. JSON
+ * escapes control characters: RS begins a record wherever it stands. A record without its LF before
+ * the next RS, or before the end of a segment that nobody can write any more, is torn: skipped and
+ * counted. Its category is AUDIT_SPOOL_CATEGORY: one that claims another is kept as damaged, and
+ * told. Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file
+ * has no name left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until
+ * the minute is over (audit_spool_close_old), its process ends, or is killed. Writes a record
+ * before the answer it tells of leaves; a failed or short write is an error of that request. Reader
+ * Holds audit_spool_reader_lock of the directory: one reader at a time. May read any segment at any
+ * time without a lock, whole records only (audit_spool_next with final 0), and keeps its position
+ * with the rows. May remove a segment when its minute has passed and audit_spool_seal got the
+ * exclusive lock, in this order: seal, read on to the end with final 1, commit, forget the stored
+ * position, unlink, close (gives the lock back). Forgetting before the unlink means that a crash
+ * between the two reads the segment again from 0, which the records' rid makes harmless; the other
  *           order could leave an old position to a new file of the same name, and lose records. */
 #ifndef CORE_AUDIT_SPOOL_H
 #define CORE_AUDIT_SPOOL_H
@@ -28,9 +30,10 @@
 
 #include "core/audit/audit.h"
 
-#define AUDIT_SPOOL_CATEGORY "api" /* what httpd may tell of; whatever else a record claims is not believed */
+#define AUDIT_SPOOL_CATEGORY \
+    "api" /* what httpd may tell of; whatever else a record claims is not believed */
 #define AUDIT_SPOOL_SUFFIX ".audit"
-#define AUDIT_SPOOL_NAME_SIZE 24          /* bytes of a segment name with its terminator, rounded up */
+#define AUDIT_SPOOL_NAME_SIZE 24 /* bytes of a segment name with its terminator, rounded up */
 #define AUDIT_SPOOL_READER_LOCK ".reader" /* file in the directory */
 #define AUDIT_SPOOL_RS '\x1e'
 
@@ -44,54 +47,60 @@ int audit_spool_is_over(const char *name, int64_t now_ms);
 
 /* --- framing --- */
 
-/* RS + json + LF into out; number of bytes, or 0 when they would be more than AUDIT_MAX or the text holds an RS or LF. */
+/* RS + json + LF into out; number of bytes, or 0 when they would be more than AUDIT_MAX or the text
+ * holds an RS or LF. */
 size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX]);
 
 /* Longest JSON text that audit_spool_frame takes: what to give audit_encode as its `max`. */
 #define AUDIT_SPOOL_JSON_MAX (AUDIT_MAX - 2)
 
-/* Walks a buffer that begins at a record's boundary (position 0 or where an earlier walk stopped). */
+/* Walks a buffer that begins at a record's boundary (position 0 or where an earlier walk stopped).
+ */
 typedef struct audit_spool_scan {
     const char *bytes;
     size_t len;
-    /* 1: no writer is left (sealed), an unended record at the end is torn; 0: it may still be on its way and stays unread */
+    /* 1: no writer is left (sealed), an unended record at the end is torn; 0: it may still be on
+     * its way and stays unread */
     int final;
-    size_t at;      /* out: everything before is done with; what to add to the stored position */
-    int64_t torn;   /* out: torn records skipped so far */
+    size_t at;    /* out: everything before is done with; what to add to the stored position */
+    int64_t torn; /* out: torn records skipped so far */
 } audit_spool_scan;
 
-/* Next whole record (JSON text, not terminated, borrowed from the buffer). 0 at the end. With final 0, a buffer of at least 2 *
- * AUDIT_MAX bytes always makes progress, whatever the bytes. */
+/* Next whole record (JSON text, not terminated, borrowed from the buffer). 0 at the end. With final
+ * 0, a buffer of at least 2 * AUDIT_MAX bytes always makes progress, whatever the bytes. */
 int audit_spool_next(audit_spool_scan *scan, const char **json, size_t *json_len);
 
 /* --- writer: one a process, all threads --- */
 
 typedef struct audit_spool_writer audit_spool_writer;
 
-/* Makes the handle; opens nothing. To be made after fork. `pool` closes it. NULL when a mutex could not be made. */
+/* Makes the handle; opens nothing. To be made after fork. `pool` closes it. NULL when a mutex could
+ * not be made. */
 audit_spool_writer *audit_spool_writer_make(apr_pool_t *pool, const char *directory);
 
-/* Appends one record to the segment of now_ms. 0, or an errno: EMSGSIZE (does not fit, or is not one line), EIO (short write),
- * ENOSPC, EACCES ... */
+/* Appends one record to the segment of now_ms. 0, or an errno: EMSGSIZE (does not fit, or is not
+ * one line), EIO (short write), ENOSPC, EACCES ... */
 int audit_spool_append(audit_spool_writer *writer, int64_t now_ms, const char *json, size_t len);
 
-/* Lets go of a segment whose minute is over, so that the reader may remove it. Called now and then (once a second) besides
- * appending. */
+/* Lets go of a segment whose minute is over, so that the reader may remove it. Called now and then
+ * (once a second) besides appending. */
 void audit_spool_close_old(audit_spool_writer *writer, int64_t now_ms);
 
 /* --- reader --- */
 
-/* Descriptor of a segment to read, a regular file: -1 with errno, EINVAL when something else has the name (a FIFO, a socket, a link,
- * a directory). Never waits. */
+/* Descriptor of a segment to read, a regular file: -1 with errno, EINVAL when something else has
+ * the name (a FIFO, a socket, a link, a directory). Never waits. */
 int audit_spool_open(const char *path);
 
-/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK when another reader has it,
- * else why not. Writers can put any file into the directory, so only one that none of them can open is locked: whatever else has
- * the name is removed and made anew, mode 0600, the directory's owner's. */
+/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK
+ * when another reader has it, else why not. Writers can put any file into the directory, so only
+ * one that none of them can open is locked: whatever else has the name is removed and made anew,
+ * mode 0600, the directory's owner's. */
 int audit_spool_reader_lock(const char *directory);
 
-/* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come (the caller now reads to the
- * end and unlinks before it closes fd), 0 while a writer holds it, -1 with errno on failure. */
+/* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come
+ * (the caller now reads to the end and unlinks before it closes fd), 0 while a writer holds it, -1
+ * with errno on failure. */
 int audit_spool_seal(int fd);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the writing end of the audit spool in one process: which segment is open, and its shared lock. Knows no audit record's
- * inside. */
+/* Owns the writing end of the audit spool in one process: which segment is open, and its shared
+ * lock. Knows no audit record's inside. */
 #include "core/audit/spool.h"
 
 #include <apr_strings.h>
@@ -13,8 +13,8 @@
 
 #define MINUTE_MS 60000
 
-/* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing the segment takes it
- * exclusively. */
+/* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing
+ * the segment takes it exclusively. */
 struct audit_spool_writer {
     pthread_rwlock_t lock;
     char *directory;
@@ -59,7 +59,8 @@ static int open_segment(const char *directory, int64_t now_ms)
         return -1;
     }
     for (;;) {
-        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640); /* a FIFO would wait */
+        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                      0640); /* a FIFO would wait */
         struct stat st;
         int locked;
         if (fd < 0) {
@@ -71,8 +72,7 @@ static int open_segment(const char *directory, int64_t now_ms)
             return -1;
         }
         /* The reader holds its exclusive lock for one short last batch and an unlink. */
-        while ((locked = flock(fd, LOCK_SH)) != 0 && errno == EINTR) {
-        }
+        while ((locked = flock(fd, LOCK_SH)) != 0 && errno == EINTR) {}
         if (locked == 0 && fstat(fd, &st) == 0) {
             if (st.st_nlink > 0) {
                 return fd;
@@ -117,11 +117,11 @@ int audit_spool_append(audit_spool_writer *writer, int64_t now_ms, const char *j
             pthread_rwlock_unlock(&writer->lock);
             return failed;
         }
-        /* Written under the exclusive lock this once: giving it up first could lose the segment again. */
+        /* Written under the exclusive lock this once: giving it up first could lose the segment
+         * again. */
     }
     ssize_t done;
-    while ((done = write(writer->fd, frame, frame_len)) < 0 && errno == EINTR) {
-    }
+    while ((done = write(writer->fd, frame, frame_len)) < 0 && errno == EINTR) {}
     int failed = done < 0 ? errno : done == (ssize_t)frame_len ? 0 : EIO;
     pthread_rwlock_unlock(&writer->lock);
     return failed;

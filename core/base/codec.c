@@ -67,7 +67,8 @@ char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_
     return out;
 }
 
-static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char base64_alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static int base64_digit(unsigned char ch)
 {
@@ -121,7 +122,8 @@ char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len
     char *out = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *to = out;
     for (size_t i = 0; i < len; i += 3) {
         size_t have = len - i < 3 ? len - i : 3;
-        unsigned value = (unsigned)bytes[i] << 16 | (have > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (have > 2 ? bytes[i + 2] : 0);
+        unsigned value = (unsigned)bytes[i] << 16 | (have > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
+                         (have > 2 ? bytes[i + 2] : 0);
         for (size_t d = 0; d < 4; d++) {
             *to++ = d <= have ? base64_alphabet[value >> (18 - 6 * d) & 63] : '=';
         }
@@ -148,9 +150,9 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
     }
     ida_random(env, random, sizeof bytes - 6);
     if (memcmp(bytes, last, 6) == 0 && memcmp(bytes, last, sizeof bytes) <= 0) {
-        memcpy(random, last + 6, 6); /* a step behind the last one; four bytes stay as they were drawn */
-        for (int i = 5; i >= 0 && ++random[i] == 0; i--) {
-        }
+        memcpy(random, last + 6,
+               6); /* a step behind the last one; four bytes stay as they were drawn */
+        for (int i = 5; i >= 0 && ++random[i] == 0; i--) {}
     }
     memcpy(last, bytes, sizeof last);
     /* 26 digits are 130 bits: the first digit carries three bits only. */

@@ -1,10 +1,10 @@
-/* Owns the context through which time, randomness, logging and errors reach core. Must not know who calls: httpd module,
- * daemon or command line. */
+/* Owns the context through which time, randomness, logging and errors reach core. Must not know who
+ * calls: httpd module, daemon or command line. */
 #include "core/base/context.h"
 
 #include <apr_strings.h>
-#include <openssl/crypto.h>
 #include <apr_tables.h>
+#include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -38,8 +38,9 @@ static int64_t real_monotonic(void *baton)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-/* Numbers in stock, one stock a thread: a call of the generator costs more than most IDs need. Bytes are wiped as they are handed out; a forked child
- * begins with an empty stock, or it would hand out its parent's numbers again. */
+/* Numbers in stock, one stock a thread: a call of the generator costs more than most IDs need.
+ * Bytes are wiped as they are handed out; a forked child begins with an empty stock, or it would
+ * hand out its parent's numbers again. */
 static _Thread_local struct {
     unsigned char bytes[512];
     size_t left;
@@ -60,7 +61,8 @@ static void watch_forks(void)
 static void generate(void *bytes, size_t len)
 {
     if (RAND_bytes(bytes, (int)len) != 1) {
-        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way on. */
+        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way
+         * on. */
         fputs("idadmin: the operating system gives no randomness\n", stderr);
         abort();
     }
@@ -112,7 +114,8 @@ ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)
     return c;
 }
 
-__attribute__((format(printf, 2, 0))) static char *format_in(apr_pool_t *pool, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static char *format_in(apr_pool_t *pool, const char *format,
+                                                             va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -148,7 +151,8 @@ ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
 
 const char *ida_public_message(const ida_ctx *c)
 {
-    int inner = c->kind == IDA_INTERNAL_ERROR || (c->kind == IDA_SERVICE_UNAVAILABLE && !c->message_is_public);
+    int inner = c->kind == IDA_INTERNAL_ERROR ||
+                (c->kind == IDA_SERVICE_UNAVAILABLE && !c->message_is_public);
     return inner ? NULL : c->message;
 }
 
@@ -191,7 +195,8 @@ ida_kind ida_faults_raise(ida_ctx *c)
         APR_ARRAY_PUSH(parts, const char *) = f->rule;
     }
     if (c->fault_count > FAULTS_SHOWN) {
-        APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults", c->fault_count - FAULTS_SHOWN);
+        APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults",
+                                                         c->fault_count - FAULTS_SHOWN);
     }
     c->faults = NULL;
     c->fault_count = 0;
@@ -200,7 +205,8 @@ ida_kind ida_faults_raise(ida_ctx *c)
 
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
 {
-    char line[LINE_MAX_BYTES + IDA_KEY_LEN]; /* a key that the cut would go through is seen whole first */
+    char line[LINE_MAX_BYTES +
+              IDA_KEY_LEN]; /* a key that the cut would go through is seen whole first */
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -213,7 +219,8 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
 int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms)
 {
     int64_t before = atomic_load(said);
-    return (!before || now_ms - before >= every_ms) && atomic_compare_exchange_strong(said, &before, now_ms);
+    return (!before || now_ms - before >= every_ms) &&
+           atomic_compare_exchange_strong(said, &before, now_ms);
 }
 
 int64_t ida_now(const ida_env *env)

@@ -1,5 +1,6 @@
-/* What core needs from the program around it: clock, randomness, logging (ida_env, one per process), and the
- * thread of one activity: its pool and its error (ida_ctx, one per request, command or task run). */
+/* What core needs from the program around it: clock, randomness, logging (ida_env, one per
+ * process), and the thread of one activity: its pool and its error (ida_ctx, one per request,
+ * command or task run). */
 #ifndef CORE_BASE_CONTEXT_H
 #define CORE_BASE_CONTEXT_H
 
@@ -9,19 +10,16 @@
 
 #include "core/base/errors.h"
 
-typedef enum ida_level {
-    IDA_LOG_ERROR,
-    IDA_LOG_WARN,
-    IDA_LOG_INFO,
-    IDA_LOG_DEBUG
-} ida_level;
+typedef enum ida_level { IDA_LOG_ERROR, IDA_LOG_WARN, IDA_LOG_INFO, IDA_LOG_DEBUG } ida_level;
 
 /* One per process, filled before threads start and constant from then on. */
 typedef struct ida_env {
-    int64_t (*now)(void *baton);                                        /* milliseconds since 1970-01-01 UTC */
-    void (*random)(void *baton, void *bytes, size_t len);               /* cryptographic; aborts rather than fail */
-    void (*log)(void *baton, ida_level level, const char *id, const char *message); /* id "IDA0001", or NULL below warn */
-    int64_t (*monotonic)(void *baton);                                  /* milliseconds of a clock that never steps */
+    int64_t (*now)(void *baton); /* milliseconds since 1970-01-01 UTC */
+    void (*random)(void *baton, void *bytes,
+                   size_t len); /* cryptographic; aborts rather than fail */
+    void (*log)(void *baton, ida_level level, const char *id,
+                const char *message);  /* id "IDA0001", or NULL below warn */
+    int64_t (*monotonic)(void *baton); /* milliseconds of a clock that never steps */
     void *baton;
 } ida_env;
 
@@ -31,17 +29,18 @@ typedef struct ida_fault {
     struct ida_fault *next;
 } ida_fault;
 
-/* One activity. Functions that fail set `kind`, `message` (in `pool`) and, for 429 and 503, `retry_after` (seconds,
- * 0 = none), and return the kind. Not to be shared between threads. */
+/* One activity. Functions that fail set `kind`, `message` (in `pool`) and, for 429 and 503,
+ * `retry_after` (seconds, 0 = none), and return the kind. Not to be shared between threads. */
 typedef struct ida_ctx {
     const ida_env *env;
     apr_pool_t *pool;
     ida_kind kind;
     const char *message;
     int retry_after;
-    int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files and hosts and is for the log
-                              alone */
-    ida_fault *faults; /* collected by ida_fault_add until ida_faults_raise: the first ones, in order */
+    int message_is_public; /* 1: the message of a 503 is for callers; otherwise it may name files
+                              and hosts and is for the log alone */
+    ida_fault
+        *faults; /* collected by ida_fault_add until ida_faults_raise: the first ones, in order */
     ida_fault *last_fault;
     size_t fault_count; /* all of them */
 } ida_ctx;
@@ -51,32 +50,38 @@ void ida_env_default(ida_env *env);
 
 ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
 
-/* Records the failure and returns `kind`. `format` is for vsnprintf's C11 conversions (%lld allowed), unlike APR's. */
-ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Records the failure and returns `kind`. `format` is for vsnprintf's C11 conversions (%lld
+ * allowed), unlike APR's. */
+ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone: inner errors, and 503s that
- * may name files and hosts. */
+/* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone:
+ * inner errors, and 503s that may name files and hosts. */
 const char *ida_public_message(const ida_ctx *c);
 
 /* Forgets an earlier failure, so that the context can be used for a second try. */
 void ida_ctx_clear(ida_ctx *c);
 
-/* Notes that `field` broke `rule` ("must be a date YYYY-MM-DD") without stopping, so that one answer can name all of them. */
-void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...) __attribute__((format(printf, 3, 4)));
+/* Notes that `field` broke `rule` ("must be a date YYYY-MM-DD") without stopping, so that one
+ * answer can name all of them. */
+void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* IDA_OK when no fault was noted, else IDA_BAD_REQUEST with one message naming each field and its rule, in the order noted
+/* IDA_OK when no fault was noted, else IDA_BAD_REQUEST with one message naming each field and its
+ * rule, in the order noted
  * ("firstname: is required; date: must be ..."). Clears the list. */
 ida_kind ida_faults_raise(ida_ctx *c);
 
 /* Formats into the pool with C11 conversions. */
 char *ida_printf(apr_pool_t *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Logs a formatted line. `id` is "IDA0001"... for warn and above, unique per call site; NULL below. */
+/* Logs a formatted line. `id` is "IDA0001"... for warn and above, unique per call site; NULL below.
+ */
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* 1 when what repeats may be logged: nobody has said it within `every_ms` (monotonic now_ms), and whoever asks says it. *said: 0 at first; may lie in memory that
- * processes share. */
+/* 1 when what repeats may be logged: nobody has said it within `every_ms` (monotonic now_ms), and
+ * whoever asks says it. *said: 0 at first; may lie in memory that processes share. */
 int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms);
 
 int64_t ida_now(const ida_env *env);       /* milliseconds UTC */

@@ -18,7 +18,8 @@ static void mac_of(const unsigned char *key, const char *binding, const void *po
     ida_hmac_sha256(key, IDA_CURSOR_KEY_LEN, parts, 3, mac);
 }
 
-/* base64url without padding, and back to the alphabet of ida_base64_decode; NULL when a character has no place there. */
+/* base64url without padding, and back to the alphabet of ida_base64_decode; NULL when a character
+ * has no place there. */
 static char *to_url(char *text)
 {
     for (char *p = text; *p; p++) {
@@ -44,7 +45,8 @@ static unsigned char *from_url(apr_pool_t *pool, const char *cursor, size_t *len
     return ida_base64_decode(pool, text, (given + 3) / 4 * 4, len);
 }
 
-char *ida_cursor_make(apr_pool_t *pool, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *position)
+char *ida_cursor_make(apr_pool_t *pool, const unsigned char key[IDA_CURSOR_KEY_LEN],
+                      const char *binding, const char *position)
 {
     size_t len = strlen(position);
     unsigned char mac[IDA_DIGEST_LEN];
@@ -55,8 +57,8 @@ char *ida_cursor_make(apr_pool_t *pool, const unsigned char key[IDA_CURSOR_KEY_L
     return to_url(ida_base64_encode(pool, bytes, len + MAC_LEN));
 }
 
-ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN], const char *binding, const char *cursor,
-                         char **position)
+ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN],
+                         const char *binding, const char *cursor, char **position)
 {
     *position = NULL;
     size_t len = 0;
@@ -69,5 +71,7 @@ ida_kind ida_cursor_open(ida_ctx *c, const unsigned char key[IDA_CURSOR_KEY_LEN]
             return IDA_OK;
         }
     }
-    return ida_fail(c, IDA_BAD_REQUEST, "cursor: is not a cursor of this list with these filters; start again without a cursor");
+    return ida_fail(
+        c, IDA_BAD_REQUEST,
+        "cursor: is not a cursor of this list with these filters; start again without a cursor");
 }

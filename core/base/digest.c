@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fetched once: a fetch per call would take a lock of the library and several times the time of the hash itself. */
+/* Fetched once: a fetch per call would take a lock of the library and several times the time of the
+ * hash itself. */
 static pthread_once_t fetch_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -21,7 +22,8 @@ static void fetch(void)
 
 static void broken(void)
 {
-    /* Without a hash no credential, cursor or seal could be judged: going on would mean guessing. */
+    /* Without a hash no credential, cursor or seal could be judged: going on would mean guessing.
+     */
     fputs("idadmin: the OpenSSL library gives no SHA-256\n", stderr);
     abort();
 }
@@ -35,15 +37,18 @@ static const EVP_MD *digest(void)
     return sha256;
 }
 
-/* Contexts that wait for their next use: making one costs more than hashing a key. A thread takes one out, so that no two ever have
- * the same; with more threads at once than places the others make their own. The end of each hash wipes the bytes it had taken in. */
+/* Contexts that wait for their next use: making one costs more than hashing a key. A thread takes
+ * one out, so that no two ever have the same; with more threads at once than places the others make
+ * their own. The end of each hash wipes the bytes it had taken in. */
 static _Atomic(EVP_MD_CTX *) spare[4];
 #define SPARES (sizeof spare / sizeof *spare)
 
 static EVP_MD_CTX *context_take(void)
 {
     for (size_t i = 0; i < SPARES; i++) {
-        EVP_MD_CTX *ctx = atomic_load_explicit(&spare[i], memory_order_relaxed) ? atomic_exchange(&spare[i], NULL) : NULL;
+        EVP_MD_CTX *ctx = atomic_load_explicit(&spare[i], memory_order_relaxed)
+                              ? atomic_exchange(&spare[i], NULL)
+                              : NULL;
         if (ctx) {
             return ctx;
         }
@@ -69,13 +74,15 @@ static void context_give(EVP_MD_CTX *ctx)
 void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN])
 {
     EVP_MD_CTX *ctx = context_take();
-    if (!EVP_DigestInit_ex2(ctx, digest(), NULL) || !EVP_DigestUpdate(ctx, bytes, len) || !EVP_DigestFinal_ex(ctx, out, NULL)) {
+    if (!EVP_DigestInit_ex2(ctx, digest(), NULL) || !EVP_DigestUpdate(ctx, bytes, len) ||
+        !EVP_DigestFinal_ex(ctx, out, NULL)) {
         broken();
     }
     context_give(ctx);
 }
 
-/* RFC 2104 over the fetched digest; OpenSSL's one-shot HMAC fetches anew each time and takes one part only. */
+/* RFC 2104 over the fetched digest; OpenSSL's one-shot HMAC fetches anew each time and takes one
+ * part only. */
 void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count,
                      unsigned char out[IDA_DIGEST_LEN])
 {
@@ -90,18 +97,20 @@ void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *
         outer[i] = block[i] ^ 0x5C;
     }
     EVP_MD_CTX *ctx = context_take();
-    int good = EVP_DigestInit_ex2(ctx, digest(), NULL) && EVP_DigestUpdate(ctx, inner, sizeof inner);
+    int good = EVP_DigestInit_ex2(ctx, digest(), NULL) &&
+               EVP_DigestUpdate(ctx, inner, sizeof inner);
     for (size_t i = 0; good && i < count; i++) {
         unsigned char length[8];
         for (size_t b = 0; b < sizeof length; b++) {
             length[b] = (unsigned char)((uint64_t)parts[i].len >> (56 - 8 * b));
         }
-        good = EVP_DigestUpdate(ctx, length, sizeof length) && EVP_DigestUpdate(ctx, parts[i].at, parts[i].len);
+        good = EVP_DigestUpdate(ctx, length, sizeof length) &&
+               EVP_DigestUpdate(ctx, parts[i].at, parts[i].len);
     }
     unsigned char first[IDA_DIGEST_LEN];
-    good = good && EVP_DigestFinal_ex(ctx, first, NULL) && EVP_DigestInit_ex2(ctx, digest(), NULL) &&
-           EVP_DigestUpdate(ctx, outer, sizeof outer) && EVP_DigestUpdate(ctx, first, sizeof first) &&
-           EVP_DigestFinal_ex(ctx, out, NULL);
+    good = good && EVP_DigestFinal_ex(ctx, first, NULL) &&
+           EVP_DigestInit_ex2(ctx, digest(), NULL) && EVP_DigestUpdate(ctx, outer, sizeof outer) &&
+           EVP_DigestUpdate(ctx, first, sizeof first) && EVP_DigestFinal_ex(ctx, out, NULL);
     context_give(ctx);
     OPENSSL_cleanse(block, sizeof block);
     OPENSSL_cleanse(inner, sizeof inner);

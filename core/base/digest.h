@@ -13,7 +13,8 @@ typedef struct ida_bytes {
 
 void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN]);
 
-/* Each part is preceded by its length, so that no two lists of parts have the same digest by shifting bytes between them. */
+/* Each part is preceded by its length, so that no two lists of parts have the same digest by
+ * shifting bytes between them. */
 void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count,
                      unsigned char out[IDA_DIGEST_LEN]);
 

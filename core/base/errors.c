@@ -11,23 +11,30 @@ static const struct {
     [IDA_OK] = {200, "ok", "Done."},
     [IDA_BAD_REQUEST] = {400, "BAD_REQUEST", "The request is malformed."},
     [IDA_UNAUTHORIZED] = {401, "UNAUTHORIZED",
-        "The API credentials are missing or not valid. Send X-Company-ID, X-Api-User and X-Api-Key of an enabled API user."},
+                          "The API credentials are missing or not valid. Send X-Company-ID, "
+                          "X-Api-User and X-Api-Key of an enabled API user."},
     [IDA_FORBIDDEN] = {403, "FORBIDDEN", "This API user may not do that."},
     [IDA_NOT_FOUND] = {404, "NOT_FOUND", "There is nothing at this address."},
-    [IDA_METHOD_NOT_ALLOWED] = {405, "METHOD_NOT_ALLOWED",
-        "This address does not take that method; the Allow header lists those it takes."},
+    [IDA_METHOD_NOT_ALLOWED] =
+        {405, "METHOD_NOT_ALLOWED",
+         "This address does not take that method; the Allow header lists those it takes."},
     [IDA_NOT_ACCEPTABLE] = {406, "NOT_ACCEPTABLE",
-        "The Accept header must list both application/json and text/event-stream. Send: Accept: application/json, text/event-stream"},
+                            "The Accept header must list both application/json and "
+                            "text/event-stream. Send: Accept: application/json, text/event-stream"},
     [IDA_CONFLICT] = {409, "CONFLICT", "The request does not fit the present state."},
-    [IDA_PAYLOAD_TOO_LARGE] = {413, "PAYLOAD_TOO_LARGE", "The request body is larger than 6291456 bytes (6 MB)."},
-    [IDA_UNSUPPORTED_MEDIA_TYPE] = {415, "UNSUPPORTED_MEDIA_TYPE",
-        "The request body must be JSON: send Content-Type: application/json."},
+    [IDA_PAYLOAD_TOO_LARGE] = {413, "PAYLOAD_TOO_LARGE",
+                               "The request body is larger than 6291456 bytes (6 MB)."},
+    [IDA_UNSUPPORTED_MEDIA_TYPE] =
+        {415, "UNSUPPORTED_MEDIA_TYPE",
+         "The request body must be JSON: send Content-Type: application/json."},
     [IDA_UNPROCESSABLE] = {422, "UNPROCESSABLE", "The request cannot be processed as it stands."},
     [IDA_RATE_LIMIT_EXCEEDED] = {429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded."},
     [IDA_INTERNAL_ERROR] = {500, "INTERNAL_ERROR",
-        "The service met an internal error. The administrator finds the reason in the server's error log."},
-    [IDA_SERVICE_UNAVAILABLE] = {503, "SERVICE_UNAVAILABLE",
-        "The service cannot answer at the moment. Try again after the time in Retry-After."},
+                            "The service met an internal error. The administrator finds the reason "
+                            "in the server's error log."},
+    [IDA_SERVICE_UNAVAILABLE] =
+        {503, "SERVICE_UNAVAILABLE",
+         "The service cannot answer at the moment. Try again after the time in Retry-After."},
 };
 
 static int known(ida_kind kind)

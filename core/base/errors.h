@@ -3,7 +3,8 @@
 #ifndef CORE_BASE_ERRORS_H
 #define CORE_BASE_ERRORS_H
 
-/* What every fallible function of core returns. IDA_OK is 0, so `if (kind) goto leave;` reads well. */
+/* What every fallible function of core returns. IDA_OK is 0, so `if (kind) goto leave;` reads well.
+ */
 typedef enum ida_kind {
     IDA_OK = 0,
     IDA_BAD_REQUEST,

@@ -11,8 +11,9 @@ int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group)
     if (fstat(fd, &st) != 0) {
         return errno;
     }
-    /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by the other. Only root gives a file
-     * away; a group one is no member of cannot be given: then the file keeps the creator's. */
+    /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by
+     * the other. Only root gives a file away; a group one is no member of cannot be given: then the
+     * file keeps the creator's. */
     uid_t to = geteuid() == 0 ? owner : st.st_uid;
     if ((to != st.st_uid || group != st.st_gid) && fchown(fd, to, group) != 0 && errno != EPERM) {
         return errno;

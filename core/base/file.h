@@ -4,7 +4,8 @@
 
 #include <sys/types.h>
 
-/* Gives a file that was just made its mode, group and, as root, its owner; changes nothing that is so already. 0 or errno. */
+/* Gives a file that was just made its mode, group and, as root, its owner; changes nothing that is
+ * so already. 0 or errno. */
 int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group);
 
 #endif

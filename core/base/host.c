@@ -21,6 +21,6 @@ int ida_host_loopback(const char *host, size_t len)
     if (inet_pton(AF_INET6, text, &v6) == 1) {
         return IN6_IS_ADDR_LOOPBACK(&v6);
     }
-    return !bracketed
-           && (strcasecmp(text, "localhost") == 0 || (inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127));
+    return !bracketed && (strcasecmp(text, "localhost") == 0 ||
+                          (inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127));
 }

@@ -37,8 +37,8 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value)
     return value;
 }
 
-/* Offset at which the text gets deeper than DEPTH_MAX or has more than VALUES_MAX values, or len. Looked for before the parser,
- * which recurses once per level and allocates for each value. */
+/* Offset at which the text gets deeper than DEPTH_MAX or has more than VALUES_MAX values, or len.
+ * Looked for before the parser, which recurses once per level and allocates for each value. */
 static size_t too_much_at(const char *bytes, size_t len, int *too_deep)
 {
     int depth = 0, in_string = 0, values = 0;
@@ -96,7 +96,11 @@ static int is_blank(const char *bytes, size_t len)
 /* What a text is that begins with no bracket, where its first bytes tell; else NULL. */
 static const char *foreign(const char *bytes, size_t len)
 {
-    static const struct { const char *first; size_t len; const char *what; } starts[] = {
+    static const struct {
+        const char *first;
+        size_t len;
+        const char *what;
+    } starts[] = {
         {"\xEF\xBB\xBF", 3, "begins with a byte order mark, which must be left out"},
         {"\xFF\xFE", 2, "is UTF-16, but must be UTF-8"},
         {"\xFE\xFF", 2, "is UTF-16, but must be UTF-8"},
@@ -128,34 +132,42 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
     if (much < len) {
         int line, column;
         position(bytes, much, &line, &column);
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is nested more than %d levels deep at line %d, column %d.", DEPTH_MAX,
-                        line, column);
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "The JSON text is nested more than %d levels deep at line %d, column %d.",
+                        DEPTH_MAX, line, column);
     }
     json_error_t error;
     json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &error);
     if (!value && json_error_code(&error) == json_error_null_character) {
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text holds \\u0000 at line %d, column %d, which is no character of a text here.", error.line,
-                        error.column);
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "The JSON text holds \\u0000 at line %d, column %d, which is no character "
+                        "of a text here.",
+                        error.line, error.column);
     }
     size_t start = strspn(bytes, " \t\r\n");
     if (!value && bytes[start] != '{' && bytes[start] != '[') {
         int line, column;
         position(bytes, start, &line, &column);
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text must be one JSON object: { is expected at line %d, column %d.", line,
-                        column);
+        return ida_fail(
+            c, IDA_BAD_REQUEST,
+            "The JSON text must be one JSON object: { is expected at line %d, column %d.", line,
+            column);
     }
     if (!value && json_error_code(&error) == json_error_invalid_utf8) {
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is not UTF-8 at line %d, column %d: %s.", error.line, error.column,
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is not UTF-8 at line %d, column %d: %s.",
+                        error.line, error.column,
                         ida_clean(c->pool, error.text, strlen(error.text), 160));
     }
     if (!value) {
         /* Jansson may quote the text around the fault: whoever sent it decides over those bytes. */
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is malformed at line %d, column %d: %s.", error.line, error.column,
+        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is malformed at line %d, column %d: %s.",
+                        error.line, error.column,
                         ida_clean(c->pool, error.text, strlen(error.text), 160));
     }
     ida_json_keep(c->pool, value);
     if (!json_is_object(value)) {
-        return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is an array; one JSON object is expected.");
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "The JSON text is an array; one JSON object is expected.");
     }
     *object = value;
     return IDA_OK;
@@ -163,7 +175,9 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
 
 json_t *ida_json_load(apr_pool_t *pool, const char *text)
 {
-    return text ? ida_json_keep(pool, json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL)) : NULL;
+    return text ? ida_json_keep(pool,
+                                json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL))
+                : NULL;
 }
 
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value)

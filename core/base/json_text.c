@@ -1,7 +1,8 @@
 /* Owns the writing of JSON values as compact text. Must not know what the members mean.
  *
- * Every answer and every audit record passes here. Jansson's own writer formats a pointer and fills a hash table for each object and
- * array it enters, to find circles, which values of ours never have; that costs more than the text. */
+ * Every answer and every audit record passes here. Jansson's own writer formats a pointer and fills
+ * a hash table for each object and array it enters, to find circles, which values of ours never
+ * have; that costs more than the text. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ static void put_array(writer *w, const json_t *array)
     size_t i;
     json_t *item;
     put(w, "[", 1);
-    json_array_foreach(array, i, item) {
+    json_array_foreach (array, i, item) {
         put(w, ",", i > 0);
         put_value(w, item);
     }
@@ -121,30 +122,18 @@ static void put_array(writer *w, const json_t *array)
 static void put_value(writer *w, const json_t *value)
 {
     switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        put_object(w, (json_t *)value);
-        break;
-    case JSON_ARRAY:
-        put_array(w, value);
-        break;
-    case JSON_STRING:
-        put_string(w, json_string_value(value), json_string_length(value));
-        break;
-    case JSON_TRUE:
-        put(w, "true", 4);
-        break;
-    case JSON_FALSE:
-        put(w, "false", 5);
-        break;
-    case JSON_NULL:
-        put(w, "null", 4);
-        break;
-    default:
-        put_number(w, value);
+    case JSON_OBJECT: put_object(w, (json_t *)value); break;
+    case JSON_ARRAY: put_array(w, value); break;
+    case JSON_STRING: put_string(w, json_string_value(value), json_string_length(value)); break;
+    case JSON_TRUE: put(w, "true", 4); break;
+    case JSON_FALSE: put(w, "false", 5); break;
+    case JSON_NULL: put(w, "null", 4); break;
+    default: put_number(w, value);
     }
 }
 
-char *ida_json_text_within(apr_pool_t *pool, const char *before, const json_t *value, const char *after)
+char *ida_json_text_within(apr_pool_t *pool, const char *before, const json_t *value,
+                           const char *after)
 {
     size_t before_len = strlen(before), after_len = strlen(after);
     writer count = {NULL, 0};

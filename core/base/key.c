@@ -1,4 +1,5 @@
-/* Owns the shape of API keys: how one is made, known and made unreadable. Must not know whose they are. */
+/* Owns the shape of API keys: how one is made, known and made unreadable. Must not know whose they
+ * are. */
 #include "core/base/key.h"
 
 #include <apr_strings.h>
@@ -18,12 +19,14 @@ static int is_digit(char ch) /* of base62 */
     return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z');
 }
 
-/* CRC-32 (IEEE) by nibbles: finds every single mistyped or swapped pair of characters. No secret: it follows from the key. */
+/* CRC-32 (IEEE) by nibbles: finds every single mistyped or swapped pair of characters. No secret:
+ * it follows from the key. */
 static uint32_t crc32_of(const char *bytes, size_t len)
 {
     static const uint32_t table[16] = {
-        0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
-        0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
+        0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
+        0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
+        0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
     };
     uint32_t crc = 0xFFFFFFFF;
     for (size_t i = 0; i < len; i++) {
@@ -64,13 +67,14 @@ char *ida_key_make(apr_pool_t *pool, const ida_env *env)
 /* The character at `text`, as it is or percent-encoded, and how many bytes it takes. */
 static size_t read_character(const char *text, char *ch)
 {
-    int high = *text == '%' ? ida_hex_digit(text[1]) : -1, low = high < 0 ? -1 : ida_hex_digit(text[2]);
+    int high = *text == '%' ? ida_hex_digit(text[1]) : -1,
+        low = high < 0 ? -1 : ida_hex_digit(text[2]);
     *ch = low < 0 ? *text : (char)(high << 4 | low);
     return low < 0 ? 1 : 3;
 }
 
-/* How many bytes at the front of the text are those of a key, 0 when they are none, `prefix` of them before what is secret; reads no byte behind a
- * terminator. */
+/* How many bytes at the front of the text are those of a key, 0 when they are none, `prefix` of
+ * them before what is secret; reads no byte behind a terminator. */
 static size_t key_at(const char *text, size_t *prefix)
 {
     char key[KEY_LEN], check[CHECK_DIGITS];
@@ -91,7 +95,8 @@ static size_t key_at(const char *text, size_t *prefix)
 int ida_key_well_formed(const char *key)
 {
     size_t prefix;
-    return key && strnlen(key, KEY_LEN + 1) == KEY_LEN && key_at(key, &prefix); /* of KEY_LEN bytes no character can be encoded */
+    return key && strnlen(key, KEY_LEN + 1) == KEY_LEN &&
+           key_at(key, &prefix); /* of KEY_LEN bytes no character can be encoded */
 }
 
 /* Where the first key begins, NULL when there is none. */

@@ -64,7 +64,8 @@ static int read_network(const char *text, size_t len, network *n)
         return 0;
     }
     if (slash) {
-        int most = strchr(own, ':') ? 128 : 32, cut = most - n->bits; /* of a mapped address 96 bits are said already */
+        int most = strchr(own, ':') ? 128 : 32,
+            cut = most - n->bits; /* of a mapped address 96 bits are said already */
         long bits = strtol(slash, &end, 10);
         if (*slash < '0' || *slash > '9' || *end || bits > most || bits < cut) {
             return 0;
@@ -89,17 +90,24 @@ ida_kind ida_networks_parse(ida_ctx *c, const char *text, char **networks)
         size_t len = strcspn(at, ",");
         network n;
         if (!read_network(at, len, &n)) {
-            return ida_fail(c, IDA_BAD_REQUEST, "\"%.*s\" is no network: write an address of IPv4 or IPv6, or one with the length of its prefix, such as "
-                                                "192.0.2.0/24 or 2001:db8::/32, with commas between several", (int)(len < 60 ? len : 60), at);
+            return ida_fail(c, IDA_BAD_REQUEST,
+                            "\"%.*s\" is no network: write an address of IPv4 or IPv6, or one with "
+                            "the length of its prefix, such as "
+                            "192.0.2.0/24 or 2001:db8::/32, with commas between several",
+                            (int)(len < 60 ? len : 60), at);
         }
         if (!trim(&n)) {
-            return ida_fail(c, IDA_BAD_REQUEST, "\"%.*s\" has bits behind its prefix: did you mean %s, or the one address?", (int)len, at,
-                            text_of(c->pool, &n));
+            return ida_fail(
+                c, IDA_BAD_REQUEST,
+                "\"%.*s\" has bits behind its prefix: did you mean %s, or the one address?",
+                (int)len, at, text_of(c->pool, &n));
         }
         if (++count > IDA_NETWORKS_MAX) {
-            return ida_fail(c, IDA_BAD_REQUEST, "at most %d networks can be named", IDA_NETWORKS_MAX);
+            return ida_fail(c, IDA_BAD_REQUEST, "at most %d networks can be named",
+                            IDA_NETWORKS_MAX);
         }
-        *networks = *networks ? apr_pstrcat(c->pool, *networks, ",", text_of(c->pool, &n), NULL) : text_of(c->pool, &n);
+        *networks = *networks ? apr_pstrcat(c->pool, *networks, ",", text_of(c->pool, &n), NULL)
+                              : text_of(c->pool, &n);
         at += len;
         if (!*at) {
             return IDA_OK;
@@ -114,7 +122,8 @@ int ida_networks_hold(const char *networks, const char *address)
     if (!networks) {
         return 1;
     }
-    size_t len = address ? strcspn(address, "%") : 0; /* an address of the link may carry the name of its interface */
+    size_t len = address ? strcspn(address, "%")
+                         : 0; /* an address of the link may carry the name of its interface */
     if (!len || len >= sizeof own) {
         return 0;
     }

@@ -1,4 +1,5 @@
-/* Lists of networks, IPv4 and IPv6, such as "192.0.2.0/24,2001:db8::/32": where an API key may be used from. */
+/* Lists of networks, IPv4 and IPv6, such as "192.0.2.0/24,2001:db8::/32": where an API key may be
+ * used from. */
 #ifndef CORE_BASE_NETWORK_H
 #define CORE_BASE_NETWORK_H
 
@@ -6,11 +7,13 @@
 
 #define IDA_NETWORKS_MAX 32
 
-/* The list as it is kept: addresses in their shortest form, each with its length. IDA_BAD_REQUEST names the entry and its rule. */
+/* The list as it is kept: addresses in their shortest form, each with its length. IDA_BAD_REQUEST
+ * names the entry and its rule. */
 ida_kind ida_networks_parse(ida_ctx *c, const char *text, char **networks);
 
-/* 1 when one of the networks (as ida_networks_parse gave them) holds the address, or there are none. An address that cannot be read
- * is in no network. An IPv4 address within IPv6 (::ffff:192.0.2.1) counts as the IPv4 address that it is. */
+/* 1 when one of the networks (as ida_networks_parse gave them) holds the address, or there are
+ * none. An address that cannot be read is in no network. An IPv4 address within IPv6
+ * (::ffff:192.0.2.1) counts as the IPv4 address that it is. */
 int ida_networks_hold(const char *networks, const char *address);
 
 #endif

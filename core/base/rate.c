@@ -25,7 +25,8 @@ static unsigned number(const char **text, unsigned max)
 
 const char *ida_rate_parse(const char *text, ida_rate *rate)
 {
-    static const char shape[] = "must be \"off\" or a rate such as \"120/60s\", \"20/1m\" or \"600/1h\"";
+    static const char shape[] =
+        "must be \"off\" or a rate such as \"120/60s\", \"20/1m\" or \"600/1h\"";
     memset(rate, 0, sizeof *rate);
     if (!text) {
         return shape;

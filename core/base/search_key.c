@@ -23,7 +23,8 @@ char *ida_name_key(apr_pool_t *pool, const char *text)
 /* Letters beyond ASCII are bytes of 0x80 and above. */
 static int in_word(char ch)
 {
-    return (unsigned char)ch >= 0x80 || (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z');
+    return (unsigned char)ch >= 0x80 || (ch >= '0' && ch <= '9') ||
+           ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z');
 }
 
 /* "eva.berg" -> "|eva.|berg", at most twice as long; its end. */
@@ -52,7 +53,8 @@ char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count)
         folded[i] = texts[i] && !again ? ida_fold_search(pool, texts[i]) : "";
         room += 2 * strlen(folded[i]) + 1;
     }
-    char *words = apr_palloc(pool, room), *end = words; /* each text after a space, which the first one loses */
+    char *words = apr_palloc(pool, room),
+         *end = words; /* each text after a space, which the first one loses */
     for (int i = 0; i < count; i++) {
         char *one = end + 1, *one_end = *folded[i] ? mark(one, folded[i]) : one;
         *end = '\0';

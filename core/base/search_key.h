@@ -1,22 +1,25 @@
-/* Keys by which people are found and put in order: made when the cache is written, compared when it is read. Pure functions. */
+/* Keys by which people are found and put in order: made when the cache is written, compared when it
+ * is read. Pure functions. */
 #ifndef CORE_BASE_SEARCH_KEY_H
 #define CORE_BASE_SEARCH_KEY_H
 
 #include <apr_pools.h>
 
-/* One index entry holds a name, a department and the words of a person beside their IDs; PostgreSQL's index rows end at 2,704 bytes. */
+/* One index entry holds a name, a department and the words of a person beside their IDs;
+ * PostgreSQL's index rows end at 2,704 bytes. */
 #define IDA_NAME_KEY_MAX 400
 #define IDA_SEARCH_WORDS_MAX 1200
 
-/* Folded (ida_fold_search), bounded: a longer one ends in a digest of the whole. NULL for NULL, empty and blank. */
+/* Folded (ida_fold_search), bounded: a longer one ends in a digest of the whole. NULL for NULL,
+ * empty and blank. */
 char *ida_name_key(apr_pool_t *pool, const char *text);
 
-/* The words of one person: display, given, family name, UPN, mail (NULL where there is none), folded, every beginning of a word marked. "" when
- * there are none. */
+/* The words of one person: display, given, family name, UPN, mail (NULL where there is none),
+ * folded, every beginning of a word marked. "" when there are none. */
 char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count);
 
-/* What must occur in ida_search_words of whoever has a word that begins with `word` (which has no blanks). NULL when it holds neither letter nor
- * digit. */
+/* What must occur in ida_search_words of whoever has a word that begins with `word` (which has no
+ * blanks). NULL when it holds neither letter nor digit. */
 char *ida_search_word(apr_pool_t *pool, const char *word);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns text as Unicode sees it: validity, folding, cleaning, transliteration, language tags and country codes.
- * Must not know what the text means; encodings of bytes are core/base/codec.c's. */
+/* Owns text as Unicode sees it: validity, folding, cleaning, transliteration, language tags and
+ * country codes. Must not know what the text means; encodings of bytes are core/base/codec.c's. */
 #include "core/base/text.h"
 
 #include <apr_strings.h>
@@ -15,7 +15,8 @@
 
 #include "core/base/key.h"
 
-/* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies end at 6 MB). */
+/* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies
+ * end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte)) /* of the eight bytes of a word */
@@ -109,7 +110,8 @@ static char *to_utf8(apr_pool_t *pool, const UChar *text, int32_t len)
 }
 
 /* Normalised copy in pool, or NULL on failure of ICU (out of memory, missing data). */
-static UChar *normalize(apr_pool_t *pool, const UNormalizer2 *form, const UChar *text, int32_t len, int32_t *out_len)
+static UChar *normalize(apr_pool_t *pool, const UNormalizer2 *form, const UChar *text, int32_t len,
+                        int32_t *out_len)
 {
     for (int32_t room = len + len / 2 + 16;;) {
         UErrorCode status = U_ZERO_ERROR;
@@ -160,7 +162,8 @@ char *ida_fold_address(apr_pool_t *pool, const char *text)
     return folded ? to_utf8(pool, folded, out_len) : ascii_lower(pool, text);
 }
 
-/* Letters that people type without their stroke or as two letters, but that Unicode does not decompose. */
+/* Letters that people type without their stroke or as two letters, but that Unicode does not
+ * decompose. */
 static const struct {
     UChar32 from;
     const char *to;
@@ -179,11 +182,13 @@ static const char *without_stroke(UChar32 ch)
     return NULL;
 }
 
-/* Accents proper: marks shared by scripts. Vowel signs of Indic scripts are marks of their script and carry meaning. */
+/* Accents proper: marks shared by scripts. Vowel signs of Indic scripts are marks of their script
+ * and carry meaning. */
 static int is_accent(UChar32 ch)
 {
     UErrorCode status = U_ZERO_ERROR;
-    return u_charType(ch) == U_NON_SPACING_MARK && uscript_getScript(ch, &status) == USCRIPT_INHERITED;
+    return u_charType(ch) == U_NON_SPACING_MARK &&
+           uscript_getScript(ch, &status) == USCRIPT_INHERITED;
 }
 
 static int is_blank(UChar32 ch)
@@ -216,7 +221,8 @@ static char *squeeze_blanks(char *text)
     return text;
 }
 
-/* What ida_fold_search makes of ASCII, which nearly all names of all people are; NULL for other text. */
+/* What ida_fold_search makes of ASCII, which nearly all names of all people are; NULL for other
+ * text. */
 static char *fold_ascii(apr_pool_t *pool, const char *text, size_t len)
 {
     char *folded = apr_palloc(pool, len + 1), *to = folded;
@@ -305,11 +311,12 @@ char *ida_present(apr_pool_t *pool, const char *text)
 
 typedef enum treatment { KEEP, DROP, BLANK } treatment;
 
-/* Invisible characters carry orders past a reader's eyes (bidi overrides, tag characters, variation selectors); line ends forge
- * log lines and table rows. */
+/* Invisible characters carry orders past a reader's eyes (bidi overrides, tag characters, variation
+ * selectors); line ends forge log lines and table rows. */
 static treatment treat(UChar32 ch)
 {
-    if (ch == '\t' || ch == '\n' || ch == '\r' || ch == 0x0B || ch == 0x0C || ch == 0x85 || ch == 0x2028 || ch == 0x2029) {
+    if (ch == '\t' || ch == '\n' || ch == '\r' || ch == 0x0B || ch == 0x0C || ch == 0x85 ||
+        ch == 0x2028 || ch == 0x2029) {
         return BLANK;
     }
     if (ch < 0x7F) {
@@ -319,7 +326,8 @@ static treatment treat(UChar32 ch)
         return KEEP; /* visible, though Unicode counts these as format characters */
     }
     int type = u_charType(ch);
-    return type == U_CONTROL_CHAR || type == U_FORMAT_CHAR || u_hasBinaryProperty(ch, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)
+    return type == U_CONTROL_CHAR || type == U_FORMAT_CHAR ||
+                   u_hasBinaryProperty(ch, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)
                ? DROP
                : KEEP;
 }
@@ -346,7 +354,8 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
     }
     size_t at = 0, cut = 0; /* cut: the longest prefix that leaves room for the mark */
     size_t mark_len = max >= sizeof mark - 1 ? sizeof mark - 1 : 0;
-    /* U+FFFD takes three bytes for one bad byte; with a limit no more is built beyond it than a key that begins before it may have. */
+    /* U+FFFD takes three bytes for one bad byte; with a limit no more is built beyond it than a key
+     * that begins before it may have. */
     size_t room = len * 3, most = max + IDA_KEY_ENCODED_LEN;
     if (max && room > most) {
         room = most;
@@ -377,8 +386,9 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
     return out;
 }
 
-/* A transliterator keeps state while it works and must not be shared by threads at once; making one costs milliseconds. So there
- * is one per process, opened at first use and kept until the process ends. */
+/* A transliterator keeps state while it works and must not be shared by threads at once; making one
+ * costs milliseconds. So there is one per process, opened at first use and kept until the process
+ * ends. */
 static pthread_mutex_t latin_lock = PTHREAD_MUTEX_INITIALIZER;
 static UTransliterator *latin;
 
@@ -457,7 +467,8 @@ int ida_country_code_valid(const char *code)
         return 0;
     }
     for (const char *p = countries; *p; p += 2) {
-        if ((code[0] & ~0x20) == p[0] && (code[1] & ~0x20) == p[1] && (code[0] & 0x40) && (code[1] & 0x40)) {
+        if ((code[0] & ~0x20) == p[0] && (code[1] & ~0x20) == p[1] && (code[0] & 0x40) &&
+            (code[1] & 0x40)) {
             return 1;
         }
     }
@@ -471,7 +482,8 @@ int ida_has_control(const char *text, int lines)
     }
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         int line_end = *p == '\n' || *p == '\r' || *p == '\t';
-        if ((*p < 0x20 && !(lines && line_end)) || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
+        if ((*p < 0x20 && !(lines && line_end)) || *p == 0x7F ||
+            (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
             return 1;
         }
     }

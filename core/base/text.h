@@ -1,5 +1,6 @@
-/* Text as Unicode sees it: validity, folding, cleaning, length; and the small encodings (hex, base62, strict base64).
- * Every function is total: outside bytes go in, valid UTF-8 or a refusal comes out. */
+/* Text as Unicode sees it: validity, folding, cleaning, length; and the small encodings (hex,
+ * base62, strict base64). Every function is total: outside bytes go in, valid UTF-8 or a refusal
+ * comes out. */
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 
@@ -10,25 +11,31 @@
 /* 1 when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlongs) without NUL. */
 int ida_utf8_valid(const char *bytes, size_t len);
 
-/* Number of UTF-16 code units, the unit in which Graph and AD state their limits. Text must be valid UTF-8. */
+/* Number of UTF-16 code units, the unit in which Graph and AD state their limits. Text must be
+ * valid UTF-8. */
 size_t ida_utf16_length(const char *text);
 
-/* Key under which UPNs, mail and proxy addresses are compared: NFKC, case folded. Result in pool. Invalid UTF-8: folded
- * byte-wise for ASCII letters only, so that hostile directory data still gets a stable key. */
+/* Key under which UPNs, mail and proxy addresses are compared: NFKC, case folded. Result in pool.
+ * Invalid UTF-8: folded byte-wise for ASCII letters only, so that hostile directory data still gets
+ * a stable key. */
 char *ida_fold_address(apr_pool_t *pool, const char *text);
 
-/* Key for search and order: case and accents folded ("Åsa Öberg" -> "asa oberg"), runs of blanks one space, trimmed. */
+/* Key for search and order: case and accents folded ("Åsa Öberg" -> "asa oberg"), runs of blanks
+ * one space, trimmed. */
 char *ida_fold_search(apr_pool_t *pool, const char *text);
 
-/* Trimmed copy (Unicode white space); NULL when text is NULL, empty or blank: "absent" of the payload rules. */
+/* Trimmed copy (Unicode white space); NULL when text is NULL, empty or blank: "absent" of the
+ * payload rules. */
 char *ida_present(apr_pool_t *pool, const char *text);
 
-/* Directory text made safe for people and assistants: control, bidi-control, zero-width and other invisible characters removed,
- * tabs and line ends each turned into a space, invalid UTF-8 replaced by U+FFFD, cut at `max` bytes on a character boundary (0 =
- * no cut; a cut ends in "…", and an API key that it would go through is masked: nobody would know half a key as one). NULL stays NULL. */
+/* Directory text made safe for people and assistants: control, bidi-control, zero-width and other
+ * invisible characters removed, tabs and line ends each turned into a space, invalid UTF-8 replaced
+ * by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…", and an API
+ * key that it would go through is masked: nobody would know half a key as one). NULL stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
 
-/* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is known. */
+/* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is
+ * known. */
 char *ida_transliterate(apr_pool_t *pool, const char *text);
 
 /* 1 when the tag is well-formed BCP 47 (RFC 5646), e.g. "sv-SE". */
@@ -42,23 +49,25 @@ int ida_hex_digit(char ch); /* its value; -1 when it is none */
 /* Bytes of a hex text, *len set; NULL when it is not hex. */
 unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
 
-/* `digits` base62 characters (0-9A-Za-z) of the big-endian number in bytes, most significant first, zero padded; of a
- * larger number the lowest digits. */
+/* `digits` base62 characters (0-9A-Za-z) of the big-endian number in bytes, most significant first,
+ * zero padded; of a larger number the lowest digits. */
 char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits);
 
-/* 1: C0 and C1 control characters, DEL and Unicode's own line ends (U+2028, U+2029); with `lines` line ends and tabs pass, where an
- * address may have several lines. */
+/* 1: C0 and C1 control characters, DEL and Unicode's own line ends (U+2028, U+2029); with `lines`
+ * line ends and tabs pass, where an address may have several lines. */
 int ida_has_control(const char *text, int lines);
 
-/* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else bytes in pool, *len set. */
+/* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else
+ * bytes in pool, *len set. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);
 char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len);
 
 /* Lower-case hex SHA-256 of the bytes (64 characters). */
 char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
 
-/* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of the time in ms, 80 random bits. Those of one thread sort in the
- * order in which they were made, also within one millisecond: audit records of one run are read in it. */
+/* A new sortable ID: 26 characters Crockford base32 in lower case, 48 bits of the time in ms, 80
+ * random bits. Those of one thread sort in the order in which they were made, also within one
+ * millisecond: audit records of one run are read in it. */
 struct ida_env;
 char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
 

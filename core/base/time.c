@@ -9,7 +9,8 @@
 
 int64_t ida_days_from_civil(int year, int month, int day)
 {
-    /* Years begin in March, so that the leap day is the last one; eras are 400 years of 146097 days. */
+    /* Years begin in March, so that the leap day is the last one; eras are 400 years of 146097
+     * days. */
     int64_t y = (int64_t)year - (month <= 2);
     int64_t era = (y >= 0 ? y : y - 399) / 400;
     int64_t of_era = y - era * 400;
@@ -51,15 +52,16 @@ static int skip(const char **at, char wanted)
 static int days_in(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
+    return days[month - 1] +
+           (month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)));
 }
 
 /* "T09:30:00.25+02:00" from *at on; offset in minutes. */
 static int read_clock(const char **at, apr_time_exp_t *t, int *offset)
 {
     t->tm_hour = digits(at, 2);
-    if (t->tm_hour < 0 || t->tm_hour > 23 || !skip(at, ':') || (t->tm_min = digits(at, 2)) < 0 || t->tm_min > 59 ||
-        !skip(at, ':') || (t->tm_sec = digits(at, 2)) < 0 || t->tm_sec > 60) {
+    if (t->tm_hour < 0 || t->tm_hour > 23 || !skip(at, ':') || (t->tm_min = digits(at, 2)) < 0 ||
+        t->tm_min > 59 || !skip(at, ':') || (t->tm_sec = digits(at, 2)) < 0 || t->tm_sec > 60) {
         return 0;
     }
     if (skip(at, '.')) {
@@ -93,7 +95,8 @@ int ida_time_parse(const char *text, int64_t *at_ms)
     t.tm_year = year - 1900;
     t.tm_mon = month - 1;
     t.tm_mday = day;
-    if (*at && !((skip(&at, 'T') || skip(&at, 't') || skip(&at, ' ')) && read_clock(&at, &t, &offset) && !*at)) {
+    if (*at && !((skip(&at, 'T') || skip(&at, 't') || skip(&at, ' ')) &&
+                 read_clock(&at, &t, &offset) && !*at)) {
         return 0;
     }
     apr_time_t us;

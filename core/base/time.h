@@ -9,10 +9,12 @@
 int64_t ida_days_from_civil(int year, int month, int day);
 void ida_civil_from_days(int64_t days, int *year, int *month, int *day);
 
-/* A date YYYY-MM-DD (its first instant in UTC), or RFC 3339 date and time with any offset. 0 when it is neither. *at_ms: UTC. */
+/* A date YYYY-MM-DD (its first instant in UTC), or RFC 3339 date and time with any offset. 0 when
+ * it is neither. *at_ms: UTC. */
 int ida_time_parse(const char *text, int64_t *at_ms);
 
-/* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are milliseconds); NULL for at <= 0. */
+/* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are
+ * milliseconds); NULL for at <= 0. */
 char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
 
 #endif

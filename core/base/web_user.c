@@ -1,4 +1,5 @@
-/* Owns who httpd's user is and what the file system lets it do. Must not know what the files hold. */
+/* Owns who httpd's user is and what the file system lets it do. Must not know what the files hold.
+ */
 #include "core/base/web_user.h"
 
 #include <apr_strings.h>
@@ -39,7 +40,8 @@ int ida_web_user_set(const char *name, const char *const *directories)
     while (directories[count]) {
         count++;
     }
-    if (strlen(name) >= sizeof known->name || getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found) {
+    if (strlen(name) >= sizeof known->name ||
+        getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found) {
         return 0;
     }
     web_user *u = calloc(1, sizeof *u + sizeof(gid_t) * (size_t)(GROUPS_MAX + count));
@@ -49,7 +51,8 @@ int ida_web_user_set(const char *name, const char *const *directories)
     strcpy(u->name, name);
     u->uid = entry.pw_uid;
     if (getgrouplist(name, entry.pw_gid, u->groups, &own) < 0) {
-        own = GROUPS_MAX; /* more than the kernel gives a process on most systems: these are checked */
+        own = GROUPS_MAX; /* more than the kernel gives a process on most systems: these are checked
+                           */
     }
     u->group_count = own;
     for (int i = 0; i < count; i++) {
@@ -84,8 +87,10 @@ static int in_group(const web_user *u, gid_t group)
     return 0;
 }
 
-/* What an access control list (the kernel's form: a version, then entries of tag, permissions, ID) gives to somebody who is not the owner. */
-static unsigned list_permits(const web_user *u, const struct stat *st, const unsigned char *list, size_t len)
+/* What an access control list (the kernel's form: a version, then entries of tag, permissions, ID)
+ * gives to somebody who is not the owner. */
+static unsigned list_permits(const web_user *u, const struct stat *st, const unsigned char *list,
+                             size_t len)
 {
     enum { USER = 2, GROUP_OWNER = 4, GROUP = 8, MASK = 16, OTHER = 32 };
     unsigned user = 8, group = 8, mask = 7, other = 0; /* 8: no entry */
@@ -100,7 +105,8 @@ static unsigned list_permits(const web_user *u, const struct stat *st, const uns
         unsigned gives = le16toh(permissions) & 7u;
         if (tag == USER && id == u->uid) {
             user = gives;
-        } else if ((tag == GROUP_OWNER && in_group(u, st->st_gid)) || (tag == GROUP && in_group(u, (gid_t)id))) {
+        } else if ((tag == GROUP_OWNER && in_group(u, st->st_gid)) ||
+                   (tag == GROUP && in_group(u, (gid_t)id))) {
             group = (group & 7) | gives;
         } else if (tag == MASK) {
             mask = gives;
@@ -124,7 +130,8 @@ static unsigned permits(const web_user *u, const char *path, const struct stat *
     }
     unsigned group = st->st_mode >> 3 & 7, other = st->st_mode & 7;
     if (len < 0 && errno == ERANGE) {
-        return group | other; /* a list longer than anybody reads: its mask is where the group's mode stands */
+        return group | other; /* a list longer than anybody reads: its mask is where the group's
+                                 mode stands */
     }
     return in_group(u, st->st_gid) ? group : other;
 }
@@ -149,7 +156,9 @@ static const char *judge(const web_user *u, apr_pool_t *pool, const char *path, 
         unsigned may = permits(u, parent, &here);
         int kept = (here.st_mode & S_ISVTX) && here.st_uid != u->uid && next.st_uid != u->uid;
         if ((may & (WRITES | ENTERS)) == (WRITES | ENTERS) && !kept) {
-            return ida_printf(pool, "can be replaced by httpd's user %s, who may write the directory %s", u->name, parent);
+            return ida_printf(pool,
+                              "can be replaced by httpd's user %s, who may write the directory %s",
+                              u->name, parent);
         }
         if (!(may & ENTERS)) {
             return NULL;
@@ -164,9 +173,11 @@ static const char *judge(const web_user *u, apr_pool_t *pool, const char *path, 
     if (!S_ISREG(here.st_mode) || (!(may & WRITES) && !(secret && (may & READS)))) {
         return NULL;
     }
-    return ida_printf(pool, "can be %s by httpd's user %s (owner %ld, group %ld, mode %04o)%s", may & WRITES ? "written" : "read", u->name,
-                      (long)here.st_uid, (long)here.st_gid, (unsigned)(here.st_mode & 07777),
-                      secret ? ": give it to the worker's user alone, mode 0400" : ": take that away");
+    return ida_printf(pool, "can be %s by httpd's user %s (owner %ld, group %ld, mode %04o)%s",
+                      may & WRITES ? "written" : "read", u->name, (long)here.st_uid,
+                      (long)here.st_gid, (unsigned)(here.st_mode & 07777),
+                      secret ? ": give it to the worker's user alone, mode 0400"
+                             : ": take that away");
 }
 
 const char *ida_web_user_may(apr_pool_t *pool, const char *path, int secret)

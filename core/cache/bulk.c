@@ -1,5 +1,5 @@
-/* Owns how many rows reach the engine at once: lists and pairs as JSON, rows one by one or as arrays. Must not know what they
- * mean. */
+/* Owns how many rows reach the engine at once: lists and pairs as JSON, rows one by one or as
+ * arrays. Must not know what they mean. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,8 +124,9 @@ const char *cache_array(apr_pool_t *pool, const char *const *values, int columns
 
 /* --- statements --- */
 
-static ida_kind row_by_row(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args, size_t fixed,
-                           const char *const *values, int columns, int rows, unsigned char *done)
+static ida_kind row_by_row(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args,
+                           size_t fixed, const char *const *values, int columns, int rows,
+                           unsigned char *done)
 {
     ida_kind kind = IDA_OK;
     for (int row = 0; !kind && row < rows; row++, values += columns) {
@@ -141,8 +142,9 @@ static ida_kind row_by_row(cache_at *at, ida_ctx *c, db_statement statement, db_
     return kind;
 }
 
-static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args, size_t fixed, const char *const *values,
-                          int columns, int rows, unsigned char *done)
+static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args,
+                          size_t fixed, const char *const *values, int columns, int rows,
+                          unsigned char *done)
 {
     apr_pool_t *pool;
     ida_kind kind = IDA_OK;
@@ -152,8 +154,8 @@ static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_a
         int some = rows - row < ROWS_AT_ONCE ? rows - row : ROWS_AT_ONCE;
         apr_pool_clear(pool);
         for (int i = 0; i < columns; i++) {
-            args[fixed + (size_t)i] =
-                (db_arg)DB_T(cache_array(pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
+            args[fixed + (size_t)i] = (db_arg)DB_T(cache_array(
+                pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
         }
         kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, &r);
         if (done) {
@@ -164,20 +166,23 @@ static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_a
     return kind;
 }
 
-ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                    const char *const *values, int columns, int rows, unsigned char *done)
+ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
+                    size_t fixed_count, const char *const *values, int columns, int rows,
+                    unsigned char *done)
 {
     db_arg args[ARGUMENTS_MAX];
     if (fixed_count + (size_t)columns > ARGUMENTS_MAX) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.", db_statements[statement].name);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.",
+                        db_statements[statement].name);
     }
     memcpy(args, fixed, fixed_count * sizeof *args);
-    return (db_is_postgresql(at->s->db) ? by_arrays : row_by_row)(at, c, statement, args, fixed_count, values, columns, rows,
-                                                                  done);
+    return (db_is_postgresql(at->s->db) ? by_arrays : row_by_row)(at, c, statement, args,
+                                                                  fixed_count, values, columns,
+                                                                  rows, done);
 }
 
-ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                    const char *const *values, int columns, int rows)
+ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
+                    size_t fixed_count, const char *const *values, int columns, int rows)
 {
     return db_copy(at->s->db, c, statement, fixed, fixed_count, values, columns, rows);
 }
@@ -195,14 +200,15 @@ static const char *number_array(apr_pool_t *pool, const int64_t *values, int col
     return bytes;
 }
 
-ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                            const int64_t *values, int columns, int rows)
+ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
+                            size_t fixed_count, const int64_t *values, int columns, int rows)
 {
     db_arg args[ARGUMENTS_MAX];
     apr_pool_t *pool;
     ida_kind kind = IDA_OK;
     if (fixed_count + (size_t)columns > ARGUMENTS_MAX) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.", db_statements[statement].name);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.",
+                        db_statements[statement].name);
     }
     memcpy(args, fixed, fixed_count * sizeof *args);
     apr_pool_create(&pool, c->pool);
@@ -210,8 +216,8 @@ ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, co
         int some = rows - row < NUMBERS_AT_ONCE ? rows - row : NUMBERS_AT_ONCE;
         apr_pool_clear(pool);
         for (int i = 0; i < columns; i++) {
-            args[fixed_count + (size_t)i] =
-                (db_arg)DB_T(number_array(pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
+            args[fixed_count + (size_t)i] = (db_arg)DB_T(number_array(
+                pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
         }
         kind = store_write(at->s, c, statement, args, fixed_count + (size_t)columns, NULL);
     }
@@ -221,7 +227,8 @@ ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, co
 
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list)
 {
-    return store_write(at->s, c, statement, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), NULL);
+    return store_write(at->s, c, statement,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), NULL);
 }
 
 const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int from, int to)

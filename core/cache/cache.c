@@ -1,5 +1,5 @@
-/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache. Must not know what a directory
- * is. */
+/* Owns the worker's write-through, each one transaction, and the emptying of a directory's cache.
+ * Must not know what a directory is. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -20,10 +20,14 @@ static ida_kind write_work(store *s, ida_ctx *c, void *baton)
     return kind ? kind : w->work(w, c);
 }
 
-static ida_kind write_now(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, write_through *w)
+static ida_kind write_now(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          write_through *w)
 {
-    w->at = (cache_at){
-        .s = s, .tenant = tenant, .directory = ida_directory_name(directory), .kind = directory, .written_at = ida_now(c->env)};
+    w->at = (cache_at){.s = s,
+                       .tenant = tenant,
+                       .directory = ida_directory_name(directory),
+                       .kind = directory,
+                       .written_at = ida_now(c->env)};
     return store_transaction(s, c, write_work, w);
 }
 
@@ -31,7 +35,12 @@ static ida_kind work_put(write_through *w, ida_ctx *c)
 {
     cache_at *at = &w->at;
     const char *list = cache_list(c->pool, &w->id, 1);
-    const cache_sync_entry entry = {.kind = "user", .id = w->id, .op = "put", .digest = "", .item = w->item}, *entries = &entry;
+    const cache_sync_entry entry = {.kind = "user",
+                                    .id = w->id,
+                                    .op = "put",
+                                    .digest = "",
+                                    .item = w->item},
+                           *entries = &entry;
     ida_kind kind = cache_users_put(at, c, &entries, 1);
     if (!kind) {
         kind = cache_users_resolve(at, c, list);
@@ -39,10 +48,12 @@ static ida_kind work_put(write_through *w, ida_ctx *c)
     return kind ? kind : cache_members_resolve(at, c, list);
 }
 
-ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const cache_user *user)
+ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         const cache_user *user)
 {
     if (!cache_id_valid(user->id)) {
-        return ida_fail(c, IDA_BAD_REQUEST, "A user without a usable ID (1 to %d bytes of UTF-8) cannot be cached.",
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "A user without a usable ID (1 to %d bytes of UTF-8) cannot be cached.",
                         CACHE_ID_MAX);
     }
     write_through w = {.work = work_put, .id = user->id, .item = cache_user_item(c->pool, user)};
@@ -64,8 +75,8 @@ static ida_kind work_enabled(write_through *w, ida_ctx *c)
     return unless_unknown(c, cache_user_enabled(&w->at, c, w->id, (int)w->flag, w->other));
 }
 
-ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
-                                  int enabled, const char *stamp)
+ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            const char *id, int enabled, const char *stamp)
 {
     write_through w = {.work = work_enabled, .id = id, .other = stamp, .flag = enabled};
     return write_now(s, c, tenant, directory, &w);
@@ -74,13 +85,14 @@ ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_direct
 static ida_kind work_manager(write_through *w, ida_ctx *c)
 {
     const cache_at *at = &w->at;
-    return store_write(
-        at->s, c, STMT_user_set_manager,
-        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other), DB_I(at->written_at), DB_I(at->run)), NULL);
+    return store_write(at->s, c, STMT_user_set_manager,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id), DB_T(w->other),
+                               DB_I(at->written_at), DB_I(at->run)),
+                       NULL);
 }
 
-ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id,
-                                  const char *manager_id)
+ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            const char *id, const char *manager_id)
 {
     write_through w = {.work = work_manager, .id = id, .other = manager_id};
     return write_now(s, c, tenant, directory, &w);
@@ -91,7 +103,8 @@ static ida_kind work_gone(write_through *w, ida_ctx *c)
     return cache_users_delete(&w->at, c, &w->id, 1);
 }
 
-ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *id)
+ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         const char *id)
 {
     write_through w = {.work = work_gone, .id = id};
     return write_now(s, c, tenant, directory, &w);
@@ -102,8 +115,9 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     db_result touched;
     const cache_at *at = &w->at;
     const char *group = cache_list(c->pool, &w->id, 1);
-    ida_kind kind =
-        store_write(at->s, c, STMT_group_touch, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), &touched);
+    ida_kind kind = store_write(at->s, c, STMT_group_touch,
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)),
+                                &touched);
     if (kind || !touched.changes) {
         return kind;
     }
@@ -112,14 +126,17 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     kind = cache_numbers(&w->at, c, ids, 2, numbers);
     if (!kind) {
         kind = store_write(at->s, c, STMT_member_written,
-                           DB_ARGS(DB_I(numbers[0]), DB_I(numbers[1]), DB_I(w->flag), DB_I(at->written_at), DB_I(at->run)), NULL);
+                           DB_ARGS(DB_I(numbers[0]), DB_I(numbers[1]), DB_I(w->flag),
+                                   DB_I(at->written_at), DB_I(at->run)),
+                           NULL);
     }
     return kind ? kind
-                : store_write(at->s, c, STMT_group_recount, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
+                : store_write(at->s, c, STMT_group_recount,
+                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
 }
 
-ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *group_id,
-                            const char *user_id, int removed)
+ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           const char *group_id, const char *user_id, int removed)
 {
     write_through w = {.work = work_member, .id = group_id, .other = user_id, .flag = removed != 0};
     return write_now(s, c, tenant, directory, &w);
@@ -132,22 +149,26 @@ ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directo
 
 static ida_kind work_forget(write_through *w, ida_ctx *c)
 {
-    ida_kind kind = store_write(w->at.s, c, STMT_sync_state_reset, DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory)), NULL);
+    ida_kind kind = store_write(w->at.s, c, STMT_sync_state_reset,
+                                DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory)), NULL);
     return kind ? kind : cache_enter(&w->at, c);
 }
 
-/* SQLite empties a whole table by giving its pages back, without a look at rows and indexes: a second in place of a minute.
- * Another's rows cannot come in between, as the gate lets one writer in; on PostgreSQL they could. */
+/* SQLite empties a whole table by giving its pages back, without a look at rows and indexes: a
+ * second in place of a minute. Another's rows cannot come in between, as the gate lets one writer
+ * in; on PostgreSQL they could. */
 static ida_kind work_alone(write_through *w, ida_ctx *c)
 {
-    static const char empty_all[] = "DELETE FROM cache.membership; DELETE FROM cache.unresolved_member; DELETE FROM cache.entry; "
+    static const char empty_all[] = "DELETE FROM cache.membership; DELETE FROM "
+                                    "cache.unresolved_member; DELETE FROM cache.entry; "
                                     "DELETE FROM cache.address; DELETE FROM cache.directory_user; "
                                     "DELETE FROM cache.directory_group; DELETE FROM cache.counter";
     db_result r;
     if (db_is_postgresql(w->at.s->db)) {
         return IDA_OK;
     }
-    ida_kind kind = store_read(w->at.s, c, STMT_reset_alone, DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory)), &r);
+    ida_kind kind = store_read(w->at.s, c, STMT_reset_alone,
+                               DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory)), &r);
     return kind || !r.rows ? kind : db_script(w->at.s->db, c, empty_all);
 }
 
@@ -156,8 +177,9 @@ static ida_kind step_rows(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
     static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address};
     db_result r;
     const cache_at *at = &run->at;
-    ida_kind kind =
-        store_write(at->s, c, tables[cursor->count], DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)), &r);
+    ida_kind kind = store_write(at->s, c, tables[cursor->count],
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ROWS)),
+                                &r);
     if (!kind && r.changes < RESET_ROWS) {
         cursor->count++;
     }
@@ -172,8 +194,9 @@ static ida_kind step_numbers(cache_sync *run, ida_ctx *c, cache_cursor *cursor, 
     int left = 0;
     cache_at *at = &run->at;
     (void)cursor;
-    ida_kind kind =
-        store_read(at->s, c, STMT_entry_some, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_entry_some,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)),
+                               &r);
     if (kind || !r.rows) {
         *more = 0;
         return kind;
@@ -193,7 +216,8 @@ static ida_kind step_entries(cache_sync *run, ida_ctx *c, cache_cursor *cursor, 
     db_result r;
     const cache_at *at = &run->at;
     ida_kind kind = store_read(at->s, c, kinds[cursor->count].select,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)), &r);
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(RESET_ENTRIES)),
+                               &r);
     if (kind) {
         return kind;
     }
@@ -211,7 +235,8 @@ static ida_kind step_entries(cache_sync *run, ida_ctx *c, cache_cursor *cursor, 
 
 ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory)
 {
-    /* The state first: a run at work finds that its number is gone, readers find that the directory was never read. */
+    /* The state first: a run at work finds that its number is gone, readers find that the directory
+     * was never read. */
     write_through w = {.work = work_forget}, alone = {.work = work_alone};
     ida_kind kind = write_now(s, c, tenant, directory, &w);
     kind = kind ? kind : write_now(s, c, tenant, directory, &alone);

@@ -1,4 +1,5 @@
-/* Owns the numbers that stand for IDs in memberships: found, made, remembered. Must not know what bears them. */
+/* Owns the numbers that stand for IDs in memberships: found, made, remembered. Must not know what
+ * bears them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 /* --- memory --- */
 
-/* 24 bytes an ID: those of a UUID as it is written, else of a digest. What does not fit takes the place of another. */
+/* 24 bytes an ID: those of a UUID as it is written, else of a digest. What does not fit takes the
+ * place of another. */
 typedef struct place {
     unsigned char key[16];
     int64_t number; /* 0: free */
@@ -49,7 +51,8 @@ void cache_memory_clear(cache_memory *m)
 /* 0: not 8-4-4-4-12 digits in lower case, which would be read back as they were. */
 static int uuid(const char *text, unsigned char key[16])
 {
-    static const signed char values[256] = {['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ['a'] = 11, 12, 13, 14, 15, 16};
+    static const signed char values[256] = {['0'] = 1, 2,  3,          4,  5,  6,  7,  8,
+                                            9,         10, ['a'] = 11, 12, 13, 14, 15, 16};
     const unsigned char *p = (const unsigned char *)text;
     for (int i = 0; i < 16; i++) {
         if ((i == 4 || i == 6 || i == 8 || i == 10) && *p++ != '-') {
@@ -114,7 +117,8 @@ typedef struct id_key {
     unsigned char bytes[16];
 } id_key;
 
-/* Of all at once: each one's place is on its way to the processor before it is asked for. NULL without a memory. */
+/* Of all at once: each one's place is on its way to the processor before it is asked for. NULL
+ * without a memory. */
 static id_key *keys_of(cache_memory *m, apr_pool_t *pool, const char *const *ids, int count)
 {
     id_key *keys = m ? apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *keys) : NULL;
@@ -137,7 +141,8 @@ static id_key *keys_of(cache_memory *m, apr_pool_t *pool, const char *const *ids
 static ida_kind look_up(cache_at *at, ida_ctx *c, const char *list, apr_hash_t *found)
 {
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_entry_numbers, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_entry_numbers,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r);
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *numbers);
     for (int row = 0; !kind && row < r.rows; row++) {
         numbers[row] = db_int(&r, row, 1);
@@ -151,7 +156,8 @@ static int by_id(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Nobody had one: the engine gives them in the order in which they are copied, others may make some meanwhile. */
+/* Nobody had one: the engine gives them in the order in which they are copied, others may make some
+ * meanwhile. */
 static ida_kind copy_new(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made)
 {
     db_result highest;
@@ -160,14 +166,19 @@ static ida_kind copy_new(cache_at *at, ida_ctx *c, const char **ids, int count, 
     kind = kind ? kind : cache_copy(at, c, STMT_entry_copy, fixed, 2, ids, 1, count);
     return kind ? kind
                 : store_read(at->s, c, STMT_entry_copied,
-                             DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(db_int(&highest, 0, 0)), DB_I(count)), made);
+                             DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                     DB_I(db_int(&highest, 0, 0)), DB_I(count)),
+                             made);
 }
 
-/* PostgreSQL tells the numbers it made, *first is 0. On SQLite they follow each other from *first on, when nobody had one. */
-static ida_kind insert(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made, int64_t *first)
+/* PostgreSQL tells the numbers it made, *first is 0. On SQLite they follow each other from *first
+ * on, when nobody had one. */
+static ida_kind insert(cache_at *at, ida_ctx *c, const char **ids, int count, db_result *made,
+                       int64_t *first)
 {
     db_result highest;
-    const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))};
+    const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),
+                           DB_T(cache_list(c->pool, ids, count))};
     ida_kind kind = IDA_OK;
     if (!db_is_postgresql(at->s->db)) {
         kind = store_read(at->s, c, STMT_entry_highest, DB_NONE, &highest);
@@ -177,12 +188,15 @@ static ida_kind insert(cache_at *at, ida_ctx *c, const char **ids, int count, db
 }
 
 /* *all: nobody had one, and all are in `found`. */
-static ida_kind make(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found, int *all)
+static ida_kind make(cache_at *at, ida_ctx *c, const char **ids, int count, apr_hash_t *found,
+                     int *all)
 {
     db_result r;
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers), first = 0;
-    qsort(ids, (size_t)count, sizeof *ids, by_id); /* neighbours in the index are written together */
-    ida_kind kind = at->copying ? copy_new(at, c, ids, count, &r) : insert(at, c, ids, count, &r, &first);
+    qsort(ids, (size_t)count, sizeof *ids,
+          by_id); /* neighbours in the index are written together */
+    ida_kind kind = at->copying ? copy_new(at, c, ids, count, &r)
+                                : insert(at, c, ids, count, &r, &first);
     *all = !kind && (r.rows == count || (first && r.changes == count));
     for (int i = 0; *all && i < count; i++) {
         numbers[i] = r.rows ? db_int(&r, i, 1) : first + i;
@@ -209,7 +223,8 @@ static ida_kind resolve(cache_at *at, ida_ctx *c, const char **ids, int count, a
     return kind || all ? kind : look_up(at, c, cache_list(c->pool, ids, left), found);
 }
 
-ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int count, int64_t *numbers)
+ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int count,
+                       int64_t *numbers)
 {
     const char **unknown = NULL;
     apr_hash_t *found = NULL;
@@ -217,7 +232,9 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
     ida_kind kind = IDA_OK;
     const id_key *keys = keys_of(at->memory, c->pool, ids, count);
     for (int i = 0; i < count; i++) {
-        numbers[i] = i && ids[i] == ids[i - 1] ? numbers[i - 1] : keys ? recall(at->memory, keys[i].bytes) : 0;
+        numbers[i] = i && ids[i] == ids[i - 1] ? numbers[i - 1]
+                     : keys                    ? recall(at->memory, keys[i].bytes)
+                                               : 0;
         if (numbers[i]) {
             continue;
         }
@@ -235,7 +252,8 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
     }
     apr_hash_clear(found);
     for (int i = 0; !kind && i < unknown_count; i += LOOK_AT_ONCE) {
-        kind = resolve(at, c, unknown + i, unknown_count - i < LOOK_AT_ONCE ? unknown_count - i : LOOK_AT_ONCE, found);
+        kind = resolve(at, c, unknown + i,
+                       unknown_count - i < LOOK_AT_ONCE ? unknown_count - i : LOOK_AT_ONCE, found);
     }
     for (int i = 0; !kind && i < count; i++) {
         if (numbers[i]) {
@@ -243,7 +261,8 @@ ida_kind cache_numbers(cache_at *at, ida_ctx *c, const char *const *ids, int cou
         }
         const int64_t *number = apr_hash_get(found, ids[i], APR_HASH_KEY_STRING);
         if (!number) {
-            return ida_fail(c, IDA_INTERNAL_ERROR, "The store gave the entry %s no number.", ids[i]);
+            return ida_fail(c, IDA_INTERNAL_ERROR, "The store gave the entry %s no number.",
+                            ids[i]);
         }
         numbers[i] = *number;
         if (keys) {

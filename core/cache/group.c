@@ -1,11 +1,12 @@
-/* Owns how staged groups become rows of the cache, and how entries leave it that the directory no longer has. Must not know
- * members, tokens or networks. */
+/* Owns how staged groups become rows of the cache, and how entries leave it that the directory no
+ * longer has. Must not know members, tokens or networks. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/cache/cache.h"
 
-ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count, unsigned char *born)
+ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
+                          int count, unsigned char *born)
 {
     enum { ROW = CACHE_GROUP_BOUND + 3 };
     db_result r;
@@ -20,7 +21,9 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *cons
     }
     int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
     ida_kind kind = count ? store_read(at->s, c, STMT_group_known,
-                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                               DB_T(cache_list(c->pool, ids, count))),
+                                       &r)
                           : IDA_OK;
     if (!kind) {
         kind = cache_numbers(at, c, ids, count, numbers);
@@ -53,12 +56,14 @@ ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs,
 
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)
 {
-    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_unresolved_of_groups,
-                                            STMT_group_delete};
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members,
+                                            STMT_unresolved_of_groups, STMT_group_delete};
     db_result r;
     const char *list = cache_list(c->pool, ids, count);
-    ida_kind kind =
-        count ? store_read(at->s, c, STMT_group_known, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r) : IDA_OK;
+    ida_kind kind = count
+                        ? store_read(at->s, c, STMT_group_known,
+                                     DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), &r)
+                        : IDA_OK;
     if (kind || !count || !r.rows) {
         return kind;
     }
@@ -76,17 +81,20 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
     /* Written through meanwhile: the next run deletes it unless it sees it. */
     ida_kind kind = is_group ? IDA_OK
                              : store_read(at->s, c, written,
-                                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged),
-                                                  DB_I(at->started_at), DB_I(1)),
+                                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list),
+                                                  DB_I(at->staged), DB_I(at->started_at), DB_I(1)),
                                           &r);
     for (int row = 0; !is_group && !kind && row < r.rows; row++) {
         kind = store_write(at->s, c, STMT_user_hold,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(db_text(&r, row, 0)), DB_T("")), NULL);
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(db_text(&r, row, 0)),
+                                   DB_T("")),
+                           NULL);
     }
     if (!kind) {
-        kind = store_read(
-            at->s, c, written,
-            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list), DB_I(at->staged), DB_I(at->started_at), DB_I(0)), &r);
+        kind = store_read(at->s, c, written,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list),
+                                  DB_I(at->staged), DB_I(at->started_at), DB_I(0)),
+                          &r);
     }
     if (kind || !r.rows) {
         return kind;

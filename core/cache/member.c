@@ -1,5 +1,5 @@
-/* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what the worker wrote itself. Must
- * not know how a run is staged. */
+/* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what
+ * the worker wrote itself. Must not know how a run is staged. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,20 @@
 
 /* --- members that come --- */
 
-ida_kind cache_dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int count, apr_hash_t *users, apr_hash_t *groups)
+ida_kind cache_dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int count,
+                         apr_hash_t *users, apr_hash_t *groups)
 {
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < count; i += OWNERS) {
         db_result r;
         int some = count - i < OWNERS ? count - i : OWNERS;
         kind = store_read(at->s, c, STMT_dn_owners,
-                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, keys + i, some))), &r);
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                  DB_T(cache_list(c->pool, keys + i, some))),
+                          &r);
         for (int row = 0; !kind && row < r.rows; row++) {
-            apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0), APR_HASH_KEY_STRING, db_text(&r, row, 1));
+            apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0),
+                         APR_HASH_KEY_STRING, db_text(&r, row, 1));
         }
     }
     return kind;
@@ -59,7 +63,9 @@ static ida_kind put_each(cache_at *at, ida_ctx *c, int64_t run, const int64_t *r
     int64_t horizon = cache_horizon(at, c);
     for (int i = 0; !kind && i < count; i++, rows += NUMBERS) {
         kind = store_write(at->s, c, STMT_member_put,
-                           DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[GROUP]), DB_I(rows[MEMBER]), DB_I(rows[NESTED])), NULL);
+                           DB_ARGS(DB_I(run), DB_I(horizon), DB_I(rows[GROUP]), DB_I(rows[MEMBER]),
+                                   DB_I(rows[NESTED])),
+                           NULL);
     }
     return kind;
 }
@@ -74,7 +80,8 @@ static ida_kind put_block(cache_at *at, ida_ctx *c, int64_t run, const int64_t *
     return store_write(at->s, c, STMT_members_block, args, sizeof args / sizeof *args, r);
 }
 
-static ida_kind put_list(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count, db_result *r)
+static ida_kind put_list(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count,
+                         db_result *r)
 {
     char *list = apr_palloc(c->pool, (apr_size_t)count * 21 + 3), *p = list;
     for (int i = 0; i < count; i++) {
@@ -89,10 +96,12 @@ static ida_kind put_list(cache_at *at, ida_ctx *c, int64_t run, const int64_t *r
         }
     }
     strcpy(p, "]");
-    return store_write(at->s, c, STMT_members_new, DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), r);
+    return store_write(at->s, c, STMT_members_new,
+                       DB_ARGS(DB_I(run), DB_I(rows[GROUP]), DB_I(rows[NESTED]), DB_T(list)), r);
 }
 
-/* Those of one group and kind, sorted: together, and one by one when some were there. Their group counts them, if it is there. */
+/* Those of one group and kind, sorted: together, and one by one when some were there. Their group
+ * counts them, if it is there. */
 static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_t *rows, int count)
 {
     ida_kind kind = IDA_OK;
@@ -107,7 +116,9 @@ static ida_kind put_together(cache_at *at, ida_ctx *c, int64_t run, const int64_
             kind = put_each(at, c, run, first, some);
         }
     }
-    kind = kind ? kind : store_write(at->s, c, STMT_group_grew, DB_ARGS(DB_I(rows[GROUP]), DB_I(count)), &r);
+    kind = kind ? kind
+                : store_write(at->s, c, STMT_group_grew, DB_ARGS(DB_I(rows[GROUP]), DB_I(count)),
+                              &r);
     at->uncounted |= !kind && !r.changes;
     return kind;
 }
@@ -117,9 +128,9 @@ static ida_kind put_groups(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows,
     ida_kind kind = IDA_OK;
     for (int from = 0, to; !kind && from < count; from = to) {
         int64_t *first = rows + NUMBERS * from;
-        for (to = from + 1;
-             to < count && rows[NUMBERS * to + GROUP] == first[GROUP] && rows[NUMBERS * to + NESTED] == first[NESTED]; to++) {
-        }
+        for (to = from + 1; to < count && rows[NUMBERS * to + GROUP] == first[GROUP] &&
+                            rows[NUMBERS * to + NESTED] == first[NESTED];
+             to++) {}
         kind = put_together(at, c, run, first, in_order(first, to - from));
     }
     return kind;
@@ -130,8 +141,9 @@ static ida_kind put_new(cache_at *at, ida_ctx *c, int64_t run, const int64_t *ro
     const db_arg fixed[] = {DB_I(run)};
     const char **texts = apr_palloc(c->pool, (apr_size_t)(count + 1) * NUMBERS * sizeof *texts);
     for (int i = 0; i < count * NUMBERS; i++) {
-        texts[i] = i >= NUMBERS && rows[i] == rows[i - NUMBERS] ? texts[i - NUMBERS] /* of the same group, above all */
-                                                                : ida_printf(c->pool, "%lld", (long long)rows[i]);
+        texts[i] = i >= NUMBERS && rows[i] == rows[i - NUMBERS]
+                       ? texts[i - NUMBERS] /* of the same group, above all */
+                       : ida_printf(c->pool, "%lld", (long long)rows[i]);
     }
     return cache_copy(at, c, STMT_members_copy, fixed, 1, texts, NUMBERS, count);
 }
@@ -144,15 +156,17 @@ static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, int64_t *rows, int co
         return put_new(at, c, run, rows, in_order(rows, count));
     }
     if (lite) {
-        return at->first ? put_groups(at, c, run, rows, count) : put_each(at, c, run, rows, in_order(rows, count));
+        return at->first ? put_groups(at, c, run, rows, count)
+                         : put_each(at, c, run, rows, in_order(rows, count));
     }
     const db_arg fixed[] = {DB_I(run), DB_I(cache_horizon(at, c))};
-    return cache_bulk_numbers(at, c, STMT_members_put, fixed, 2, rows, NUMBERS, in_order(rows, count));
+    return cache_bulk_numbers(at, c, STMT_members_put, fixed, 2, rows, NUMBERS,
+                              in_order(rows, count));
 }
 
 /* Become memberships named by the run given. */
-static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups, const char *const *members,
-                          const unsigned char *nested, int count)
+static ida_kind add_by_id(cache_at *at, ida_ctx *c, int64_t run, const char *const *groups,
+                          const char *const *members, const unsigned char *nested, int count)
 {
     apr_size_t room = (apr_size_t)(count + 1) * sizeof(int64_t);
     int64_t *of_groups = apr_palloc(c->pool, room), *of_members = apr_palloc(c->pool, room),
@@ -189,7 +203,9 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
     for (int i = 0; !kind && i < count; i++) {
         const char *group = pairs[2 * i], *item = pairs[2 * i + 1],
                    *user = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : NULL;
-        const char *id = *item != 'd' ? item + 1 : user ? user : apr_hash_get(owners, item + 1, APR_HASH_KEY_STRING);
+        const char *id = *item != 'd' ? item + 1
+                         : user       ? user
+                                      : apr_hash_get(owners, item + 1, APR_HASH_KEY_STRING);
         if (id) {
             groups[known] = group;
             members[known] = id;
@@ -203,14 +219,17 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
         kind = add_by_id(at, c, at->staged, groups, members, nested, known);
     }
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    return kind || !waiting_count ? kind : cache_bulk(at, c, STMT_member_waits, fixed, 2, waiting, 2, waiting_count, NULL);
+    return kind || !waiting_count
+               ? kind
+               : cache_bulk(at, c, STMT_member_waits, fixed, 2, waiting, 2, waiting_count, NULL);
 }
 
 /* They were named before they were told, perhaps in a run before this one. */
 static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group)
 {
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_anybody_waits, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_anybody_waits,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     if (!kind && r.rows) {
         kind = store_read(at->s, c, is_group ? STMT_waiting_for_group : STMT_waiting_for_user,
                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
@@ -225,7 +244,8 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     if (!kind) {
         kind = cache_by_list(at, c, is_group ? STMT_resolved_group : STMT_resolved_user, ids);
     }
-    /* The group named that DN long ago and may have been changed in silence since: it is to be looked at again. */
+    /* The group named that DN long ago and may have been changed in silence since: it is to be
+     * looked at again. */
     const char *list = cache_list(c->pool, groups, r.rows);
     kind = kind ? kind : cache_by_list(at, c, STMT_group_touch, list);
     return kind ? kind : cache_by_list(at, c, STMT_group_recount, list);
@@ -251,7 +271,9 @@ static ida_kind drop_pairs(cache_at *at, ida_ctx *c, const char *pairs)
     at->uncounted = 1;
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
         kind = store_write(at->s, c, in_order[i],
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(pairs), DB_I(horizon)), NULL);
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
+                                   DB_T(pairs), DB_I(horizon)),
+                           NULL);
     }
     return kind;
 }
@@ -273,7 +295,9 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
     }
     ida_kind kind = cache_dn_owners(at, c, keys, waiting_count, users, groups);
     for (int i = 0; !kind && i < count; i++) {
-        const char *item = pairs[2 * i + 1], *id = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING) : item + 1;
+        const char *item = pairs[2 * i + 1],
+                   *id = *item == 'd' ? apr_hash_get(users, item + 1, APR_HASH_KEY_STRING)
+                                      : item + 1;
         id = id ? id : apr_hash_get(groups, item + 1, APR_HASH_KEY_STRING);
         if (id) {
             gone[2 * gone_count] = pairs[2 * i];
@@ -284,7 +308,8 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
         kind = drop_pairs(at, c, cache_pairs(c->pool, gone, gone_count));
     }
     return kind || !waiting_count ? kind
-                                  : cache_by_list(at, c, STMT_unresolved_pairs, cache_pairs(c->pool, waiting, waiting_count));
+                                  : cache_by_list(at, c, STMT_unresolved_pairs,
+                                                  cache_pairs(c->pool, waiting, waiting_count));
 }
 
 ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids)
@@ -293,14 +318,16 @@ ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids)
     return kind ? kind : cache_by_list(at, c, STMT_unresolved_of_groups, ids);
 }
 
-ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice, int *left)
+ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice,
+                            int *left)
 {
     db_result r;
     ida_kind kind;
     at->uncounted = 1;
     if (all) {
         kind = store_write(at->s, c, STMT_membership_of_groups,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)), &r);
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)),
+                           &r);
     } else {
         const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),        DB_T(ids),
                                DB_I(at->staged), DB_I(cache_horizon(at, c)), DB_I(slice)};
@@ -317,7 +344,9 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
 {
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_settle_pairs,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(cache_horizon(at, c)), DB_I(SETTLE)), &r);
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                       DB_I(cache_horizon(at, c)), DB_I(SETTLE)),
+                               &r);
     *left = !kind && r.rows == SETTLE;
     if (kind || !r.rows) {
         return kind;
@@ -333,5 +362,7 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
         kind = cache_by_list(at, c, STMT_settle_keep, pairs);
     }
     return kind ? kind
-                : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows));
+                : cache_by_list(at, c, STMT_group_recount,
+                                cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows),
+                                           r.rows));
 }

@@ -1,25 +1,47 @@
-/* Owns reading lists of people and groups: filters and pages in, rows out. Must not write, must not know what a list is for. */
+/* Owns reading lists of people and groups: filters and pages in, rows out. Must not write, must not
+ * know what a list is for. */
 #include "core/cache/people.h"
 
-/* Columns of PERSON in schema/statements/people.def; then when they were active, in lists that say it. */
-enum { DIRECTORY, ID, UPN, DISPLAY_NAME, DEPARTMENT, JOB_TITLE, ENABLED, GUEST, LAST_SIGN_IN_AT, NAME_KEY, ACTIVE_AT };
+/* Columns of PERSON in schema/statements/people.def; then when they were active, in lists that say
+ * it. */
+enum {
+    DIRECTORY,
+    ID,
+    UPN,
+    DISPLAY_NAME,
+    DEPARTMENT,
+    JOB_TITLE,
+    ENABLED,
+    GUEST,
+    LAST_SIGN_IN_AT,
+    NAME_KEY,
+    ACTIVE_AT
+};
 
 static void people_of(ida_ctx *c, const db_result *r, const cache_listed_person **rows, int *count)
 {
     cache_listed_person *people = apr_palloc(c->pool, (apr_size_t)(r->rows + 1) * sizeof *people);
     for (int i = 0; i < r->rows; i++) {
         people[i] = (cache_listed_person){
-            .directory = db_text(r, i, DIRECTORY), .id = db_text(r, i, ID), .upn = db_text(r, i, UPN),
-            .display_name = db_text(r, i, DISPLAY_NAME), .department = db_text(r, i, DEPARTMENT), .job_title = db_text(r, i, JOB_TITLE),
-            .name_key = db_text(r, i, NAME_KEY), .enabled = db_int(r, i, ENABLED) != 0, .guest = db_int(r, i, GUEST) != 0,
-            .last_sign_in_at = db_int(r, i, LAST_SIGN_IN_AT), .active_at = r->columns > ACTIVE_AT ? db_int(r, i, ACTIVE_AT) : 0,
+            .directory = db_text(r, i, DIRECTORY),
+            .id = db_text(r, i, ID),
+            .upn = db_text(r, i, UPN),
+            .display_name = db_text(r, i, DISPLAY_NAME),
+            .department = db_text(r, i, DEPARTMENT),
+            .job_title = db_text(r, i, JOB_TITLE),
+            .name_key = db_text(r, i, NAME_KEY),
+            .enabled = db_int(r, i, ENABLED) != 0,
+            .guest = db_int(r, i, GUEST) != 0,
+            .last_sign_in_at = db_int(r, i, LAST_SIGN_IN_AT),
+            .active_at = r->columns > ACTIVE_AT ? db_int(r, i, ACTIVE_AT) : 0,
         };
     }
     *rows = people;
     *count = r->rows;
 }
 
-static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const cache_listed_person **rows, int *count)
+static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                     size_t arg_count, const cache_listed_person **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -30,7 +52,8 @@ static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg 
     return kind;
 }
 
-static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, int64_t *total)
+static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                       size_t arg_count, int64_t *total)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -38,38 +61,51 @@ static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_ar
     return kind;
 }
 
-#define FILTER_ARGS(f)                                                                                                                   \
-    DB_T(tenant), DB_T((f)->department), DB_I((f)->enabled), DB_I((f)->guest), DB_I((f)->signed_in_from), DB_I((f)->signed_in_before),   \
-        DB_T((f)->words[0]), DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]), DB_T((f)->words[5]),    \
-        DB_T((f)->words[6]), DB_T((f)->words[7])
+#define FILTER_ARGS(f)                                                                      \
+    DB_T(tenant), DB_T((f)->department), DB_I((f)->enabled), DB_I((f)->guest),              \
+        DB_I((f)->signed_in_from), DB_I((f)->signed_in_before), DB_T((f)->words[0]),        \
+        DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]), \
+        DB_T((f)->words[5]), DB_T((f)->words[6]), DB_T((f)->words[7])
 
-ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, const cache_listed_person **rows, int *count)
+ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
+                             const cache_people_filter *filter, const cache_listed_person **rows,
+                             int *count)
 {
-    return list(s, c, STMT_people_search, DB_ARGS(FILTER_ARGS(filter), DB_T(filter->after_name), DB_T(filter->after_id), DB_I(filter->limit)), rows,
-                count);
+    return list(s, c, STMT_people_search,
+                DB_ARGS(FILTER_ARGS(filter), DB_T(filter->after_name), DB_T(filter->after_id),
+                        DB_I(filter->limit)),
+                rows, count);
 }
 
-ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, int64_t *total)
+ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
+                            const cache_people_filter *filter, int64_t *total)
 {
     return number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter)), total);
 }
 
-ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t after_at, const char *after_id, int limit,
+ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
+                           int64_t after_at, const char *after_id, int limit,
                            const cache_listed_person **rows, int *count)
 {
     return list(s, c, STMT_people_idle,
-                DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(after_at > 0 ? after_at : 1), DB_T(after_id), DB_I(limit)), rows, count);
+                DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(after_at > 0 ? after_at : 1),
+                        DB_T(after_id), DB_I(limit)),
+                rows, count);
 }
 
-ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t *total)
+ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
+                                 int64_t before, int64_t *total)
 {
-    return number(s, c, STMT_people_idle_count, DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)), total);
+    return number(s, c, STMT_people_idle_count, DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)),
+                  total);
 }
 
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                                const cache_listed_person **rows, int *count)
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                const char *after_id, int limit, const cache_listed_person **rows,
+                                int *count)
 {
-    return list(s, c, STMT_people_unmanaged, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), rows, count);
+    return list(s, c, STMT_people_unmanaged,
+                DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), rows, count);
 }
 
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
@@ -77,18 +113,22 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, 
     return number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                            const cache_empty_group **rows, int *count)
+ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                            const char *after_id, int limit, const cache_empty_group **rows,
+                            int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_groups_empty, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), &r);
+    ida_kind kind = store_read(s, c, STMT_groups_empty,
+                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
+                               &r);
     *count = 0;
     if (kind) {
         return kind;
     }
     cache_empty_group *groups = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *groups);
     for (int i = 0; i < r.rows; i++) {
-        groups[i] = (cache_empty_group){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3), db_text(&r, i, 4)};
+        groups[i] = (cache_empty_group){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
+                                        db_text(&r, i, 3), db_text(&r, i, 4)};
     }
     *rows = groups;
     *count = r.rows;

@@ -1,5 +1,5 @@
-/* Lists of people and groups of the cache in pages by key: search and hygiene. A person whom both directories hold is one, with the cloud's row.
- * Role DB_REQUEST. */
+/* Lists of people and groups of the cache in pages by key: search and hygiene. A person whom both
+ * directories hold is one, with the cloud's row. Role DB_REQUEST. */
 #ifndef CORE_CACHE_PEOPLE_H
 #define CORE_CACHE_PEOPLE_H
 
@@ -11,49 +11,60 @@ typedef struct cache_listed_person {
     const char *name_key; /* order of lists: name_key, id */
     int enabled, guest;
     int64_t last_sign_in_at;
-    int64_t active_at;    /* hygiene lists: last successful sign-in, else last sign-in, else creation; 0 unknown */
+    int64_t active_at; /* hygiene lists: last successful sign-in, else last sign-in, else creation;
+                          0 unknown */
 } cache_listed_person;
 
 #define CACHE_WORDS_MAX 8
 
 typedef struct cache_people_filter {
-    const char *words[CACHE_WORDS_MAX]; /* ida_search_word; NULL: none (any more) */
-    const char *department;             /* ida_name_key, NULL: all */
-    int enabled, guest;                 /* 0, 1; -1: all */
-    int64_t signed_in_from, signed_in_before; /* last sign-in: from inclusive, to exclusive; never is 0. INT64_MAX: open */
-    const char *after_name, *after_id;  /* page; "" at first */
+    const char *words[CACHE_WORDS_MAX];       /* ida_search_word; NULL: none (any more) */
+    const char *department;                   /* ida_name_key, NULL: all */
+    int enabled, guest;                       /* 0, 1; -1: all */
+    int64_t signed_in_from, signed_in_before; /* last sign-in: from inclusive, to exclusive; never
+                                                 is 0. INT64_MAX: open */
+    const char *after_name, *after_id;        /* page; "" at first */
     int limit;
 } cache_people_filter;
 
-ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, const cache_listed_person **rows, int *count);
-ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *filter, int64_t *total);
+ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
+                             const cache_people_filter *filter, const cache_listed_person **rows,
+                             int *count);
+ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
+                            const cache_people_filter *filter, int64_t *total);
 
-/* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is known are left out. The page begins behind
- * (after_at, after_id); 0 and "" at first. */
-ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t after_at, const char *after_id, int limit,
+/* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is
+ * known are left out. The page begins behind (after_at, after_id); 0 and "" at first. */
+ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
+                           int64_t after_at, const char *after_id, int limit,
                            const cache_listed_person **rows, int *count);
-ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before, int64_t *total);
+ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
+                                 int64_t before, int64_t *total);
 
 /* Enabled people, no guests, for whom the directory names no manager. */
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                                const cache_listed_person **rows, int *count);
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                const char *after_id, int limit, const cache_listed_person **rows,
+                                int *count);
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 
 typedef struct cache_empty_group {
     const char *directory, *id, *name, *kind, *name_key;
 } cache_empty_group;
 
-ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name, const char *after_id, int limit,
-                            const cache_empty_group **rows, int *count);
+ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                            const char *after_id, int limit, const cache_empty_group **rows,
+                            int *count);
 ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 
-/* Where the tenant's directories stand together: the older of their last completed syncs (0: never), and which record sign-ins. */
+/* Where the tenant's directories stand together: the older of their last completed syncs (0:
+ * never), and which record sign-ins. */
 typedef struct cache_freshness {
     int64_t as_of;
     int sign_ins[IDA_DIR_COUNT];
     int synced; /* every directory of the tenant was read in full once */
 } cache_freshness;
 
-ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cache_freshness *fresh);
+ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant,
+                             cache_freshness *fresh);
 
 #endif

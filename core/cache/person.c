@@ -1,16 +1,42 @@
-/* Owns reading people and groups of the cache: rows into ida_user, the two directories' rows of one person into one. Must not write. */
+/* Owns reading people and groups of the cache: rows into ida_user, the two directories' rows of one
+ * person into one. Must not write. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
-#include "core/base/text.h"
 
 /* Columns of USER_COLUMNS; then the twin by anchor. */
-enum { DIRECTORY, ID, UPN, MAIL, DISPLAY_NAME, GIVEN_NAME, SURNAME, DEPARTMENT, JOB_TITLE, COMPANY, OFFICE, CITY, COUNTRY, EMPLOYEE_ID, ENABLED, GUEST,
-       CREATED_AT, LAST_SIGN_IN_AT, LAST_NONINTERACTIVE_AT, LAST_SUCCESS_AT, MANAGER_ID, DN, ANCHOR, UPN_KEY, TWIN_ID };
+enum {
+    DIRECTORY,
+    ID,
+    UPN,
+    MAIL,
+    DISPLAY_NAME,
+    GIVEN_NAME,
+    SURNAME,
+    DEPARTMENT,
+    JOB_TITLE,
+    COMPANY,
+    OFFICE,
+    CITY,
+    COUNTRY,
+    EMPLOYEE_ID,
+    ENABLED,
+    GUEST,
+    CREATED_AT,
+    LAST_SIGN_IN_AT,
+    LAST_NONINTERACTIVE_AT,
+    LAST_SUCCESS_AT,
+    MANAGER_ID,
+    DN,
+    ANCHOR,
+    UPN_KEY,
+    TWIN_ID
+};
 
 static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
 {
@@ -18,9 +44,21 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
     const struct {
         const char **to;
         int column;
-    } texts[] = {{&u->id, ID},           {&u->upn, UPN},           {&u->mail, MAIL},           {&u->display_name, DISPLAY_NAME}, {&u->given_name, GIVEN_NAME},
-                 {&u->surname, SURNAME}, {&u->department, DEPARTMENT}, {&u->job_title, JOB_TITLE}, {&u->company, COMPANY},           {&u->office, OFFICE},
-                 {&u->city, CITY},       {&u->country, COUNTRY},   {&u->employee_id, EMPLOYEE_ID}, {&u->manager_id, MANAGER_ID},     {&u->dn, DN},
+    } texts[] = {{&u->id, ID},
+                 {&u->upn, UPN},
+                 {&u->mail, MAIL},
+                 {&u->display_name, DISPLAY_NAME},
+                 {&u->given_name, GIVEN_NAME},
+                 {&u->surname, SURNAME},
+                 {&u->department, DEPARTMENT},
+                 {&u->job_title, JOB_TITLE},
+                 {&u->company, COMPANY},
+                 {&u->office, OFFICE},
+                 {&u->city, CITY},
+                 {&u->country, COUNTRY},
+                 {&u->employee_id, EMPLOYEE_ID},
+                 {&u->manager_id, MANAGER_ID},
+                 {&u->dn, DN},
                  {&u->anchor, ANCHOR}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         *texts[i].to = db_text(r, row, texts[i].column);
@@ -53,7 +91,8 @@ static void join(ida_user *u, const db_result *r, int row)
     }
 }
 
-static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char *key, ida_user **user)
+static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char *key,
+                           ida_user **user)
 {
     db_result r, cloud;
     ida_kind kind = store_read(s, c, STMT_user_by_upn, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
@@ -68,7 +107,8 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
     }
     /* Known in the cloud under another UPN. */
     const char *own = (*user)->id;
-    kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T((*user)->other_id)), &cloud);
+    kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T((*user)->other_id)),
+                      &cloud);
     if (!kind && cloud.rows) {
         *user = user_of(c->pool, &cloud, 0);
         (*user)->other_id = own;
@@ -77,22 +117,38 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                           ida_user **user)
 {
     ida_kind kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, upn), user);
-    return kind || *user ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.", ida_clean(c->pool, upn, strlen(upn), 200));
+    return kind || *user ? kind
+                         : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.",
+                                    ida_clean(c->pool, upn, strlen(upn), 200));
 }
 
-ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user)
+ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                          ida_user **user)
 {
-    enum { BRIEF_DIRECTORY, BRIEF_ID, BRIEF_UPN, BRIEF_DISPLAY_NAME, BRIEF_GIVEN_NAME, BRIEF_SURNAME, BRIEF_DEPARTMENT, BRIEF_JOB_TITLE, BRIEF_SHADOW };
+    enum {
+        BRIEF_DIRECTORY,
+        BRIEF_ID,
+        BRIEF_UPN,
+        BRIEF_DISPLAY_NAME,
+        BRIEF_GIVEN_NAME,
+        BRIEF_SURNAME,
+        BRIEF_DEPARTMENT,
+        BRIEF_JOB_TITLE,
+        BRIEF_SHADOW
+    };
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_user_brief, DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, upn))), &r);
+    ida_kind kind = store_read(s, c, STMT_user_brief,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, upn))), &r);
     if (kind) {
         return kind;
     }
     int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
-    /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way. */
+    /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way.
+     */
     if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_int(&r, 0, BRIEF_SHADOW))) {
         return cache_user_by_upn(s, c, tenant, upn, user);
     }
@@ -108,7 +164,8 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     return IDA_OK;
 }
 
-static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **user)
+static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted,
+                             ida_user **user)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T(wanted)), &r);
@@ -121,7 +178,9 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
     }
     if (db_text(&r, 0, UPN_KEY)) { /* the person, also when the ID was that of the premises' row */
         kind = by_upn_key(s, c, tenant, db_text(&r, 0, UPN_KEY), user);
-        if (kind || (*user && (strcasecmp((*user)->id, wanted) == 0 || ((*user)->other_id && strcasecmp((*user)->other_id, wanted) == 0)))) {
+        if (kind ||
+            (*user && (strcasecmp((*user)->id, wanted) == 0 ||
+                       ((*user)->other_id && strcasecmp((*user)->other_id, wanted) == 0)))) {
             return kind;
         }
     }
@@ -144,7 +203,9 @@ static json_t *united(apr_pool_t *pool, const char *one, const char *other)
     json_t *all = ida_json_keep(pool, json_array());
     for (size_t i = 0, k = 0; i < json_array_size(a) || k < json_array_size(b);) {
         json_t *left = json_array_get(a, i), *right = json_array_get(b, k);
-        int order = !left ? 1 : !right ? -1 : strcmp(json_string_value(left), json_string_value(right));
+        int order = !left    ? 1
+                    : !right ? -1
+                             : strcmp(json_string_value(left), json_string_value(right));
         json_array_append(all, order <= 0 ? left : right);
         i += order <= 0;
         k += order >= 0;
@@ -152,7 +213,8 @@ static json_t *united(apr_pool_t *pool, const char *one, const char *other)
     return all;
 }
 
-ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted, ida_user **out, json_t **licenses)
+ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted,
+                            ida_user **out, json_t **licenses)
 {
     db_result r;
     ida_kind kind = by_id_or_upn(s, c, tenant, wanted, out);
@@ -161,7 +223,9 @@ ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char
     }
     ida_user *u = *out;
     if (u->manager_id) {
-        kind = store_read(s, c, STMT_user_manager, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(u->directory)), DB_T(u->manager_id)), &r);
+        kind = store_read(
+            s, c, STMT_user_manager,
+            DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(u->directory)), DB_T(u->manager_id)), &r);
         if (kind) {
             return kind;
         }
@@ -174,14 +238,17 @@ ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char
     if (!licenses) {
         return IDA_OK;
     }
-    kind = store_read(s, c, STMT_user_licenses, DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
+    kind = store_read(s, c, STMT_user_licenses,
+                      DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
     if (!kind) {
-        *licenses = r.rows == 2 ? united(c->pool, db_text(&r, 0, 0), db_text(&r, 1, 0)) : names(c->pool, db_text(&r, 0, 0));
+        *licenses = r.rows == 2 ? united(c->pool, db_text(&r, 0, 0), db_text(&r, 1, 0))
+                                : names(c->pool, db_text(&r, 0, 0));
     }
     return kind;
 }
 
-ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_info *info)
+ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             cache_sync_info *info)
 {
     const char *name = ida_directory_name(directory);
     const struct {
@@ -200,7 +267,10 @@ ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
         info->sign_ins = (int)db_int(&r, 0, 8);
     }
     for (size_t i = 0; !kind && i < sizeof counters / sizeof *counters; i++) {
-        kind = store_read(s, c, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(ida_printf(c->pool, "%s%s", counters[i].counter, name))), &r);
+        kind = store_read(s, c, STMT_counter_get,
+                          DB_ARGS(DB_T(tenant),
+                                  DB_T(ida_printf(c->pool, "%s%s", counters[i].counter, name))),
+                          &r);
         *counters[i].value = kind ? 0 : db_int(&r, 0, 0);
     }
     return kind;
@@ -227,12 +297,15 @@ static void group_of(const db_result *r, int row, ida_group *g)
                      .member_count = db_int(r, row, 7)};
 }
 
-ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count)
+ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           const char *user_id, const ida_group **groups, int *count)
 {
     db_result r;
     *groups = NULL;
     *count = 0;
-    ida_kind kind = store_read(s, c, STMT_user_groups, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_user_groups,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)), &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -245,15 +318,16 @@ ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directo
     return IDA_OK;
 }
 
-/* Among groups of one folded name (rows from, to): the only one written exactly so, or the only one; a copy synced from the other directory
- * stands back behind its original. -1: not unique. */
+/* Among groups of one folded name (rows from, to): the only one written exactly so, or the only
+ * one; a copy synced from the other directory stands back behind its original. -1: not unique. */
 static int pick(const db_result *r, int from, int to, const char *name)
 {
     for (int exact = 1; exact >= 0; exact--) {
         for (int originals = 0; originals <= 1; originals++) {
             int found = -1, count = 0;
             for (int row = from; row < to; row++) {
-                if ((!exact || strcmp(db_text(r, row, 2), name) == 0) && (!originals || !db_int(r, row, 6))) {
+                if ((!exact || strcmp(db_text(r, row, 2), name) == 0) &&
+                    (!originals || !db_int(r, row, 6))) {
                     found = row;
                     count++;
                 }
@@ -281,7 +355,8 @@ typedef struct named_groups {
     apr_hash_t *ids, *names; /* -> span */
 } named_groups;
 
-/* IDs are hexadecimal digits, which some tools write in capitals and directories in small letters. */
+/* IDs are hexadecimal digits, which some tools write in capitals and directories in small letters.
+ */
 static char *small(apr_pool_t *pool, const char *id)
 {
     char *text = apr_pstrdup(pool, id);
@@ -291,17 +366,21 @@ static char *small(apr_pool_t *pool, const char *id)
     return text;
 }
 
-static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, named_groups *out)
+static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named,
+                           int count, named_groups *out)
 {
     enum { GROUP_ID = 1, GROUP_KEY = 8, BY_NAME };
-    json_t *ids = ida_json_keep(c->pool, json_array()), *names = ida_json_keep(c->pool, json_array());
+    json_t *ids = ida_json_keep(c->pool, json_array()),
+           *names = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(named[i]));
         json_array_append_new(ids, json_string(small(c->pool, named[i])));
         json_array_append_new(names, json_string(ida_fold_search(c->pool, named[i])));
     }
-    ida_kind kind =
-        store_read(s, c, STMT_groups_named, DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids)), DB_T(ida_json_text(c->pool, names))), &out->r);
+    ida_kind kind = store_read(s, c, STMT_groups_named,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids)),
+                                       DB_T(ida_json_text(c->pool, names))),
+                               &out->r);
     out->ids = apr_hash_make(c->pool);
     out->names = apr_hash_make(c->pool);
     for (int row = 0; !kind && row < out->r.rows; row++) {
@@ -333,7 +412,8 @@ static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *na
     return !of ? IDA_NOT_FOUND : *row < 0 ? IDA_CONFLICT : IDA_OK;
 }
 
-ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found)
+ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named,
+                           int count, ida_group **found)
 {
     ida_kind kind = IDA_OK;
     for (int from = 0; !kind && from < count; from += GROUPS_AT_ONCE) {
@@ -351,7 +431,8 @@ ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out)
+ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group,
+                          ida_group **out)
 {
     named_groups groups;
     int row;
@@ -373,10 +454,12 @@ ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *
     return IDA_OK;
 }
 
-ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count)
+ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                                 ida_user ***users, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_people_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+    ida_kind kind = store_read(s, c, STMT_people_of_employee,
+                               DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
     *count = 0;
     *users = apr_pcalloc(c->pool, sizeof **users * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {

@@ -7,37 +7,59 @@
 
 typedef struct ida_user {
     ida_directory_kind directory; /* the row's; for a joined person the cloud one */
-    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title, *company, *office, *city, *country, *employee_id;
+    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
+        *company, *office, *city, *country, *employee_id;
     int enabled, guest;
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     const char *dn, *anchor;
-    int in[IDA_DIR_COUNT];        /* which directories hold the person */
-    const char *other_id;         /* id in the other directory when in both */
+    int in[IDA_DIR_COUNT]; /* which directories hold the person */
+    const char *other_id;  /* id in the other directory when in both */
 } ida_user;
 
-/* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined. IDA_NOT_FOUND. */
-ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
-/* The same with nothing filled but directory, id and the fields of specification 2.1: what every look-up costs. */
-ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn, ida_user **user);
-/* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
-ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user, ida_user **out, json_t **licenses);
+/* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined.
+ * IDA_NOT_FOUND. */
+ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                           ida_user **user);
+/* The same with nothing filled but directory, id and the fields of specification 2.1: what every
+ * look-up costs. */
+ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                          ida_user **user);
+/* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND.
+ */
+ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user,
+                            ida_user **out, json_t **licenses);
 
 /* Everybody with this employeeId (compared as written), at most 20. */
-ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id, ida_user ***users, int *count);
+ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                                 ida_user ***users, int *count);
 
 /* Where the sync of each directory stands; completed_at/full_at 0 when never. */
-typedef struct cache_sync_info { int64_t completed_at, full_at, started_at, users, groups; int sign_ins; const char *error, *stopped; } cache_sync_info;
-ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_info *info);
-/* 1 in *synced when every directory of the tenant has completed a full sync: before that users, names and seats would be guesses. */
+typedef struct cache_sync_info {
+    int64_t completed_at, full_at, started_at, users, groups;
+    int sign_ins;
+    const char *error, *stopped;
+} cache_sync_info;
+ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             cache_sync_info *info);
+/* 1 in *synced when every directory of the tenant has completed a full sync: before that users,
+ * names and seats would be guesses. */
 ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced);
 
 /* Direct groups of a user: id, name, kind, dn. At most 10,000. */
-typedef struct ida_group { ida_directory_kind directory; const char *id, *name, *kind, *dn, *rule; int synced; int64_t member_count; } ida_group;
-ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *user_id, const ida_group **groups, int *count);
+typedef struct ida_group {
+    ida_directory_kind directory;
+    const char *id, *name, *kind, *dn, *rule;
+    int synced;
+    int64_t member_count;
+} ida_group;
+ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           const char *user_id, const ida_group **groups, int *count);
 /* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
-ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group, ida_group **out);
+ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group,
+                          ida_group **out);
 /* The same for many by one statement: found[i] is NULL where there is none, or no unique one. */
-ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named, int count, ida_group **found);
+ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named,
+                           int count, ida_group **found);
 
 #endif

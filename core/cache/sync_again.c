@@ -1,9 +1,10 @@
-/* Owns the question who is to be looked at again although no directory tells of a change. Must not know how directories are read.
+/* Owns the question who is to be looked at again although no directory tells of a change. Must not
+ * know how directories are read.
  */
 #include "core/cache/sync.h"
 
-static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count,
-                       const char *const **ids, int *count)
+static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                       size_t arg_count, const char *const **ids, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -16,8 +17,8 @@ static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_ar
     return kind;
 }
 
-ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t since, int64_t nowhere_since,
-                    int limit, cache_again_ids *out)
+ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          int64_t since, int64_t nowhere_since, int limit, cache_again_ids *out)
 {
     const char *name = ida_directory_name(directory);
     const db_arg moved[] = {DB_T(tenant), DB_T(name), DB_I(since)},

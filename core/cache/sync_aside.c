@@ -1,7 +1,8 @@
-/* Owns the indexes that a first load does without: while the cache holds nothing of anybody else, what readers search by is laid
- * aside and made in one go behind the rows, which takes a fraction of the time of growing it row by row. Which ones, the store
- * keeps (cache.index_aside): whoever begins a run that needs them, or ends a load, makes them again, so a load killed at any
- * instant leaves nothing behind but work. Must not know what a run loads. */
+/* Owns the indexes that a first load does without: while the cache holds nothing of anybody else,
+ * what readers search by is laid aside and made in one go behind the rows, which takes a fraction
+ * of the time of growing it row by row. Which ones, the store keeps (cache.index_aside): whoever
+ * begins a run that needs them, or ends a load, makes them again, so a load killed at any instant
+ * leaves nothing behind but work. Must not know what a run loads. */
 #include "core/cache/cache.h"
 
 static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
@@ -11,7 +12,9 @@ static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
     db_result r;
     run->bare = 0;
     ida_kind kind = store_write(s, c, STMT_cache_lock, DB_ARGS(DB_T(at->tenant)), NULL);
-    kind = kind ? kind : store_read(s, c, STMT_index_free, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    kind = kind ? kind
+                : store_read(s, c, STMT_index_free, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)),
+                             &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -24,7 +27,8 @@ static ida_kind lay_aside(store *s, ida_ctx *c, void *baton)
     kind = store_write(s, c, STMT_index_keep, DB_NONE, NULL);
     kind = kind ? kind : store_read(s, c, STMT_index_aside, DB_NONE, &r);
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = db_script(s->db, c, ida_printf(c->pool, "DROP INDEX IF EXISTS cache.%s", db_text(&r, row, 0)));
+        kind = db_script(s->db, c,
+                         ida_printf(c->pool, "DROP INDEX IF EXISTS cache.%s", db_text(&r, row, 0)));
     }
     return kind;
 }
@@ -37,16 +41,21 @@ static ida_kind take_back(store *s, ida_ctx *c, void *baton)
     if (kind || !r.rows) { /* somebody else was faster */
         return kind;
     }
-    const char *table = db_text(&r, 0, 0), *definition = db_text(&r, 0, 1), *figures = db_text(&r, 0, 2);
+    const char *table = db_text(&r, 0, 0), *definition = db_text(&r, 0, 1),
+               *figures = db_text(&r, 0, 2);
     kind = db_script(s->db, c, definition);
     if (!kind && figures) {
-        kind = store_write(s, c, STMT_index_figures, DB_ARGS(DB_T(table), DB_T(name), DB_T(figures)), NULL);
-        kind = kind ? kind : db_script(s->db, c, "ANALYZE cache.sqlite_schema"); /* this connection too reads them */
+        kind = store_write(s, c, STMT_index_figures,
+                           DB_ARGS(DB_T(table), DB_T(name), DB_T(figures)), NULL);
+        kind = kind ? kind
+                    : db_script(s->db, c,
+                                "ANALYZE cache.sqlite_schema"); /* this connection too reads them */
     }
     return kind;
 }
 
-/* SQLite sorts in files, since in memory that takes what the index takes; a second thread of it costs more than it brings. */
+/* SQLite sorts in files, since in memory that takes what the index takes; a second thread of it
+ * costs more than it brings. */
 static ida_kind settings(store *s, ida_ctx *c, const char *sql)
 {
     return db_is_postgresql(s->db) ? IDA_OK : db_script(s->db, c, sql);
@@ -63,7 +72,8 @@ ida_kind cache_indexes_aside(cache_sync *run, ida_ctx *c)
         run->budget = CACHE_FIRST_BUDGET_MS;
     }
     if (kind == IDA_SERVICE_UNAVAILABLE && s->db && !db_is_broken(s->db)) {
-        ida_log(c->env, IDA_LOG_INFO, NULL, "the first load of tenant %s keeps the cache's indexes and takes longer: %s",
+        ida_log(c->env, IDA_LOG_INFO, NULL,
+                "the first load of tenant %s keeps the cache's indexes and takes longer: %s",
                 run->at.tenant, b->message ? b->message : "");
         return IDA_OK;
     }
@@ -83,7 +93,8 @@ static ida_kind make_again(cache_sync *run, ida_ctx *c, db_statement names)
         kind = settings(s, own, "PRAGMA temp_store = FILE");
         for (int row = 0; !kind && row < r.rows; row++) {
             ida_ctx *b = cache_sync_batch(run, c);
-            kind = cache_sync_failed(own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
+            kind = cache_sync_failed(
+                own, b, store_transaction(s, b, take_back, (void *)db_text(&r, row, 0)));
         }
         ida_kind after = settings(s, own, "PRAGMA temp_store = MEMORY");
         kind = kind ? kind : after;

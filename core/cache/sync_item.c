@@ -1,13 +1,13 @@
-/* Owns the form in which entries wait in staging: records with the keys that the cache is searched by, cleaned of what a hostile
- * directory may send. Must not know statements or transactions. */
+/* Owns the form in which entries wait in staging: records with the keys that the cache is searched
+ * by, cleaned of what a hostile directory may send. Must not know statements or transactions. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/digest.h"
 #include "core/base/search_key.h"
-#include "core/cache/cache.h"
 #include "core/base/text.h"
+#include "core/cache/cache.h"
 
 /* --- records --- */
 
@@ -68,7 +68,8 @@ static int next_text(char **at, const char *end, char **text, size_t *len)
 void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, int max)
 {
     size_t size = record ? strlen(record) : 0, len;
-    char *at = apr_pstrmemdup(pool, record ? record : "", size), *end = at + size, *text, *close = NULL;
+    char *at = apr_pstrmemdup(pool, record ? record : "", size), *end = at + size, *text,
+         *close = NULL;
     int good = 1;
     memset(fields, 0, (size_t)max * sizeof *fields);
     for (int i = 0; i < max && good; i++) {
@@ -137,7 +138,8 @@ const char *cache_key(apr_pool_t *pool, const char *text)
     if (len <= CACHE_KEY_MAX) {
         return clean(pool, text, CACHE_KEY_MAX);
     }
-    return apr_pstrcat(pool, ida_clean(pool, text, len, CACHE_KEY_MAX - 40), "#", cache_digest(pool, text, len), NULL);
+    return apr_pstrcat(pool, ida_clean(pool, text, len, CACHE_KEY_MAX - 40), "#",
+                       cache_digest(pool, text, len), NULL);
 }
 
 /* Of a text that is clean. */
@@ -151,7 +153,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted and each once, so that the order in which a server names values does not make an entry look changed. */
+/* Sorted and each once, so that the order in which a server names values does not make an entry
+ * look changed. */
 static int sorted(const char **items, int count)
 {
     int kept = 0;
@@ -203,13 +206,17 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         [CACHE_USER_dn_key] = cache_key(pool, user->dn_key),
         [CACHE_USER_anchor] = cache_key(pool, user->anchor),
         [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
-        [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold) : NULL,
+        [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold)
+                                                           : NULL,
     };
 #undef TEXT
-    const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail], *shown = fields[CACHE_USER_display_name];
-    const char *const words[] = {shown, fields[CACHE_USER_given_name], fields[CACHE_USER_surname], upn, mail};
+    const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail],
+               *shown = fields[CACHE_USER_display_name];
+    const char *const words[] = {shown, fields[CACHE_USER_given_name], fields[CACHE_USER_surname],
+                                 upn, mail};
     fields[CACHE_USER_upn_key] = folded(pool, upn);
-    fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key] : folded(pool, mail);
+    fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key]
+                                                                        : folded(pool, mail);
     fields[CACHE_USER_name_key] = ida_name_key(pool, shown);
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
     fields[CACHE_USER_search_key] = ida_search_words(pool, words, sizeof words / sizeof *words);
@@ -225,8 +232,9 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
     const char *upn_key = fields[CACHE_USER_upn_key];
     for (int i = -1; i < further; i++) {
-        const char *address = i == -1 ? fields[CACHE_USER_mail_key]
-                                      : folded(pool, clean(pool, user->addresses[i], CACHE_TEXT_MAX));
+        const char *address = i == -1
+                                  ? fields[CACHE_USER_mail_key]
+                                  : folded(pool, clean(pool, user->addresses[i], CACHE_TEXT_MAX));
         if (address && (!upn_key || strcmp(address, upn_key) != 0)) {
             addresses[count++] = address;
         }
@@ -290,7 +298,8 @@ int cache_stamp_newer(const char *stamp, const char *than)
     if (!len || !than_len) {
         return 0;
     }
-    int number = strspn(stamp, "0123456789") == len, than_number = strspn(than, "0123456789") == than_len;
+    int number = strspn(stamp, "0123456789") == len,
+        than_number = strspn(than, "0123456789") == than_len;
     if (number && than_number) { /* uSNChanged */
         stamp += strspn(stamp, "0");
         than += strspn(than, "0");
@@ -299,5 +308,6 @@ int cache_stamp_newer(const char *stamp, const char *than)
         return len != than_len ? len > than_len : strcmp(stamp, than) > 0;
     }
     /* entryCSN: fixed width, "20261121093000.000000Z#000000#000#000000" */
-    return !number && !than_number && len == than_len && strchr(stamp, '#') && strchr(than, '#') && strcmp(stamp, than) > 0;
+    return !number && !than_number && len == than_len && strchr(stamp, '#') && strchr(than, '#') &&
+           strcmp(stamp, than) > 0;
 }

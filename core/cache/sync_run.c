@@ -1,5 +1,6 @@
-/* Owns a run: its number, the short transactions that empty its buffer into staging, the pages in which staging is
- * read again; and the state of syncs. Must not know what entries mean for the cache. */
+/* Owns a run: its number, the short transactions that empty its buffer into staging, the pages in
+ * which staging is read again; and the state of syncs. Must not know what entries mean for the
+ * cache. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -7,22 +8,29 @@
 
 #include "core/cache/cache.h"
 
-#define FIRST_LITE_BYTES                                                                                                         \
-    (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait for long */
+#define FIRST_LITE_BYTES                                                                           \
+    (8 * 1024 * 1024) /* in a first load: SQLite should write its pages few times, and nobody wait \
+                         for long */
 #define FIRST_PG_BYTES (3 * 1024 * 1024)
-#define FIRST_GROWS 8 /* the writer need not wait for the first buffers to be as full */
-#define RELIEF_EVERY 12               /* transactions of a first load */
+#define FIRST_GROWS 8   /* the writer need not wait for the first buffers to be as full */
+#define RELIEF_EVERY 12 /* transactions of a first load */
 #define EMPTY_SLICE 5000
-#define COPIES_LOST 3 /* transactions of a first load that found a row there: then no further one takes its rows for new */
-#define FIRST_PATIENCE 12 /* times that the engine's patience may end: another first load may be making a large index */
+#define COPIES_LOST                                                                              \
+    3 /* transactions of a first load that found a row there: then no further one takes its rows \
+         for new */
+#define FIRST_PATIENCE                                                                             \
+    12 /* times that the engine's patience may end: another first load may be making a large index \
+        */
 
 /* --- state --- */
 
-ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, cache_sync_state *state)
+ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
+                              ida_directory_kind directory, cache_sync_state *state)
 {
     db_result r;
     *state = (cache_sync_state){.tokens = "{}", .sign_ins = 1};
-    ida_kind kind = store_read(s, c, STMT_sync_state_get, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    ida_kind kind = store_read(s, c, STMT_sync_state_get,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -76,7 +84,8 @@ static ida_kind phase_work(store *s, ida_ctx *c, void *baton)
         p->run->at.run = run;
         p->superseded = 1;
         kind = ida_fail(c, IDA_CONFLICT,
-                        "Another sync of this directory (run %lld) began while run %lld was at work; this one ends here.",
+                        "Another sync of this directory (run %lld) began while run %lld was at "
+                        "work; this one ends here.",
                         (long long)p->run->at.run, (long long)run);
     }
     p->to = *p->from;
@@ -94,8 +103,9 @@ static int is_usable(const store *s)
     return s->db && !db_is_broken(s->db);
 }
 
-/* Between transactions, so that no commit has a large log to write back: that too holds the gate. What cannot be done now is done
- * later. In a first load the phases count their transactions for it: each time waits for the disk. */
+/* Between transactions, so that no commit has a large log to write back: that too holds the gate.
+ * What cannot be done now is done later. In a first load the phases count their transactions for
+ * it: each time waits for the disk. */
 static void relieve(cache_sync *run, ida_ctx *c)
 {
     if (is_usable(run->at.s)) {
@@ -124,7 +134,8 @@ ida_kind cache_sync_phase(cache_sync *run, ida_ctx *c, cache_step step, cache_cu
             *cursor = p.to;
             p.tried = 0;
         }
-        if (kind == IDA_SERVICE_UNAVAILABLE && run->at.first && is_usable(run->at.s) && waited++ < FIRST_PATIENCE) {
+        if (kind == IDA_SERVICE_UNAVAILABLE && run->at.first && is_usable(run->at.s) &&
+            waited++ < FIRST_PATIENCE) {
             ida_ctx_clear(c);
             kind = IDA_OK;
             p.more = 1;
@@ -149,7 +160,8 @@ typedef struct paging {
 static ida_kind step_page(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     const paging *p = cursor->baton;
-    int from = (int)cursor->count, to = from + p->pages->chunk < p->r.rows ? from + p->pages->chunk : p->r.rows, again = 0;
+    int from = (int)cursor->count,
+        to = from + p->pages->chunk < p->r.rows ? from + p->pages->chunk : p->r.rows, again = 0;
     ida_kind kind = p->pages->apply(run, c, &p->r, from, to, &again);
     cursor->count = again ? from : to;
     *more = cursor->count < p->r.rows;
@@ -171,7 +183,8 @@ ida_kind cache_sync_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
         if (pages->which) {
             args[count++] = (db_arg)DB_T(pages->which);
         }
-        kind = cache_sync_failed(c, reading, store_read(at->s, reading, pages->read, args, count, &p.r));
+        kind = cache_sync_failed(c, reading,
+                                 store_read(at->s, reading, pages->read, args, count, &p.r));
         if (kind || !p.r.rows) {
             return kind;
         }
@@ -194,7 +207,9 @@ void cache_buffer_clear(cache_buffer *b)
 {
     apr_pool_t *pool = b->pool;
     apr_pool_clear(pool);
-    *b = (cache_buffer){.pool = pool, .index = apr_hash_make(pool), .slices = apr_array_make(pool, 16, sizeof(cache_slice))};
+    *b = (cache_buffer){.pool = pool,
+                        .index = apr_hash_make(pool),
+                        .slices = apr_array_make(pool, 16, sizeof(cache_slice))};
 }
 
 int cache_buffer_empty(const cache_buffer *b)
@@ -208,7 +223,8 @@ static int is(const char *a, const char *b)
 }
 
 /* What the cache holds already is noted, not carried along. */
-static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b, const char *kind_name, db_statement digests)
+static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b,
+                               const char *kind_name, db_statement digests)
 {
     const cache_at *at = &run->at;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
@@ -220,11 +236,14 @@ static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *
         }
     }
     ida_kind kind = count ? store_read(at->s, c, digests,
-                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r)
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                               DB_T(cache_list(c->pool, ids, count))),
+                                       &r)
                           : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) {
-        cache_sync_entry *e =
-            apr_hash_get(b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL), APR_HASH_KEY_STRING);
+        cache_sync_entry *e = apr_hash_get(
+            b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL),
+            APR_HASH_KEY_STRING);
         if (e && is(e->digest, db_text(&r, row, 1))) {
             e->op = "same";
             e->item = NULL;
@@ -239,7 +258,9 @@ static int wanted(const cache_buffer *b, ida_ctx *c, const cache_sync_entry *e)
     if (!is(e->kind, "members")) {
         return 1;
     }
-    const cache_sync_entry *list = apr_hash_get(b->index, apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL), APR_HASH_KEY_STRING);
+    const cache_sync_entry *list = apr_hash_get(b->index,
+                                                apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL),
+                                                APR_HASH_KEY_STRING);
     return list && list->seq == e->seq && is(list->op, "put");
 }
 
@@ -255,15 +276,16 @@ static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b
             ids[count++] = e->id;
         }
     }
-    ida_kind kind =
-        count
-            ? store_read(at->s, c, STMT_told_before,
-                         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(cache_list(c->pool, ids, count))),
-                         &r)
-            : IDA_OK;
+    ida_kind kind = count ? store_read(at->s, c, STMT_told_before,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                               DB_I(at->staged),
+                                               DB_T(cache_list(c->pool, ids, count))),
+                                       &r)
+                          : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
         const char *id = db_text(&r, row, 0);
-        cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL), APR_HASH_KEY_STRING);
+        cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL),
+                                           APR_HASH_KEY_STRING);
         if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
             cache_sync_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
         }
@@ -272,7 +294,8 @@ static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b
     return kind;
 }
 
-ida_kind cache_sync_stage(cache_sync *run, ida_ctx *c, const cache_sync_entry *const *entries, int count)
+ida_kind cache_sync_stage(cache_sync *run, ida_ctx *c, const cache_sync_entry *const *entries,
+                          int count)
 {
     enum { COLUMNS = 7 };
     cache_at *at = &run->at;
@@ -280,8 +303,9 @@ ida_kind cache_sync_stage(cache_sync *run, ida_ctx *c, const cache_sync_entry *c
     const char **values = apr_palloc(c->pool, (apr_size_t)(count + 1) * COLUMNS * sizeof *values);
     for (int i = 0; i < count; i++) {
         const cache_sync_entry *e = entries[i];
-        const char *const row[COLUMNS] = {e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
-                                          e->digest, e->item};
+        const char *const row[COLUMNS] = {
+            e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
+            e->digest, e->item};
         memcpy(values + COLUMNS * i, row, sizeof row);
     }
     return cache_bulk(at, c, STMT_staging_put, fixed, 3, values, COLUMNS, count, NULL);
@@ -296,7 +320,8 @@ static ida_kind into_staging(cache_sync *run, ida_ctx *c, const cache_buffer *b)
     if (!kind) {
         kind = skip_unchanged(run, c, b, "group", STMT_group_digests);
     }
-    const cache_sync_entry **entries = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *entries);
+    const cache_sync_entry **entries = apr_palloc(c->pool,
+                                                  (apr_size_t)(b->count + 1) * sizeof *entries);
     int count = 0;
     for (const cache_sync_entry *e = b->head; e; e = e->next) {
         if (wanted(b, c, e)) {
@@ -336,13 +361,15 @@ static ida_kind step_write(cache_sync *run, ida_ctx *c, cache_cursor *cursor, in
 ida_kind cache_sync_write(cache_sync *run, ida_ctx *c, const cache_buffer *buffer)
 {
     int first = run->at.first;
-    ida_kind kind = run->bare && cache_load_needs_indexes(buffer) ? cache_indexes_back(run, c) : IDA_OK;
+    ida_kind kind = run->bare && cache_load_needs_indexes(buffer) ? cache_indexes_back(run, c)
+                                                                  : IDA_OK;
     kind = kind || !first ? kind : cache_load_numbers(run, c, buffer);
     kind = kind || !(buffer->behind_users || run->users_done) ? kind : cache_load_users_end(run, c);
     if (kind) {
         return kind;
     }
-    if (buffer->told & ~run->told) { /* a table that was empty: figures of what it held once are worse than none */
+    if (buffer->told &
+        ~run->told) { /* a table that was empty: figures of what it held once are worse than none */
         run->told |= buffer->told;
         run->analyze_at = 0;
     }
@@ -364,7 +391,8 @@ ida_kind cache_sync_flush(cache_sync *run, ida_ctx *c)
         return IDA_OK;
     }
     if (run->writer) {
-        run->first_bytes = 2 * run->first_bytes < run->full_bytes ? 2 * run->first_bytes : run->full_bytes;
+        run->first_bytes = 2 * run->first_bytes < run->full_bytes ? 2 * run->first_bytes
+                                                                  : run->full_bytes;
         return cache_writer_give(run, c);
     }
     ida_kind kind = cache_sync_write(run, c, run->buffer);
@@ -381,8 +409,9 @@ static ida_kind step_empty(cache_sync *run, ida_ctx *c, cache_cursor *cursor, in
     (void)cursor;
     db_result r;
     const cache_at *at = &run->at;
-    ida_kind kind =
-        store_write(at->s, c, STMT_staging_empty, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)), &r);
+    ida_kind kind = store_write(at->s, c, STMT_staging_empty,
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)),
+                                &r);
     *more = !kind && r.changes == EMPTY_SLICE;
     return kind;
 }
@@ -393,8 +422,8 @@ ida_kind cache_sync_empty(cache_sync *run, ida_ctx *c)
     return cache_sync_phase(run, c, step_empty, &cursor);
 }
 
-ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool, const char *tenant, ida_directory_kind directory,
-                        int full)
+ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool,
+                          const char *tenant, ida_directory_kind directory, int full)
 {
     cache_sync *run = apr_pcalloc(pool, sizeof *run);
     db_result r;
@@ -412,10 +441,12 @@ ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *po
     apr_pool_create(&run->batch_pool, pool);
     apr_pool_create(&run->page_pool, pool);
     apr_pool_create(&run->item_pool, pool);
-    ida_kind kind =
-        store_write(s, c, STMT_sync_state_begin, DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
+    ida_kind kind = store_write(
+        s, c, STMT_sync_state_begin,
+        DB_ARGS(DB_T(tenant), DB_T(run->at.directory), DB_I(run->at.started_at)), &r);
     if (!kind && !r.rows) {
-        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The store did not tell the number of the sync run it began.");
+        kind = ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The store did not tell the number of the sync run it began.");
     }
     if (kind) {
         return kind;
@@ -423,7 +454,8 @@ ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *po
     run->at.staged = run->at.run = db_int(&r, 0, 0);
     kind = cache_sync_empty(run, c);
     if (!kind && full) {
-        kind = store_read(s, c, STMT_directory_empty, DB_ARGS(DB_T(tenant), DB_T(run->at.directory)), &r);
+        kind = store_read(s, c, STMT_directory_empty,
+                          DB_ARGS(DB_T(tenant), DB_T(run->at.directory)), &r);
         if (!kind && r.rows) {
             run->at.first = 1;
             run->budget = CACHE_FIRST_BUDGET_MS;
@@ -457,8 +489,9 @@ ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error)
         cache_buffer_clear(run->buffer);
     }
     cache_memory_clear(at->memory);
-    ida_kind kind = store_write(at->s, c, STMT_sync_state_failed,
-                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
+    ida_kind kind = store_write(
+        at->s, c, STMT_sync_state_failed,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
     kind = kind ? kind : cache_sync_empty(run, c);
     if (run->at.first) {
         store_disconnect(at->s);

@@ -1,5 +1,6 @@
-/* Owns what a run is told: users, groups, members and what is missing, as entries of its buffer, each by its last word; and what a run is asked of
- * earlier ones. Must not know how the buffer reaches the store. */
+/* Owns what a run is told: users, groups, members and what is missing, as entries of its buffer,
+ * each by its last word; and what a run is asked of earlier ones. Must not know how the buffer
+ * reaches the store. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -8,8 +9,9 @@
 
 #define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define MEMBER_BYTES 110              /* of those, for a member of a slice: as users are, by the time that it takes */
-#define SLICE_WEIGHT 3                /* rows a byte: members are short */
+#define MEMBER_BYTES \
+    110 /* of those, for a member of a slice: as users are, by the time that it takes */
+#define SLICE_WEIGHT 3  /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
 #define NAMED_AT_ONCE 2000
@@ -32,8 +34,10 @@ void cache_sync_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, c
     e->digest = cache_digest(pool, e->item, strlen(e->item));
 }
 
-/* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's pool already. */
-static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char *id, const char *sub)
+/* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's
+ * pool already. */
+static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char *id,
+                                  const char *sub)
 {
     const char *key = apr_pstrcat(b->pool, kind, "\1", id, "\1", sub, NULL);
     cache_sync_entry *e = apr_hash_get(b->index, key, APR_HASH_KEY_STRING);
@@ -49,14 +53,17 @@ static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char 
     return e;
 }
 
-/* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool already. The last word holds,
- * as in staging; "present" says less than an entry, and a group told without members says nothing of the list before it. */
-static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t seq, const char *digest, const char *item, size_t item_len)
+/* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool
+ * already. The last word holds, as in staging; "present" says less than an entry, and a group told
+ * without members says nothing of the list before it. */
+static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t seq,
+                const char *digest, const char *item, size_t item_len)
 {
     if (strcmp(op, "present") == 0 && e->op && strcmp(e->op, "delete") != 0) {
         return;
     }
-    run->buffer->bytes += item_len * (run->at.first && strcmp(e->kind, "members") == 0 ? SLICE_WEIGHT : 1);
+    run->buffer->bytes += item_len *
+                          (run->at.first && strcmp(e->kind, "members") == 0 ? SLICE_WEIGHT : 1);
     e->op = op;
     e->digest = digest;
     e->item = item;
@@ -64,8 +71,8 @@ static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t se
     e->seq = seq > 0 ? seq : e->seq;
 }
 
-static void stage(cache_sync *run, const char *kind, const char *id, const char *sub, const char *op, int64_t seq,
-                  const char *digest, const char *item)
+static void stage(cache_sync *run, const char *kind, const char *id, const char *sub,
+                  const char *op, int64_t seq, const char *digest, const char *item)
 {
     say(run, entry_of(run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
 }
@@ -73,7 +80,8 @@ static void stage(cache_sync *run, const char *kind, const char *id, const char 
 static ida_kind flush_when_full(cache_sync *run, ida_ctx *c)
 {
     const cache_buffer *b = run->buffer;
-    int full = run->at.first ? b->bytes >= run->first_bytes : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
+    int full = run->at.first ? b->bytes >= run->first_bytes
+                             : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
     return full ? cache_sync_flush(run, c) : IDA_OK;
 }
 
@@ -81,8 +89,10 @@ static ida_kind id_check(ida_ctx *c, const char *id)
 {
     return cache_id_valid(id)
                ? IDA_OK
-               : ida_fail(c, IDA_BAD_REQUEST, "The directory sent an entry without a usable ID (1 to %d bytes of UTF-8).",
-                          CACHE_ID_MAX);
+               : ida_fail(
+                     c, IDA_BAD_REQUEST,
+                     "The directory sent an entry without a usable ID (1 to %d bytes of UTF-8).",
+                     CACHE_ID_MAX);
 }
 
 static const char *kind_of(const char *kind)
@@ -98,7 +108,9 @@ ida_kind cache_sync_user(cache_sync *run, ida_ctx *c, const cache_user *user)
     }
     cache_user told = *user;
     /* In a first load the cache's manager is what the run told. */
-    told.manager_untold = !user->manager_untold ? 0 : run->full && !run->at.first ? CACHE_MANAGER_NOBODY : CACHE_MANAGER_KEPT;
+    told.manager_untold = !user->manager_untold         ? 0
+                          : run->full && !run->at.first ? CACHE_MANAGER_NOBODY
+                                                        : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
     apr_pool_t *p = run->buffer->pool;
     const char *item = cache_user_item(run->item_pool, &told);
@@ -113,7 +125,8 @@ ida_kind cache_sync_user(cache_sync *run, ida_ctx *c, const cache_user *user)
     return flush_when_full(run, c);
 }
 
-ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id, const cache_sign_in_list *times)
+ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
+                             const cache_sign_in_list *times)
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
@@ -121,7 +134,8 @@ ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id, c
         const char *const record[] = {ida_printf(p, "%lld", (long long)times->last),
                                       ida_printf(p, "%lld", (long long)times->last_noninteractive),
                                       ida_printf(p, "%lld", (long long)times->last_success)};
-        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", cache_item(p, record, 3));
+        stage(run, "sign_ins", apr_pstrdup(p, user_id), "", "put", ++run->seq, "",
+              cache_item(p, record, 3));
         kind = flush_when_full(run, c);
     }
     return kind;
@@ -140,8 +154,8 @@ int64_t cache_sync_number(const cache_sync *run)
     return run->at.staged;
 }
 
-ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64_t created_before, const char *after, int limit,
-                           const char ***ids, int *count)
+ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64_t created_before,
+                             const char *after, int limit, const char ***ids, int *count)
 {
     enum { PAGE = 500 };
     const cache_at *at = &run->at;
@@ -152,15 +166,16 @@ ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64
     do {
         kind = kind ? kind
                     : store_read(at->s, c, STMT_staged_returned,
-                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(after), DB_I(PAGE),
-                                         DB_I(settled)),
+                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
+                                         DB_T(after), DB_I(PAGE), DB_I(settled)),
                                  &r);
         for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
             const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
             cache_item_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
-            int64_t created = !told                         ? db_int(&r, row, 2)
-                              : item[CACHE_USER_created_at] ? strtoll(item[CACHE_USER_created_at], NULL, 10)
-                                                            : 0;
+            int64_t created = !told ? db_int(&r, row, 2)
+                              : item[CACHE_USER_created_at]
+                                  ? strtoll(item[CACHE_USER_created_at], NULL, 10)
+                                  : 0;
             after = db_text(&r, row, 0);
             if (created < created_before) {
                 (*ids)[(*count)++] = after;
@@ -170,12 +185,14 @@ ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64
     return kind;
 }
 
-ida_kind cache_sync_settled(cache_sync *run, ida_ctx *c, const char *group_id, int64_t settled, int *yes)
+ida_kind cache_sync_settled(cache_sync *run, ida_ctx *c, const char *group_id, int64_t settled,
+                            int *yes)
 {
     const cache_at *at = &run->at;
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_group_settled,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
+    ida_kind kind = store_read(
+        at->s, c, STMT_group_settled,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group_id), DB_I(settled)), &r);
     *yes = !kind && r.rows > 0;
     return kind;
 }
@@ -185,14 +202,16 @@ ida_kind cache_sync_report(cache_sync *run, ida_ctx *c, const char *user_id, con
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
         apr_pool_t *p = run->buffer->pool;
-        stage(run, "report", apr_pstrdup(p, user_id), "", "put", ++run->seq, "", apr_pstrdup(p, manager_id));
+        stage(run, "report", apr_pstrdup(p, user_id), "", "put", ++run->seq, "",
+              apr_pstrdup(p, manager_id));
         kind = flush_when_full(run, c);
     }
     return kind;
 }
 
 /* Members each once, in slices; the digest over all of them. */
-static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq, const cache_member *members, int count)
+static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq,
+                              const cache_member *members, int count)
 {
     apr_pool_t *list_pool = run->item_pool;
     apr_pool_clear(list_pool);
@@ -208,32 +227,39 @@ static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq
         }
     }
     for (int at = 0; at < kept; at += SLICE_MEMBERS) {
-        const char *slice = cache_item(run->buffer->pool, items + at, kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
+        const char *slice = cache_item(run->buffer->pool, items + at,
+                                       kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
         const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
         apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
-        stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS), "put", seq, "", slice);
+        stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS),
+              "put", seq, "", slice);
     }
     const char *digest = apr_pstrdup(run->buffer->pool, chain);
     return digest;
 }
 
-/* The list and its group reach the buffer together: an unchanged one goes no further. Without members no digest tells whether all
- * is in. */
-ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group, const cache_member *members, int count)
+/* The list and its group reach the buffer together: an unchanged one goes no further. Without
+ * members no digest tells whether all is in. */
+ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group,
+                          const cache_member *members, int count)
 {
     ida_kind kind = id_check(c, group->id);
     if (kind) {
         return kind;
     }
     int64_t seq = members ? ++run->seq : 0;
-    const char *id = apr_pstrdup(run->buffer->pool, group->id), *list = members ? stage_list(run, id, seq, members, count) : NULL;
+    const char *id = apr_pstrdup(run->buffer->pool, group->id),
+               *list = members ? stage_list(run, id, seq, members, count) : NULL;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer->pool, cache_group_item(run->item_pool, group, list));
-    stage(run, "group", id, "", "put", seq, members ? cache_digest(run->buffer->pool, item, strlen(item)) : "", item);
+    const char *item = apr_pstrdup(run->buffer->pool,
+                                   cache_group_item(run->item_pool, group, list));
+    stage(run, "group", id, "", "put", seq,
+          members ? cache_digest(run->buffer->pool, item, strlen(item)) : "", item);
     return flush_when_full(run, c);
 }
 
-ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *member, int removed)
+ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id,
+                           const cache_member *member, int removed)
 {
     ida_kind kind = id_check(c, group_id);
     if (!kind && run->buffer->slices->nelts) { /* those come behind changes when they are written */
@@ -243,12 +269,15 @@ ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id, co
     if (!item) {
         return kind; /* a member that cannot be named is none */
     }
-    stage(run, "change", apr_pstrdup(run->buffer->pool, group_id), item, removed ? "remove" : "add", ++run->seq, "", NULL);
+    stage(run, "change", apr_pstrdup(run->buffer->pool, group_id), item, removed ? "remove" : "add",
+          ++run->seq, "", NULL);
     return flush_when_full(run, c);
 }
 
-/* In a first load there is nothing that a slice could contradict: no last word needs to be found for each member. */
-static ida_kind name_members(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *members, int count)
+/* In a first load there is nothing that a slice could contradict: no last word needs to be found
+ * for each member. */
+static ida_kind name_members(cache_sync *run, ida_ctx *c, const char *group_id,
+                             const cache_member *members, int count)
 {
     ida_kind kind = id_check(c, group_id);
     cache_buffer *b = run->buffer;
@@ -267,22 +296,26 @@ static ida_kind name_members(cache_sync *run, ida_ctx *c, const char *group_id, 
     return flush_when_full(run, c);
 }
 
-ida_kind cache_sync_slice(cache_sync *run, ida_ctx *c, const char *group_id, const cache_member *members, int count)
+ida_kind cache_sync_slice(cache_sync *run, ida_ctx *c, const char *group_id,
+                          const cache_member *members, int count)
 {
     ida_kind kind = IDA_OK;
     int step = run->at.first ? NAMED_AT_ONCE : 1;
     for (int i = 0; !kind && i < count; i += step) {
-        kind = run->at.first ? name_members(run, c, group_id, members + i, count - i < step ? count - i : step)
+        kind = run->at.first ? name_members(run, c, group_id, members + i,
+                                            count - i < step ? count - i : step)
                              : cache_sync_member(run, c, group_id, &members[i], 0);
     }
     return kind;
 }
 
-static ida_kind stage_word(cache_sync *run, ida_ctx *c, const char *kind_name, const char *id, const char *op)
+static ida_kind stage_word(cache_sync *run, ida_ctx *c, const char *kind_name, const char *id,
+                           const char *op)
 {
     ida_kind kind = id_check(c, id);
     if (!kind) {
-        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer->pool, id), "", op, ++run->seq, "", NULL);
+        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer->pool, id), "", op, ++run->seq, "",
+              NULL);
         kind = flush_when_full(run, c);
     }
     return kind;

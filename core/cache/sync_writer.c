@@ -1,12 +1,12 @@
-/* Owns the thread that writes a first load while the next buffer fills, with a connection of its own. Must not know what is in a
- * buffer. */
+/* Owns the thread that writes a first load while the next buffer fills, with a connection of its
+ * own. Must not know what is in a buffer. */
 #include <apr_allocator.h>
 #include <pthread.h>
 
 #include "core/cache/cache.h"
 
-/* Page cache of SQLite's connection: indexes grow at random places, with the few pages that a connection keeps most would be read
- * and written again for each row. */
+/* Page cache of SQLite's connection: indexes grow at random places, with the few pages that a
+ * connection keeps most would be read and written again for each row. */
 #define ROOM_KB (24 * 1024)
 
 typedef struct sync_writer sync_writer;
@@ -14,7 +14,7 @@ typedef struct sync_writer sync_writer;
 struct sync_writer {
     cache_sync *run;
     const ida_env *env;
-    cache_buffer buffers[2];  /* one fills, one is written or empty */
+    cache_buffer buffers[2]; /* one fills, one is written or empty */
     apr_pool_t *pool;        /* of the thread: the message of its failure */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -22,7 +22,7 @@ struct sync_writer {
     /* under the lock */
     const cache_buffer *work; /* NULL: nothing to do */
     int stop;
-    ida_kind kind;           /* first failure; nothing is written after it */
+    ida_kind kind; /* first failure; nothing is written after it */
     const ida_ctx *failed;
 };
 
@@ -108,7 +108,8 @@ ida_kind cache_writer_start(cache_sync *run, ida_ctx *c)
     run->buffer = &w->buffers[0];
     run->writer = w;
     if (pthread_create(&w->thread, NULL, thread_main, w) != 0) {
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "No thread can be started to write what the directory sends.");
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "No thread can be started to write what the directory sends.");
     }
     apr_pool_pre_cleanup_register(run->pool, run, end);
     return IDA_OK;

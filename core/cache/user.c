@@ -1,5 +1,5 @@
-/* Owns how staged users become rows of the cache: what is new, what is unchanged, what a write-through protects; and the counters
- * of people. Must not know runs, tokens or networks. */
+/* Owns how staged users become rows of the cache: what is new, what is unchanged, what a
+ * write-through protects; and the counters of people. Must not know runs, tokens or networks. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ ida_kind cache_enter(cache_at *at, ida_ctx *c)
     db_result r;
     ida_kind kind = store_write(at->s, c, STMT_cache_lock, DB_ARGS(DB_T(at->tenant)), &r);
     if (!kind) {
-        kind = store_read(at->s, c, STMT_sync_state_get, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+        kind = store_read(at->s, c, STMT_sync_state_get,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     }
     if (!kind) {
         at->run = db_int(&r, 0, 0);
@@ -30,7 +31,9 @@ int64_t cache_horizon(const cache_at *at, const ida_ctx *c)
 
 static ida_kind add(cache_at *at, ida_ctx *c, const char *name, int64_t change)
 {
-    return change ? store_write(at->s, c, STMT_counter_add, DB_ARGS(DB_T(at->tenant), DB_T(name), DB_I(change)), NULL) : IDA_OK;
+    return change ? store_write(at->s, c, STMT_counter_add,
+                                DB_ARGS(DB_T(at->tenant), DB_T(name), DB_I(change)), NULL)
+                  : IDA_OK;
 }
 
 ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change)
@@ -45,9 +48,10 @@ typedef struct person {
     int exists, member;
 } person;
 
-/* Change of the number of enabled members over a set of changes in one directory: begun before the rows are written, ended after.
- * With one directory it is a subtraction in memory; with two, the premises' rows that the changes can touch are counted before
- * and after, and marked as twins or not. */
+/* Change of the number of enabled members over a set of changes in one directory: begun before the
+ * rows are written, ended after. With one directory it is a subtraction in memory; with two, the
+ * premises' rows that the changes can touch are counted before and after, and marked as twins or
+ * not. */
 typedef struct census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
@@ -70,7 +74,8 @@ static int same(const char *a, const char *b)
 
 static void census_add(census *n, const person *old, const person *new)
 {
-    if (old->exists == new->exists && old->member == new->member &&same(old->upn_key, new->upn_key) &&
+    if (old->exists == new->exists &&
+        old->member == new->member &&same(old->upn_key, new->upn_key) &&
         same(old->anchor, new->anchor)) {
         return;
     }
@@ -90,10 +95,12 @@ static void census_add(census *n, const person *old, const person *new)
 static ida_kind census_take(census *n, cache_at *at, ida_ctx *c, int64_t *counted)
 {
     db_result r;
-    ida_kind kind =
-        at->kind == IDA_DIR_CLOUD
-            ? store_read(at->s, c, STMT_counted_by_key, DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), &r)
-            : store_read(at->s, c, STMT_counted_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
+    ida_kind kind = at->kind == IDA_DIR_CLOUD
+                        ? store_read(at->s, c, STMT_counted_by_key,
+                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])),
+                                     &r)
+                        : store_read(at->s, c, STMT_counted_by_id,
+                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
     *counted = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
@@ -104,8 +111,10 @@ static ida_kind census_before(census *n, cache_at *at, ida_ctx *c)
     if (!n->count) {
         return IDA_OK;
     }
-    const char *other = ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD);
-    ida_kind kind = store_read(at->s, c, STMT_directory_has_users, DB_ARGS(DB_T(at->tenant), DB_T(other)), &r);
+    const char *other = ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
+                                                                     : IDA_DIR_CLOUD);
+    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
+                               DB_ARGS(DB_T(at->tenant), DB_T(other)), &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -120,8 +129,10 @@ static ida_kind census_before(census *n, cache_at *at, ida_ctx *c)
 static ida_kind census_twins(census *n, cache_at *at, ida_ctx *c)
 {
     return at->kind == IDA_DIR_CLOUD
-               ? store_write(at->s, c, STMT_twins_by_key, DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), NULL)
-               : store_write(at->s, c, STMT_twins_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
+               ? store_write(at->s, c, STMT_twins_by_key,
+                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), NULL)
+               : store_write(at->s, c, STMT_twins_by_id,
+                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
 }
 
 static ida_kind census_after(census *n, cache_at *at, ida_ctx *c)
@@ -142,20 +153,24 @@ static ida_kind census_after(census *n, cache_at *at, ida_ctx *c)
 
 static int manager_kept(const char *const *item)
 {
-    return item[CACHE_USER_manager_untold] && atoi(item[CACHE_USER_manager_untold]) == CACHE_MANAGER_KEPT;
+    return item[CACHE_USER_manager_untold] &&
+           atoi(item[CACHE_USER_manager_untold]) == CACHE_MANAGER_KEPT;
 }
 
-/* 1 in *contradicts when the item denies what was written: after a whole user any field but sign-ins, licences and addresses,
- * after a single write those that are written singly. */
-static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item, int whole, int *contradicts)
+/* 1 in *contradicts when the item denies what was written: after a whole user any field but
+ * sign-ins, licences and addresses, after a single write those that are written singly. */
+static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item,
+                              int whole, int *contradicts)
 {
     /* In the order of the statement user_visible. */
-    static const int texts[] = {CACHE_USER_upn,     CACHE_USER_mail,       CACHE_USER_display_name, CACHE_USER_given_name,
-                                CACHE_USER_surname, CACHE_USER_department, CACHE_USER_job_title,    CACHE_USER_company,
-                                CACHE_USER_office,  CACHE_USER_city,       CACHE_USER_country,      CACHE_USER_employee_id};
+    static const int texts[] = {CACHE_USER_upn,        CACHE_USER_mail,    CACHE_USER_display_name,
+                                CACHE_USER_given_name, CACHE_USER_surname, CACHE_USER_department,
+                                CACHE_USER_job_title,  CACHE_USER_company, CACHE_USER_office,
+                                CACHE_USER_city,       CACHE_USER_country, CACHE_USER_employee_id};
     enum { ENABLED = sizeof texts / sizeof *texts, GUEST, MANAGER_ID, MANAGER_KEY };
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_user_visible, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_user_visible,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), &r);
     if (kind) {
         return kind;
     }
@@ -167,9 +182,11 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
     if (manager_kept(item)) {
         return IDA_OK;
     }
-    *contradicts |= item[CACHE_USER_manager_id]    ? !same(item[CACHE_USER_manager_id], db_text(&r, 0, MANAGER_ID))
-                    : item[CACHE_USER_manager_ref] ? !same(item[CACHE_USER_manager_ref], db_text(&r, 0, MANAGER_KEY))
-                                                   : db_text(&r, 0, MANAGER_ID) != NULL;
+    *contradicts |= item[CACHE_USER_manager_id]
+                        ? !same(item[CACHE_USER_manager_id], db_text(&r, 0, MANAGER_ID))
+                    : item[CACHE_USER_manager_ref]
+                        ? !same(item[CACHE_USER_manager_ref], db_text(&r, 0, MANAGER_KEY))
+                        : db_text(&r, 0, MANAGER_ID) != NULL;
     return IDA_OK;
 }
 
@@ -192,19 +209,22 @@ enum {
 };
 
 /* Keeps the item back when a write-through is protected against it. */
-static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item, const db_result *known, int row,
-                     int *held)
+static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item,
+                     const db_result *known, int row, int *held)
 {
     *held = 0;
     if (at->written_at || db_int(known, row, U_WRITTEN) <= 0 ||
-        (db_int(known, row, U_WRITTEN) <= cache_horizon(at, c) && db_int(known, row, U_RUN) < at->staged) ||
+        (db_int(known, row, U_WRITTEN) <= cache_horizon(at, c) &&
+         db_int(known, row, U_RUN) < at->staged) ||
         cache_stamp_newer(item[CACHE_USER_stamp], db_text(known, row, U_STAMP))) {
         return IDA_OK;
     }
     ida_kind kind = contradiction(at, c, e->id, item, *db_text(known, row, U_DIGEST) != 0, held);
     return kind || !*held ? kind
                           : store_write(at->s, c, STMT_user_hold,
-                                        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id), DB_T(e->item)), NULL);
+                                        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id),
+                                                DB_T(e->item)),
+                                        NULL);
 }
 
 /* --- rows --- */
@@ -218,7 +238,8 @@ typedef struct batch {
     apr_array_header_t *addresses, *old_addresses; /* pairs: ID, value */
 } batch;
 
-static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id, const char *record)
+static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id,
+                        const char *record)
 {
     int count = cache_item_count(record);
     const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values);
@@ -229,8 +250,8 @@ static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id
     }
 }
 
-static void put_row(batch *b, const cache_sync_entry *e, const char *const *item, const char *digest, const char *run,
-                    const char *written_at)
+static void put_row(batch *b, const cache_sync_entry *e, const char *const *item,
+                    const char *digest, const char *run, const char *written_at)
 {
     const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
     *out++ = e->id;
@@ -241,15 +262,19 @@ static void put_row(batch *b, const cache_sync_entry *e, const char *const *item
     *out = written_at;
 }
 
-/* While a write-through is protected its run number stays (it tells whether it was before or after a run began) and the digest
- * stays empty. */
-static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char **item, const db_result *known, int row)
+/* While a write-through is protected its run number stays (it tells whether it was before or after
+ * a run began) and the digest stays empty. */
+static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e,
+                    const char **item, const db_result *known, int row)
 {
     int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
     int protected = !at->written_at && written > cache_horizon(at, c);
     int64_t run = !at->written_at && written > 0 ? db_int(known, row, U_RUN) : at->run;
-    for (int i = CACHE_USER_last_sign_in_at; i <= CACHE_USER_last_success_at; i++) { /* not told: as they were */
-        item[i] = item[i] ? item[i] : row >= 0 ? db_text(known, row, U_SIGN_INS + i - CACHE_USER_last_sign_in_at) : "0";
+    for (int i = CACHE_USER_last_sign_in_at; i <= CACHE_USER_last_success_at;
+         i++) { /* not told: as they were */
+        item[i] = item[i]    ? item[i]
+                  : row >= 0 ? db_text(known, row, U_SIGN_INS + i - CACHE_USER_last_sign_in_at)
+                             : "0";
     }
     if (!item[CACHE_USER_licenses]) {
         item[CACHE_USER_licenses] = row >= 0 ? db_text(known, row, U_LICENSES) : "[]";
@@ -259,7 +284,10 @@ static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *
         item[CACHE_USER_manager_ref] = db_text(known, row, U_MANAGER_REF);
     }
     put_row(b, e, item, protected ? "" : e->digest, ida_printf(c->pool, "%lld", (long long)run),
-            ida_printf(c->pool, "%lld", (long long)(at->written_at ? at->written_at : protected ? written : 0)));
+            ida_printf(c->pool, "%lld",
+                       (long long)(at->written_at ? at->written_at
+                                   : protected    ? written
+                                                  : 0)));
     const char *old_addresses = row >= 0 ? db_text(known, row, U_ADDRESSES) : "";
     if (!same(old_addresses, item[CACHE_USER_addresses])) {
         push_values(c->pool, b->old_addresses, e->id, old_addresses);
@@ -267,16 +295,19 @@ static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *
     }
 }
 
-static ida_kind bulk_pairs(cache_at *at, ida_ctx *c, db_statement statement, const apr_array_header_t *pairs)
+static ida_kind bulk_pairs(cache_at *at, ida_ctx *c, db_statement statement,
+                           const apr_array_header_t *pairs)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    return cache_bulk(at, c, statement, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2, NULL);
+    return cache_bulk(at, c, statement, fixed, 2, (const char *const *)pairs->elts, 2,
+                      pairs->nelts / 2, NULL);
 }
 
 static void batch_begin(batch *b, apr_pool_t *pool, int users)
 {
     apr_size_t room = (apr_size_t)(users + 1) * sizeof(char *);
-    *b = (batch){.rows = apr_palloc(pool, room * ROW), .addresses = apr_array_make(pool, users * 4 + 1, sizeof(char *)),
+    *b = (batch){.rows = apr_palloc(pool, room * ROW),
+                 .addresses = apr_array_make(pool, users * 4 + 1, sizeof(char *)),
                  .old_addresses = apr_array_make(pool, 1, sizeof(char *))};
 }
 
@@ -295,15 +326,16 @@ static int counts(const char *enabled, const char *guest)
     return enabled && guest && *enabled == '1' && *guest == '0';
 }
 
-static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count, db_result *r,
-                            apr_hash_t **rows)
+static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
+                            int count, db_result *r, apr_hash_t **rows)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     for (int i = 0; i < count; i++) {
         ids[i] = entries[i]->id;
     }
-    ida_kind kind = store_read(at->s, c, STMT_user_known,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
+    ida_kind kind = store_read(
+        at->s, c, STMT_user_known,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
     *rows = apr_hash_make(c->pool);
     for (int row = 0; !kind && row < r->rows; row++) {
         int *at_row = apr_palloc(c->pool, sizeof *at_row);
@@ -313,7 +345,8 @@ static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *co
     return kind;
 }
 
-ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries, int count)
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
+                         int count)
 {
     db_result known;
     apr_hash_t *rows;
@@ -329,15 +362,17 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
         const int *found = apr_hash_get(rows, e->id, APR_HASH_KEY_STRING);
         int row = found ? *found : -1, held = 0;
         int late = strcmp(e->op, "late") == 0;
-        if (late ? row < 0 : row >= 0 && !at->written_at && same(e->digest, db_text(&known, row, U_DIGEST))) {
+        if (late ? row < 0
+                 : row >= 0 && !at->written_at && same(e->digest, db_text(&known, row, U_DIGEST))) {
             continue;
         }
         cache_item_read(c->pool, e->item, item, CACHE_USER_FIELDS);
         if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
             continue;
         }
-        person old = {.id = e->id}, new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
-                                           counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
+        person old = {.id = e->id},
+               new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
+                      counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
         if (row >= 0) {
             old = (person){e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
                            counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
@@ -361,7 +396,8 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
 
 /* --- in a first load --- */
 
-/* As user_new does on SQLite itself: whoever is in the cache under the DN of somebody's manager is that manager. */
+/* As user_new does on SQLite itself: whoever is in the cache under the DN of somebody's manager is
+ * that manager. */
 static ida_kind find_managers(cache_at *at, ida_ctx *c, batch *b)
 {
     enum { ID = 1 + CACHE_USER_manager_id, REF = 1 + CACHE_USER_manager_ref };
@@ -379,7 +415,8 @@ static ida_kind find_managers(cache_at *at, ida_ctx *c, batch *b)
     ida_kind kind = cache_dn_owners(at, c, keys, count, users, apr_hash_make(c->pool));
     for (int i = 0; !kind && i < b->count; i++) {
         const char **row = b->rows + ROW * i;
-        row[ID] = row[ID] || !row[REF] ? row[ID] : apr_hash_get(users, row[REF], APR_HASH_KEY_STRING);
+        row[ID] = row[ID] || !row[REF] ? row[ID]
+                                       : apr_hash_get(users, row[REF], APR_HASH_KEY_STRING);
     }
     return kind;
 }
@@ -401,23 +438,31 @@ static ida_kind write_new_addresses(cache_at *at, ida_ctx *c, apr_array_header_t
     if (!at->copying) {
         return bulk_pairs(at, c, STMT_address_put, pairs);
     }
-    return cache_copy(at, c, STMT_address_copy, fixed, 2, (const char *const *)pairs->elts, 2, pairs->nelts / 2);
+    return cache_copy(at, c, STMT_address_copy, fixed, 2, (const char *const *)pairs->elts, 2,
+                      pairs->nelts / 2);
 }
 
 ida_kind cache_users_load(cache_at *at, ida_ctx *c, const cache_sync_entry *const *all, int count)
 {
     db_result r;
     batch b;
-    const cache_sync_entry **entries = apr_pmemdup(c->pool, all, (apr_size_t)count * sizeof *entries);
-    const char **items = apr_palloc(c->pool, (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
+    const cache_sync_entry **entries = apr_pmemdup(c->pool, all,
+                                                   (apr_size_t)count * sizeof *entries);
+    const char **items = apr_palloc(c->pool,
+                                    (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
     unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)count + 1);
     const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
     int known = 0;
     int64_t born = 0, members = 0;
-    ida_kind kind = store_read(
-        at->s, c, STMT_directory_has_users,
-        DB_ARGS(DB_T(at->tenant), DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD))), &r);
-    if (kind || r.rows || (db_copies(at->s->db) && !at->copying)) { /* some may be the same people, or in the cache already */
+    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
+                               DB_ARGS(DB_T(at->tenant),
+                                       DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD
+                                                                   ? IDA_DIR_ON_PREMISES
+                                                                   : IDA_DIR_CLOUD))),
+                               &r);
+    if (kind || r.rows ||
+        (db_copies(at->s->db) &&
+         !at->copying)) { /* some may be the same people, or in the cache already */
         return kind ? kind : cache_users_put(at, c, all, count);
     }
     batch_begin(&b, c->pool, count);
@@ -452,17 +497,20 @@ ida_kind cache_users_load(cache_at *at, ida_ctx *c, const cache_sync_entry *cons
 /* People of these IDs as they are in the cache. */
 static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
 {
-    return store_read(at->s, c, STMT_user_people, DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), r);
+    return store_read(at->s, c, STMT_user_people,
+                      DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), r);
 }
 
 static person person_of(const db_result *r, int row)
 {
-    return (person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1, db_int(r, row, 1) && !db_int(r, row, 2)};
+    return (person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1,
+                    db_int(r, row, 1) && !db_int(r, row, 2)};
 }
 
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids)
 {
-    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members, STMT_manager_gone};
+    static const db_statement in_order[] = {STMT_group_lose, STMT_membership_of_members,
+                                            STMT_manager_gone};
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
         kind = cache_by_list(at, c, in_order[i], ids);
@@ -502,7 +550,8 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
     return kind ? kind : cache_count(at, c, "users", -r.rows);
 }
 
-ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled, const char *stamp)
+ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled,
+                            const char *stamp)
 {
     db_result r;
     census n;
@@ -520,8 +569,9 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     kind = census_before(&n, at, c);
     if (!kind) {
         kind = store_write(at->s, c, STMT_user_set_enabled,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_I(enabled != 0), DB_T(stamp),
-                                   DB_I(at->written_at), DB_I(at->run)),
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id),
+                                   DB_I(enabled != 0), DB_T(stamp), DB_I(at->written_at),
+                                   DB_I(at->run)),
                            NULL);
     }
     return kind ? kind : census_after(&n, at, c);
@@ -542,7 +592,8 @@ ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs,
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids)
 {
     db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_manager_waiting, DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_manager_waiting,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     if (kind || !r.rows) {
         return kind;
     }

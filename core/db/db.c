@@ -1,5 +1,5 @@
-/* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments and of the schema's version,
- * the building of results. Must not know a database library. */
+/* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments
+ * and of the schema's version, the building of results. Must not know a database library. */
 #include <apr_strings.h>
 #include <string.h>
 #include <time.h>
@@ -37,12 +37,16 @@ void db_sleep(int ms)
 
 const char *db_text(const db_result *r, int row, int column)
 {
-    return row >= 0 && row < r->rows && column >= 0 && column < r->columns ? r->values[row * r->columns + column].text : NULL;
+    return row >= 0 && row < r->rows && column >= 0 && column < r->columns
+               ? r->values[row * r->columns + column].text
+               : NULL;
 }
 
 int64_t db_int(const db_result *r, int row, int column)
 {
-    return row >= 0 && row < r->rows && column >= 0 && column < r->columns ? r->values[row * r->columns + column].number : 0;
+    return row >= 0 && row < r->rows && column >= 0 && column < r->columns
+               ? r->values[row * r->columns + column].number
+               : 0;
 }
 
 db_value *db_rows_add(db_rows *rows)
@@ -133,18 +137,22 @@ static ida_kind check_schema(db *d, ida_ctx *c)
         c->retry_after = 1;
         if (version > known && file != DB_CACHE) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                            "The %s schema of the store %s%s is number %d, newer than this program, which knows up to %d: "
+                            "The %s schema of the store %s%s is number %d, newer than this "
+                            "program, which knows up to %d: "
                             "install the newer version here too.",
                             files[file].name, d->driver->prefix, d->rest, version, known);
         }
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s schema of the store %s%s is %s (number %d, wanted %d): run "
-                                                    "idadminctl schema upgrade.",
-                        files[file].name, d->driver->prefix, d->rest, version ? "of another version" : "missing", version, known);
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The %s schema of the store %s%s is %s (number %d, wanted %d): run "
+                        "idadminctl schema upgrade.",
+                        files[file].name, d->driver->prefix, d->rest,
+                        version ? "of another version" : "missing", version, known);
     }
     return IDA_OK;
 }
 
-static ida_kind open_with(db **out, const char *dsn, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
+static ida_kind open_with(db **out, const char *dsn, db_role role, int unchecked, ida_ctx *c,
+                          apr_pool_t *pool)
 {
     const char *rest;
     const db_driver *driver = driver_of(dsn, &rest);
@@ -228,10 +236,13 @@ static ida_kind check(db *d, ida_ctx *c, db_statement statement, const db_arg *a
             return misuse(d, c, text->name, "wrong kind of argument");
         }
     }
-    return d->poisoned ? misuse(d, c, text->name, "run in a transaction that a failed statement had already lost") : IDA_OK;
+    return d->poisoned ? misuse(d, c, text->name,
+                                "run in a transaction that a failed statement had already lost")
+                       : IDA_OK;
 }
 
-ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                db_result *result)
 {
     const db_statement_text *text = &db_statements[statement];
     db_result none;
@@ -239,8 +250,9 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
         result = &none;
     }
     memset(result, 0, sizeof *result);
-    ida_kind kind = strlen(text->kinds) == count ? check(d, c, statement, args, count)
-                                                 : misuse(d, c, text->name, "wrong number of arguments");
+    ida_kind kind = strlen(text->kinds) == count
+                        ? check(d, c, statement, args, count)
+                        : misuse(d, c, text->name, "wrong number of arguments");
     if (kind) {
         return kind;
     }
@@ -252,17 +264,20 @@ int db_copies(const db *d)
     return d->driver->copy != NULL;
 }
 
-ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values,
-                 int columns, int rows)
+ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                 const char *const *values, int columns, int rows)
 {
     const char *name = db_statements[statement].name;
     if (!d->driver->copy || !d->in_write) {
-        return misuse(d, c, name, "rows copied outside of a write transaction, or by an engine that cannot");
+        return misuse(d, c, name,
+                      "rows copied outside of a write transaction, or by an engine that cannot");
     }
     ida_kind kind = strlen(db_statements[statement].kinds) == fixed_count + (size_t)columns
                         ? check(d, c, statement, fixed, fixed_count)
                         : misuse(d, c, name, "wrong number of arguments");
-    return kind || !rows ? kind : d->driver->copy(d, c, statement, fixed, fixed_count, values, columns, rows);
+    return kind || !rows
+               ? kind
+               : d->driver->copy(d, c, statement, fixed, fixed_count, values, columns, rows);
 }
 
 ida_kind db_begin(db *d, ida_ctx *c)
@@ -284,7 +299,8 @@ ida_kind db_commit(db *d, ida_ctx *c)
     if (!d->in_write) {
         return misuse(d, c, "commit", "no transaction is open");
     }
-    ida_kind kind = d->poisoned ? misuse(d, c, "commit", "a failed statement had already lost the transaction")
+    ida_kind kind = d->poisoned ? misuse(d, c, "commit",
+                                         "a failed statement had already lost the transaction")
                     : d->broken ? unusable(c)
                                 : d->driver->commit(d, c);
     if (kind) {

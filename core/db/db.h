@@ -1,5 +1,6 @@
-/* The driver interface: one connection to one engine, statements from the table in schema/statements.h. Two files implement
- * it, core/db/sqlite.c (libsqlite3) and core/db/postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
+/* The driver interface: one connection to one engine, statements from the table in
+ * schema/statements.h. Two files implement it, core/db/sqlite.c (libsqlite3) and
+ * core/db/postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
@@ -8,7 +9,8 @@
 
 typedef struct db db; /* one thread at a time; never carried over a fork */
 
-/* What a connection may write. On SQLite one file each (the others attached read-only); on PostgreSQL only a name. */
+/* What a connection may write. On SQLite one file each (the others attached read-only); on
+ * PostgreSQL only a name. */
 typedef enum db_role {
     DB_REQUEST, /* main read-write; cache and audit read-only: httpd, worker runs, idadminctl */
     DB_SYNC,    /* cache alone, attached as cache */
@@ -22,10 +24,17 @@ typedef struct db_arg {
     int64_t number;
 } db_arg;
 
-#define DB_T(value) {'t', (value), 0}
-#define DB_I(value) {'i', NULL, (int64_t)(value)}
+#define DB_T(value)     \
+    {                   \
+        't', (value), 0 \
+    }
+#define DB_I(value)                 \
+    {                               \
+        'i', NULL, (int64_t)(value) \
+    }
 /* DB_ARGS(DB_T(id), DB_I(now)): pointer and count, as db_run takes them. DB_NONE: no arguments. */
-#define DB_ARGS(...) ((const db_arg[]){__VA_ARGS__}), (sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg))
+#define DB_ARGS(...) \
+    ((const db_arg[]){__VA_ARGS__}), (sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg))
 #define DB_NONE NULL, 0
 
 /* All rows of one answer, copied into the context's pool: no cursor stays open. */
@@ -43,70 +52,80 @@ typedef struct db_result {
 const char *db_text(const db_result *r, int row, int column); /* NULL for NULL */
 int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
 
-/* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does not connect. */
+/* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does
+ * not connect. */
 const char *db_dsn_fault(const char *dsn);
 /* 1 when a password stands in it, not in a file that it names. */
 int db_dsn_has_password(const char *dsn);
 
-/* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE when the store is away, its
- * schema is missing, older or newer than this program knows; the message names the command to run. `pool` owns the connection
- * (a cleanup closes it). */
+/* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE
+ * when the store is away, its schema is missing, older or newer than this program knows; the
+ * message names the command to run. `pool` owns the connection (a cleanup closes it). */
 ida_kind db_open(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
 /* Like db_open without the schema check: for `schema upgrade`. */
 ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, apr_pool_t *pool);
 void db_close(db *d);
-/* 1 when the store is there but its cache is not, or is empty (SQLite), and this process may make it. */
+/* 1 when the store is there but its cache is not, or is empty (SQLite), and this process may make
+ * it. */
 int db_cache_absent(const char *dsn);
 
 int db_is_postgresql(const db *d);
 
-/* 1 after a failure other than busy or constraint: the connection must be closed and not be used again. */
+/* 1 after a failure other than busy or constraint: the connection must be closed and not be used
+ * again. */
 int db_is_broken(const db *d);
 
-/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused it (in PostgreSQL the
- * transaction is then lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE: store away or busy beyond patience; inside a
- * transaction db_must_repeat tells whether the transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours,
- * logged with the statement's name, never with its values. Outside a transaction a writing statement takes the gate for
- * itself; a read is repeated once on a new connection by the caller (store). */
-ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused
+ * it (in PostgreSQL the transaction is then lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE:
+ * store away or busy beyond patience; inside a transaction db_must_repeat tells whether the
+ * transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours, logged with the
+ * statement's name, never with its values. Outside a transaction a writing statement takes the gate
+ * for itself; a read is repeated once on a new connection by the caller (store). */
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                db_result *result);
 
 /* 1: the engine has a faster way for rows that are known to be new: db_copy. */
 int db_copies(const db *d);
-/* Rows straight into a table, inside of a write transaction: `fixed`, then `columns` values of each row, as text. The statement's
- * kinds stand for all of these. IDA_CONFLICT: one of them was there, and the transaction is lost. */
-ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values,
-                 int columns, int rows);
+/* Rows straight into a table, inside of a write transaction: `fixed`, then `columns` values of each
+ * row, as text. The statement's kinds stand for all of these. IDA_CONFLICT: one of them was there,
+ * and the transaction is lost. */
+ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                 const char *const *values, int columns, int rows);
 
-/* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE; PostgreSQL: BEGIN. */
+/* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE;
+ * PostgreSQL: BEGIN. */
 ida_kind db_begin(db *d, ida_ctx *c);
 ida_kind db_commit(db *d, ida_ctx *c);
 void db_rollback(db *d);
 int db_in_transaction(const db *d);
 int db_must_repeat(const db *d); /* busy snapshot, 40001, 40P01 */
 
-/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN; PostgreSQL: REPEATABLE READ, READ
- * ONLY). */
+/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN;
+ * PostgreSQL: REPEATABLE READ, READ ONLY). */
 ida_kind db_begin_read(db *d, ida_ctx *c);
 void db_end_read(db *d);
 
 /* Free SQL text without arguments: migrations, savepoints. */
 ida_kind db_script(db *d, ida_ctx *c, const char *sql);
 
-/* Wakes workers that wait (PostgreSQL: NOTIFY; SQLite: nothing, they poll). Call inside the writing transaction. */
+/* Wakes workers that wait (PostgreSQL: NOTIFY; SQLite: nothing, they poll). Call inside the writing
+ * transaction. */
 ida_kind db_notify(db *d, ida_ctx *c, const char *channel);
-/* Waits up to ms for a notification on the channel listened to; returns early when one came. SQLite: sleeps. */
+/* Waits up to ms for a notification on the channel listened to; returns early when one came.
+ * SQLite: sleeps. */
 void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
 
-/* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and cuts it when it grew large
- * (worker only); PostgreSQL: nothing. */
+/* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and
+ * cuts it when it grew large (worker only); PostgreSQL: nothing. */
 ida_kind db_checkpoint(db *d, ida_ctx *c);
 
-/* SQLite: writes this connection's own file anew, so that nothing of deleted rows is left in it or its log; writers wait meanwhile.
- * PostgreSQL: nothing, its own vacuum does that. IDA_SERVICE_UNAVAILABLE when readers stand in the way. */
+/* SQLite: writes this connection's own file anew, so that nothing of deleted rows is left in it or
+ * its log; writers wait meanwhile. PostgreSQL: nothing, its own vacuum does that.
+ * IDA_SERVICE_UNAVAILABLE when readers stand in the way. */
 ida_kind db_compact(db *d, ida_ctx *c);
 
-/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands between: no named statements, no
- * LISTEN, settings by SET LOCAL. */
+/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands
+ * between: no named statements, no LISTEN, settings by SET LOCAL. */
 
 /* --- schema upgrade (core/store/schema.c) --- */
 
@@ -121,7 +140,8 @@ int db_known_version(const db *d, db_file file);
 
 /* A write transaction that no other upgrade shares. Ended by db_commit or db_rollback. */
 ida_kind db_schema_begin(db *d, ida_ctx *c);
-/* Number of the newest migration applied; 0: none. Refuses a file that belongs to another program. */
+/* Number of the newest migration applied; 0: none. Refuses a file that belongs to another program.
+ */
 ida_kind db_schema_version(db *d, ida_ctx *c, db_file file, int *version);
 ida_kind db_schema_set_version(db *d, ida_ctx *c, db_file file, int version);
 /* Drops everything the file holds: for the cache. */

@@ -1,5 +1,5 @@
-/* What db.c and the two drivers share: the head of every connection, the table of a driver's functions, the builder of
- * results. Nobody else includes this. */
+/* What db.c and the two drivers share: the head of every connection, the table of a driver's
+ * functions, the builder of results. Nobody else includes this. */
 #ifndef CORE_DB_DRIVER_H
 #define CORE_DB_DRIVER_H
 
@@ -14,13 +14,17 @@ typedef struct db_driver {
     const ida_migration *migrations;
     const char *(*dsn_fault)(const char *rest);
     int (*dsn_has_password)(const char *rest); /* NULL: it never has */
-    /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN behind the prefix. */
-    ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool);
+    /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN
+     * behind the prefix. */
+    ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
+                     apr_pool_t *pool);
     void (*close)(db *d);
     int (*cache_absent)(const char *rest); /* NULL: no part of a store comes or goes alone */
-    ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
-    ida_kind (*copy)(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                     const char *const *values, int columns, int rows); /* NULL: the engine has no such way */
+    ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result);
+    ida_kind (*copy)(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed,
+                     size_t fixed_count, const char *const *values, int columns,
+                     int rows); /* NULL: the engine has no such way */
     ida_kind (*begin)(db *d, ida_ctx *c);
     ida_kind (*commit)(db *d, ida_ctx *c);
     void (*rollback)(db *d);
@@ -55,13 +59,15 @@ struct db {
 
 extern const db_driver db_sqlite, db_postgresql;
 
-/* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock may stop. */
+/* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock
+ * may stop. */
 int64_t db_clock(void);
 /* 1 at the first call and then once in every_ms, over all threads. *said is 0 at first. */
 int db_say_now(_Atomic int64_t *said, int64_t every_ms);
 void db_sleep(int ms);
 
-/* Appends `columns` values to a result that grows in the context's pool; returns the row to fill in. */
+/* Appends `columns` values to a result that grows in the context's pool; returns the row to fill
+ * in. */
 typedef struct db_rows {
     db_result *result;
     apr_pool_t *pool;

@@ -1,7 +1,8 @@
-/* Owns the write gate. The lock is flock(2) on the gate file: the kernel frees it with its holder, however that one dies.
- * flock cannot wait with a bound, so waiters sleep in futex(2) on a counter in the mapped gate file which every departing
- * holder moves. The counter is a hint and nothing more: whoever scribbles over it can at worst make a waiter look again after
- * LOOK_AGAIN_MS. Must not know SQLite. */
+/* Owns the write gate. The lock is flock(2) on the gate file: the kernel frees it with its holder,
+ * however that one dies. flock cannot wait with a bound, so waiters sleep in futex(2) on a counter
+ * in the mapped gate file which every departing holder moves. The counter is a hint and nothing
+ * more: whoever scribbles over it can at worst make a waiter look again after LOOK_AGAIN_MS. Must
+ * not know SQLite. */
 #include "core/db/gate.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@
 /* A holder that was killed wakes nobody: the longest time its waiters sleep on. */
 #define LOOK_AGAIN_MS 20
 
-/* Who left with others waiting and comes back at once would be there before the one just woken, again and again. */
+/* Who left with others waiting and comes back at once would be there before the one just woken,
+ * again and again. */
 #define COURTESY_NS 30000
 
 static int64_t now_ms(void)
@@ -42,7 +44,8 @@ int db_gate_open(db_gate *gate, const char *path, mode_t mode, uid_t owner, gid_
     if (gate->fd < 0) {
         return errno;
     }
-    if (fstat(gate->fd, &st) != 0 || (st.st_size < (off_t)sizeof(uint32_t) && ftruncate(gate->fd, sizeof(uint32_t)) != 0)) {
+    if (fstat(gate->fd, &st) != 0 ||
+        (st.st_size < (off_t)sizeof(uint32_t) && ftruncate(gate->fd, sizeof(uint32_t)) != 0)) {
         goto failed;
     }
     void *map = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, gate->fd, 0);
@@ -81,7 +84,8 @@ int db_gate_take(db_gate *gate, int patience_ms)
         nanosleep(&courtesy, NULL);
     }
     for (;;) {
-        /* Read before the attempt: a departure between attempt and sleep moves it, and the sleep ends at once. */
+        /* Read before the attempt: a departure between attempt and sleep moves it, and the sleep
+         * ends at once. */
         uint32_t turn = atomic_load(gate->turn);
         if (flock(gate->fd, LOCK_EX | LOCK_NB) == 0) {
             gate->held = 1;

@@ -1,4 +1,5 @@
-/* The write gate of one SQLite file: at most one holder on the machine, waiters queue in the kernel, a killed holder frees it. */
+/* The write gate of one SQLite file: at most one holder on the machine, waiters queue in the
+ * kernel, a killed holder frees it. */
 #ifndef CORE_DB_GATE_H
 #define CORE_DB_GATE_H
 
@@ -7,11 +8,14 @@
 #include <sys/types.h>
 
 typedef struct db_gate {
-    int fd;                 /* -1: closed. A descriptor of its own for each connection: flock belongs to the open file */
-    _Atomic uint32_t *turn; /* shared by all who opened the file: counts departures, so that waiters can sleep on it */
+    int fd; /* -1: closed. A descriptor of its own for each connection: flock belongs to the open
+               file */
+    _Atomic uint32_t *turn; /* shared by all who opened the file: counts departures, so that waiters
+                               can sleep on it */
     int held;
     int polite;         /* somebody waited when this one left */
-    int courtesy_ms;    /* how long that one may take to come and go before this one returns; 0: a moment */
+    int courtesy_ms;    /* how long that one may take to come and go before this one returns; 0: a
+                           moment */
     uint32_t departure; /* turn when this one left */
 } db_gate;
 

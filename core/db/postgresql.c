@@ -1,5 +1,5 @@
-/* Owns libpq: sessions with bounds on every wait, statements prepared by name at first use, SQLSTATE turned into what the
- * callers must do. Must not know what the statements mean. */
+/* Owns libpq: sessions with bounds on every wait, statements prepared by name at first use,
+ * SQLSTATE turned into what the callers must do. Must not know what the statements mean. */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <errno.h>
@@ -16,8 +16,10 @@
 #define SCHEMA_LOCK 1229209905 /* advisory lock of schema upgrades: "IDA1" */
 #define POOLER "idadmin_pooler="
 
-/* What the server may take for one statement, and what we grant its answer beyond that before the connection counts as dead. */
-static const int statement_ms[DB_ROLE_COUNT] = {[DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
+/* What the server may take for one statement, and what we grant its answer beyond that before the
+ * connection counts as dead. */
+static const int statement_ms[DB_ROLE_COUNT] = {
+    [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
 #define UPGRADE_MS 3600000
 #define ANSWER_MS 3000
 
@@ -47,8 +49,8 @@ static const struct {
 static ida_kind lost(pg_db *p, ida_ctx *c, const char *what, const char *why)
 {
     p->head.broken = 1;
-    ida_log(p->head.env, IDA_LOG_WARN, "IDA0120", "store: %s: the connection to PostgreSQL (%s) is lost: %s", what, p->head.rest,
-            why);
+    ida_log(p->head.env, IDA_LOG_WARN, "IDA0120",
+            "store: %s: the connection to PostgreSQL (%s) is lost: %s", what, p->head.rest, why);
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
@@ -72,20 +74,25 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     p->head.broken |= states[i].broken || PQstatus(p->conn) == CONNECTION_BAD;
     p->head.must_repeat = states[i].repeat && p->head.poisoned;
     if (kind == IDA_CONFLICT) {
-        ida_fail(c, kind, "A row of that identity exists already, or one that it refers to does not.");
+        ida_fail(c, kind,
+                 "A row of that identity exists already, or one that it refers to does not.");
     } else if (kind == IDA_SERVICE_UNAVAILABLE) {
-        static _Atomic int64_t said[sizeof states / sizeof *states]; /* a full disk is told once a minute, not with each request */
+        static _Atomic int64_t
+            said[sizeof states /
+                 sizeof *states]; /* a full disk is told once a minute, not with each request */
         if (!p->head.must_repeat && (!states[i].broken || db_say_now(&said[i], 60000))) {
-            ida_log(p->head.env, IDA_LOG_WARN, "IDA0121", "store: %s: PostgreSQL cannot do it now: %s (%s)", what,
-                    text ? text : "", state);
+            ida_log(p->head.env, IDA_LOG_WARN, "IDA0121",
+                    "store: %s: PostgreSQL cannot do it now: %s (%s)", what, text ? text : "",
+                    state);
         }
         c->retry_after = 1;
         ida_fail(c, kind, "The store is busy or not available. Try again in a moment.");
     } else {
         const char *hint = strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0
-                               ? "; behind a transaction pooler the DSN needs idadmin_pooler=1" : "";
-        ida_log(p->head.env, IDA_LOG_ERROR, "IDA0122", "store: statement %s failed: %s (%s)%s", what, text ? text : "", state,
-                hint);
+                               ? "; behind a transaction pooler the DSN needs idadmin_pooler=1"
+                               : "";
+        ida_log(p->head.env, IDA_LOG_ERROR, "IDA0122", "store: statement %s failed: %s (%s)%s",
+                what, text ? text : "", state, hint);
         ida_fail(c, kind, "The store refused a statement of ours (%s).", what);
     }
     PQclear(result);
@@ -143,7 +150,8 @@ int pg_is_good(const PGresult *result)
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_EMPTY_QUERY;
 }
 
-/* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to clear. */
+/* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to
+ * clear. */
 static ida_kind command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out)
 {
     PGresult *result = PQsendQuery(p->conn, sql) ? pg_await(p) : NULL;
@@ -193,7 +201,8 @@ const char *pg_text(db_statement statement)
 
 static int is_number(Oid type)
 {
-    static const Oid types[] = {20 /* int8 */, 23 /* int4 */, 21 /* int2 */, 1700 /* numeric: sum() of int8 */};
+    static const Oid types[] = {20 /* int8 */, 23 /* int4 */, 21 /* int2 */,
+                                1700 /* numeric: sum() of int8 */};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i] == type) {
             return 1;
@@ -212,18 +221,21 @@ static void copy_rows(const PGresult *from, db_result *result, apr_pool_t *pool)
         for (int i = 0; i < result->columns; i++, value++) {
             int null = PQgetisnull(from, row, i);
             const char *text = PQgetvalue(from, row, i);
-            value->text = null ? NULL : apr_pstrmemdup(pool, text, (apr_size_t)PQgetlength(from, row, i));
+            value->text = null ? NULL
+                               : apr_pstrmemdup(pool, text, (apr_size_t)PQgetlength(from, row, i));
             value->number = !null && is_number(PQftype(from, i)) ? strtoll(text, NULL, 10) : 0;
         }
     }
 }
 
-static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char *name, const Oid *types, int count)
+static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char *name,
+                        const Oid *types, int count)
 {
     if (p->prepared[statement]) {
         return IDA_OK;
     }
-    PGresult *result = PQsendPrepare(p->conn, name, pg_text(statement), count, types) ? pg_await(p) : NULL;
+    PGresult *result = PQsendPrepare(p->conn, name, pg_text(statement), count, types) ? pg_await(p)
+                                                                                      : NULL;
     if (!pg_is_good(result)) {
         return pg_fault(p, c, db_statements[statement].name, result);
     }
@@ -232,14 +244,16 @@ static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char
     return IDA_OK;
 }
 
-static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *out)
+static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *out)
 {
     pg_db *p = (pg_db *)d;
     const char *values[PARAMS_MAX];
     char numbers[PARAMS_MAX][24], name[16];
     Oid types[PARAMS_MAX];
     if (count > PARAMS_MAX) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has more arguments than this driver takes.",
+        return ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The statement %s has more arguments than this driver takes.",
                         db_statements[statement].name);
     }
     for (size_t i = 0; i < count; i++) {
@@ -252,7 +266,8 @@ static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
     }
     int sent;
     if (p->pooler) {
-        sent = PQsendQueryParams(p->conn, pg_text(statement), (int)count, types, values, NULL, NULL, 0);
+        sent = PQsendQueryParams(p->conn, pg_text(statement), (int)count, types, values, NULL, NULL,
+                                 0);
     } else {
         snprintf(name, sizeof name, "s%d", (int)statement);
         ida_kind kind = prepare(p, c, statement, name, types, (int)count);
@@ -283,14 +298,18 @@ static ida_kind script(db *d, ida_ctx *c, const char *sql)
 static ida_kind begin(db *d, ida_ctx *c)
 {
     pg_db *p = (pg_db *)d;
-    return command(p, c, "begin", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", p->settings, NULL),
+    return command(p, c, "begin",
+                   apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+                               p->settings, NULL),
                    NULL);
 }
 
 static ida_kind begin_read(db *d, ida_ctx *c)
 {
     pg_db *p = (pg_db *)d;
-    return command(p, c, "begin read", apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", p->settings, NULL),
+    return command(p, c, "begin read",
+                   apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                               p->settings, NULL),
                    NULL);
 }
 
@@ -299,9 +318,11 @@ static ida_kind commit(db *d, ida_ctx *c)
     PGresult *result = NULL;
     ida_kind kind = command((pg_db *)d, c, "commit", "COMMIT", &result);
     if (!kind) {
-        /* A server that finds the transaction lost answers COMMIT with ROLLBACK, and calls that a success. */
+        /* A server that finds the transaction lost answers COMMIT with ROLLBACK, and calls that a
+         * success. */
         if (strcmp(PQcmdStatus(result), "COMMIT") != 0) {
-            ida_log(d->env, IDA_LOG_ERROR, "IDA0123", "store: PostgreSQL answered COMMIT with %s", PQcmdStatus(result));
+            ida_log(d->env, IDA_LOG_ERROR, "IDA0123", "store: PostgreSQL answered COMMIT with %s",
+                    PQcmdStatus(result));
             kind = ida_fail(c, IDA_INTERNAL_ERROR, "The store did not keep the transaction.");
         }
         PQclear(result);
@@ -326,7 +347,8 @@ static ida_kind notify(db *d, ida_ctx *c, const char *channel)
 {
     pg_db *p = (pg_db *)d;
     Oid type = OID_TEXT;
-    int sent = PQsendQueryParams(p->conn, "SELECT pg_notify($1, '')", 1, &type, &channel, NULL, NULL, 0);
+    int sent = PQsendQueryParams(p->conn, "SELECT pg_notify($1, '')", 1, &type, &channel, NULL,
+                                 NULL, 0);
     PGresult *result = sent ? pg_await(p) : NULL;
     if (!pg_is_good(result)) {
         return pg_fault(p, c, "notify", result);
@@ -350,7 +372,9 @@ static ida_kind listen_to(pg_db *p, ida_ctx *c, const char *channel)
         return IDA_OK;
     }
     char *name = PQescapeIdentifier(p->conn, channel, strlen(channel));
-    ida_kind kind = command(p, c, "listen", apr_psprintf(c->pool, "UNLISTEN *; LISTEN %s", name ? name : "idadmin"), NULL);
+    ida_kind kind = command(p, c, "listen",
+                            apr_psprintf(c->pool, "UNLISTEN *; LISTEN %s", name ? name : "idadmin"),
+                            NULL);
     PQfreemem(name);
     if (!kind) {
         p->listening = apr_pstrdup(p->head.pool, channel);
@@ -398,8 +422,13 @@ static ida_kind schema_begin(db *d, ida_ctx *c)
     ida_kind kind = begin(d, c);
     d->in_write = !kind;
     if (!kind) {
-        kind = script(d, c, apr_psprintf(c->pool, "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_version "
-                                         "(file TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, number BIGINT NOT NULL)", SCHEMA_LOCK));
+        kind = script(
+            d, c,
+            apr_psprintf(
+                c->pool,
+                "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_version "
+                "(file TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, number BIGINT NOT NULL)",
+                SCHEMA_LOCK));
     }
     if (kind) {
         db_rollback(d);
@@ -413,7 +442,8 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
     PGresult *result = NULL;
     *version = 0;
     /* to_regclass: a missing table is no error, which would be logged and end a transaction. */
-    ida_kind kind = command(p, c, "schema version", "SELECT to_regclass('schema_version')", &result);
+    ida_kind kind = command(p, c, "schema version", "SELECT to_regclass('schema_version')",
+                            &result);
     if (kind) {
         return kind;
     }
@@ -422,8 +452,10 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
     if (missing) {
         return IDA_OK;
     }
-    kind = command(p, c, "schema version", apr_psprintf(c->pool, "SELECT number FROM schema_version WHERE file = '%s'",
-                                                        db_file_name(file)), &result);
+    kind = command(p, c, "schema version",
+                   apr_psprintf(c->pool, "SELECT number FROM schema_version WHERE file = '%s'",
+                                db_file_name(file)),
+                   &result);
     if (!kind) {
         *version = PQntuples(result) ? atoi(PQgetvalue(result, 0, 0)) : 0;
         PQclear(result);
@@ -433,13 +465,17 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
 
 static ida_kind schema_set_version(db *d, ida_ctx *c, db_file file, int version)
 {
-    return script(d, c, apr_psprintf(c->pool, "INSERT INTO schema_version (file, number) VALUES ('%s', %d) "
-                                     "ON CONFLICT (file) DO UPDATE SET number = excluded.number", db_file_name(file), version));
+    return script(d, c,
+                  apr_psprintf(c->pool,
+                               "INSERT INTO schema_version (file, number) VALUES ('%s', %d) "
+                               "ON CONFLICT (file) DO UPDATE SET number = excluded.number",
+                               db_file_name(file), version));
 }
 
 static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
 {
-    return script(d, c, apr_psprintf(c->pool, "DROP SCHEMA IF EXISTS %s CASCADE", db_file_name(file)));
+    return script(d, c,
+                  apr_psprintf(c->pool, "DROP SCHEMA IF EXISTS %s CASCADE", db_file_name(file)));
 }
 
 /* --- opening --- */
@@ -474,7 +510,9 @@ static const char *dsn_fault(const char *rest)
     PQconninfoOption *options = PQconninfoParse(conninfo_of(pool, rest, &pooler), NULL);
     apr_pool_destroy(pool);
     PQconninfoFree(options);
-    return options ? NULL : "must have libpq parameters behind pgsql: (\"host=... dbname=...\" or a postgresql:// URI)";
+    return options ? NULL
+                   : "must have libpq parameters behind pgsql: (\"host=... dbname=...\" or a "
+                     "postgresql:// URI)";
 }
 
 static int dsn_has_password(const char *rest)
@@ -514,17 +552,24 @@ static void close_now(db *d)
     apr_pool_cleanup_run(d->pool, d, close_cleanup);
 }
 
-static ida_kind open_postgresql(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
+static ida_kind open_postgresql(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
+                                apr_pool_t *pool)
 {
-    static const char *const names[DB_ROLE_COUNT] = {"idadmin request", "idadmin sync", "idadmin ingest"};
+    static const char *const names[DB_ROLE_COUNT] = {"idadmin request", "idadmin sync",
+                                                     "idadmin ingest"};
     pg_db *p = apr_pcalloc(pool, sizeof *p);
     p->head = (db){.driver = &db_postgresql, .pool = pool, .env = c->env, .rest = "", .role = role};
     p->statement_ms = unchecked ? UPGRADE_MS : statement_ms[role];
 
     /* What stands before dbname is a default that the DSN may override. */
     const char *conninfo = conninfo_of(pool, rest, &p->pooler);
-    const char *const keywords[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "fallback_application_name",
-                                    "dbname", "client_encoding", NULL};
+    const char *const keywords[] = {"connect_timeout",
+                                    "tcp_user_timeout",
+                                    "keepalives_idle",
+                                    "fallback_application_name",
+                                    "dbname",
+                                    "client_encoding",
+                                    NULL};
     const char *const values[] = {"3", "10000", "30", names[role], conninfo, "UTF8", NULL};
     p->conn = PQconnectdbParams(keywords, values, 1);
     apr_pool_cleanup_register(pool, p, close_cleanup, apr_pool_cleanup_null);
@@ -543,14 +588,19 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
 
     /* A pooler hands the session to others: there the settings hold for a transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
-    /* Compiling a plan takes longer than any of our statements; a server takes to it when statistics are missing. */
+    /* Compiling a plan takes longer than any of our statements; a server takes to it when
+     * statistics are missing. */
     const char *plans = apr_pstrcat(pool, set, "jit = off", NULL);
-    /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the lock of its tenant: the log is
-     * one, so whatever is committed later on what the cache was told takes it to the disk along. */
-    const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL) : "";
-    p->settings = apr_psprintf(pool, "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
-                                     "60000%sclient_min_messages = warning%s%s",
-                               set, p->statement_ms, set, unchecked ? UPGRADE_MS : DB_PATIENCE_MS, set, set, plans, wait);
+    /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the
+     * lock of its tenant: the log is one, so whatever is committed later on what the cache was told
+     * takes it to the disk along. */
+    const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
+                                       : "";
+    p->settings = apr_psprintf(
+        pool,
+        "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
+        "60000%sclient_min_messages = warning%s%s",
+        set, p->statement_ms, set, unchecked ? UPGRADE_MS : DB_PATIENCE_MS, set, set, plans, wait);
     if (!p->pooler) {
         kind = command(p, c, "settings", p->settings + 2, NULL);
         p->settings = "";

@@ -1,5 +1,5 @@
-/* Owns COPY: rows in the server's text form, sent block by block while it takes in those before. Must not know what the rows
- * are. */
+/* Owns COPY: rows in the server's text form, sent block by block while it takes in those before.
+ * Must not know what the rows are. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ typedef struct outgoing {
     char *bytes; /* BLOCK of them */
 } outgoing;
 
-/* Until libpq has handed everything to the kernel. What the server says meanwhile is read, else both sides might wait. */
+/* Until libpq has handed everything to the kernel. What the server says meanwhile is read, else
+ * both sides might wait. */
 static void drain(outgoing *o)
 {
     PGconn *conn = o->p->conn;
@@ -24,7 +25,8 @@ static void drain(outgoing *o)
     while (!o->lost && (left = PQflush(conn)) != 0) {
         int64_t ms = o->deadline - db_clock();
         struct pollfd fd = {PQsocket(conn), POLLIN | POLLOUT, 0};
-        o->lost = left < 0 || ms <= 0 || poll(&fd, 1, (int)ms) == 0 || ((fd.revents & POLLIN) && !PQconsumeInput(conn));
+        o->lost = left < 0 || ms <= 0 || poll(&fd, 1, (int)ms) == 0 ||
+                  ((fd.revents & POLLIN) && !PQconsumeInput(conn));
     }
 }
 
@@ -81,7 +83,8 @@ static void put_arg(outgoing *o, const db_arg *arg)
     put_text(o, arg->kind == 'i' ? number : arg->text);
 }
 
-static void put_rows(outgoing *o, const db_arg *fixed, size_t fixed_count, const char *const *values, int columns, int rows)
+static void put_rows(outgoing *o, const db_arg *fixed, size_t fixed_count,
+                     const char *const *values, int columns, int rows)
 {
     for (int row = 0; row < rows && !o->lost; row++) {
         for (size_t i = 0; i < fixed_count; i++) {
@@ -96,15 +99,17 @@ static void put_rows(outgoing *o, const db_arg *fixed, size_t fixed_count, const
     send_block(o);
 }
 
-ida_kind pg_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count, const char *const *values,
-                 int columns, int rows)
+ida_kind pg_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
+                 const char *const *values, int columns, int rows)
 {
     pg_db *p = (pg_db *)d;
     const char *name = db_statements[statement].name;
     outgoing o = {.p = p, .deadline = pg_deadline(p), .bytes = apr_palloc(c->pool, BLOCK)};
     PGresult *result = PQsendQuery(p->conn, pg_text(statement)) ? pg_next(p, o.deadline) : NULL;
     if (PQresultStatus(result) != PGRES_COPY_IN) {
-        PQclear(result && !d->broken && PQstatus(p->conn) == CONNECTION_OK ? pg_await(p) : NULL); /* the end of its answer */
+        PQclear(result && !d->broken && PQstatus(p->conn) == CONNECTION_OK
+                    ? pg_await(p)
+                    : NULL); /* the end of its answer */
         return pg_fault(p, c, name, result);
     }
     PQclear(result);

@@ -1,4 +1,5 @@
-/* Owns libsqlite3: three files, three roles, the write gate around every write. Must not know what the statements mean. */
+/* Owns libsqlite3: three files, three roles, the write gate around every write. Must not know what
+ * the statements mean. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,13 +13,16 @@
 #include "core/db/gate.h"
 #include "core/db/sqlite_files.h"
 
-#define BUSY_MS 10                   /* net for strangers who write without the gate */
-#define APPLICATION_ID 0x49444131    /* "IDA1" in the header of every file */
-#define LOG_BYTES_MAX (64 * 1024 * 1024)   /* above: whoever writes checkpoints, worker or not */
-#define LOG_BYTES_STEP (4 * 1024 * 1024)   /* growth before a checkpoint that readers held up is tried again */
-#define LOG_WORTH_BYTES (1024 * 1024)      /* below, the worker's checkpoint does nothing */
-#define SYNC_COURTESY_MS 20          /* a sync writes for long; what it lets in between is one transaction, on a machine that may be busy */
-#define LOG_CUT_BYTES (16 * 1024 * 1024)   /* above, the worker cuts the file */
+#define BUSY_MS 10                       /* net for strangers who write without the gate */
+#define APPLICATION_ID 0x49444131        /* "IDA1" in the header of every file */
+#define LOG_BYTES_MAX (64 * 1024 * 1024) /* above: whoever writes checkpoints, worker or not */
+#define LOG_BYTES_STEP \
+    (4 * 1024 * 1024) /* growth before a checkpoint that readers held up is tried again */
+#define LOG_WORTH_BYTES (1024 * 1024) /* below, the worker's checkpoint does nothing */
+#define SYNC_COURTESY_MS                                                                        \
+    20 /* a sync writes for long; what it lets in between is one transaction, on a machine that \
+          may be busy */
+#define LOG_CUT_BYTES (16 * 1024 * 1024) /* above, the worker cuts the file */
 
 typedef struct sqlite_db {
     db head;
@@ -31,11 +35,14 @@ typedef struct sqlite_db {
     sqlite3_stmt *prepared[STMT_COUNT];
 } sqlite_db;
 
-static const db_file own_file[DB_ROLE_COUNT] = {[DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
+static const db_file own_file[DB_ROLE_COUNT] = {
+    [DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
 
-/* Of a new file; an older one keeps its own, and its log counts for more than it is. A sync writes large parts of the cache at a
- * time: half as many pages are a tenth less work. Elsewhere commits are small. */
-static const int page_bytes[DB_FILE_COUNT] = {[DB_MAIN] = 4096, [DB_CACHE] = 8192, [DB_AUDIT] = 4096};
+/* Of a new file; an older one keeps its own, and its log counts for more than it is. A sync writes
+ * large parts of the cache at a time: half as many pages are a tenth less work. Elsewhere commits
+ * are small. */
+static const int page_bytes[DB_FILE_COUNT] = {
+    [DB_MAIN] = 4096, [DB_CACHE] = 8192, [DB_AUDIT] = 4096};
 
 /* --- failures --- */
 
@@ -46,27 +53,28 @@ static int is_busy(int rc)
 
 static int is_conflict(int rc)
 {
-    return rc == SQLITE_CONSTRAINT_UNIQUE || rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_FOREIGNKEY ||
-           rc == SQLITE_CONSTRAINT_ROWID;
+    return rc == SQLITE_CONSTRAINT_UNIQUE || rc == SQLITE_CONSTRAINT_PRIMARYKEY ||
+           rc == SQLITE_CONSTRAINT_FOREIGNKEY || rc == SQLITE_CONSTRAINT_ROWID;
 }
 
 /* Primary codes that speak of the machine or the file, not of our statement. */
 static int is_environment(int rc)
 {
-    static const int codes[] = {SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_PROTOCOL,
-                                SQLITE_NOMEM, SQLITE_PERM};
+    static const int codes[] = {SQLITE_IOERR,  SQLITE_FULL,     SQLITE_CANTOPEN, SQLITE_CORRUPT,
+                                SQLITE_NOTADB, SQLITE_PROTOCOL, SQLITE_NOMEM,    SQLITE_PERM};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         if ((rc & 0xff) == codes[i]) {
             return 1;
         }
     }
-    return (rc & 0xff) == SQLITE_READONLY && rc != SQLITE_READONLY; /* plain: a role that writes what is not its own */
+    return (rc & 0xff) == SQLITE_READONLY &&
+           rc != SQLITE_READONLY; /* plain: a role that writes what is not its own */
 }
 
 static ida_kind busy(sqlite_db *s, ida_ctx *c, const char *what)
 {
-    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what, s->path,
-            DB_PATIENCE_MS / 1000);
+    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what,
+            s->path, DB_PATIENCE_MS / 1000);
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy. Try again in a moment.");
 }
@@ -78,19 +86,26 @@ static ida_kind fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
         return busy(s, c, what);
     }
     if (is_conflict(rc)) {
-        return ida_fail(c, IDA_CONFLICT, "A row of that identity exists already, or one that it refers to does not.");
+        return ida_fail(
+            c, IDA_CONFLICT,
+            "A row of that identity exists already, or one that it refers to does not.");
     }
     s->head.broken = (rc & 0xff) != SQLITE_CONSTRAINT;
     if (is_environment(rc)) {
-        static _Atomic int64_t said[256]; /* by primary code: a full disk is told once a minute, not with each request, another fault at once */
+        static _Atomic int64_t said[256]; /* by primary code: a full disk is told once a minute, not
+                                             with each request, another fault at once */
         if (db_say_now(&said[rc & 0xff], 60000)) {
-            ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what, sqlite3_errmsg(s->handle), rc);
+            ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what,
+                    sqlite3_errmsg(s->handle), rc);
         }
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be used at the moment; the error log of the server has the "
-                                                    "reason.");
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The store cannot be used at the moment; the error log of the server has the "
+            "reason.");
     }
-    ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what, sqlite3_errmsg(s->handle), rc);
+    ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what,
+            sqlite3_errmsg(s->handle), rc);
     return ida_fail(c, IDA_INTERNAL_ERROR, "The store refused a statement of ours (%s).", what);
 }
 
@@ -102,11 +117,13 @@ static ida_kind take_gate(sqlite_db *s, ida_ctx *c, const char *what)
     }
     if (error) {
         s->head.broken = 1;
-        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104", "store: the write gate %s.gate cannot be locked: %s", s->path,
-                strerror(error));
+        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104",
+                "store: the write gate %s.gate cannot be locked: %s", s->path, strerror(error));
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store cannot be written at the moment; the error log of the server has "
-                                                    "the reason.");
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The store cannot be written at the moment; the error log of the server has "
+            "the reason.");
     }
     return IDA_OK;
 }
@@ -123,15 +140,19 @@ static int note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
     return SQLITE_OK;
 }
 
-/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and a gate holder meets nobody. */
+/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and
+ * a gate holder meets nobody. */
 static void relieve_log(sqlite_db *s)
 {
     if (s->logged < LOG_BYTES_MAX) {
         s->log_limit = LOG_BYTES_MAX;
     } else if (s->logged >= s->log_limit) {
-        static _Atomic int64_t said; /* under a heavy load of writes the log passes the mark between two rounds of the worker */
-        if (s->head.role == DB_REQUEST && db_say_now(&said, 600000)) { /* the other roles are the worker's own */
-            ida_log(s->head.env, IDA_LOG_WARN, "IDA0105", "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
+        static _Atomic int64_t said; /* under a heavy load of writes the log passes the mark between
+                                        two rounds of the worker */
+        if (s->head.role == DB_REQUEST &&
+            db_say_now(&said, 600000)) { /* the other roles are the worker's own */
+            ida_log(s->head.env, IDA_LOG_WARN, "IDA0105",
+                    "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
                     (long long)(s->logged >> 20));
         }
         sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -143,7 +164,8 @@ static ida_kind checkpoint(db *d, ida_ctx *c)
 {
     sqlite_db *s = (sqlite_db *)d;
     struct stat st;
-    if (stat(apr_pstrcat(c->pool, s->path, "-wal", NULL), &st) != 0 || st.st_size < LOG_WORTH_BYTES) {
+    if (stat(apr_pstrcat(c->pool, s->path, "-wal", NULL), &st) != 0 ||
+        st.st_size < LOG_WORTH_BYTES) {
         return IDA_OK;
     }
     ida_kind kind = take_gate(s, c, "checkpoint");
@@ -151,9 +173,11 @@ static ida_kind checkpoint(db *d, ida_ctx *c)
         return kind;
     }
     int in_log = 0, written = 0;
-    int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log, &written);
+    int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+                                       &written);
     if (rc == SQLITE_OK && in_log == written && st.st_size >= LOG_CUT_BYTES) {
-        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
     }
     db_gate_leave(&s->gate);
     /* busy: a reader stands in the way, the next round gets it */
@@ -169,9 +193,11 @@ static ida_kind compact(db *d, ida_ctx *c)
     if (kind) {
         return kind;
     }
-    int rc = sqlite3_exec(s->handle, apr_pstrcat(c->pool, "VACUUM ", s->schema, NULL), NULL, NULL, NULL);
+    int rc = sqlite3_exec(s->handle, apr_pstrcat(c->pool, "VACUUM ", s->schema, NULL), NULL, NULL,
+                          NULL);
     for (int i = 0; rc == SQLITE_OK && i < COMPACT_TRIES; i++) {
-        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
         if (!is_busy(rc)) {
             break;
         }
@@ -199,8 +225,8 @@ static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
     int rc = SQLITE_OK;
     int64_t deadline = db_clock() + DB_PATIENCE_MS;
     while (!s->prepared[statement]) {
-        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
-                                &s->prepared[statement], NULL);
+        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1,
+                                SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
         if (!is_busy(rc) || db_clock() >= deadline) {
             break;
         }
@@ -215,8 +241,9 @@ static int bind_all(sqlite3_stmt *stmt, const db_arg *args, size_t count)
         return SQLITE_RANGE;
     }
     for (size_t i = 0; i < count; i++) {
-        int rc = args[i].kind == 'i' ? sqlite3_bind_int64(stmt, (int)i + 1, args[i].number)
-                                     : sqlite3_bind_text(stmt, (int)i + 1, args[i].text, -1, SQLITE_STATIC);
+        int rc = args[i].kind == 'i'
+                     ? sqlite3_bind_int64(stmt, (int)i + 1, args[i].number)
+                     : sqlite3_bind_text(stmt, (int)i + 1, args[i].text, -1, SQLITE_STATIC);
         if (rc != SQLITE_OK) {
             return rc;
         }
@@ -236,17 +263,21 @@ static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
         for (int i = 0; i < result->columns; i++, value++) {
             int type = sqlite3_column_type(stmt, i);
             value->number = type == SQLITE_INTEGER ? sqlite3_column_int64(stmt, i) : 0;
-            const char *text = type == SQLITE_NULL ? NULL : (const char *)sqlite3_column_text(stmt, i);
+            const char *text = type == SQLITE_NULL ? NULL
+                                                   : (const char *)sqlite3_column_text(stmt, i);
             if (!text && type != SQLITE_NULL) {
                 return SQLITE_NOMEM;
             }
-            value->text = text ? apr_pstrmemdup(pool, text, (apr_size_t)sqlite3_column_bytes(stmt, i)) : NULL;
+            value->text = text ? apr_pstrmemdup(pool, text,
+                                                (apr_size_t)sqlite3_column_bytes(stmt, i))
+                               : NULL;
         }
     }
     return rc;
 }
 
-static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+static ida_kind run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result)
 {
     sqlite_db *s = (sqlite_db *)d;
     const char *name = db_statements[statement].name;
@@ -385,15 +416,17 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
         rc = number_of(s, apr_psprintf(c->pool, "PRAGMA %s.application_id", schema), &application);
     }
     if (rc == SQLITE_OK && application != APPLICATION_ID) {
-        rc = number_of(s, apr_psprintf(c->pool, "SELECT count(*) FROM %s.sqlite_schema", schema), &tables);
+        rc = number_of(s, apr_psprintf(c->pool, "SELECT count(*) FROM %s.sqlite_schema", schema),
+                       &tables);
     }
     if (rc != SQLITE_OK) {
         return fault(s, c, "schema version", rc);
     }
     if (application != APPLICATION_ID && (tables || *version)) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The %s file of the store %s belongs to another program: give the store a "
-                                                    "path of its own.",
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The %s file of the store %s belongs to another program: give the store a "
+                        "path of its own.",
                         schema, d->rest);
     }
     return IDA_OK;
@@ -402,8 +435,10 @@ static ida_kind schema_version(db *d, ida_ctx *c, db_file file, int *version)
 static ida_kind schema_set_version(db *d, ida_ctx *c, db_file file, int version)
 {
     const char *schema = db_file_name(file);
-    return script(d, c, apr_psprintf(c->pool, "PRAGMA %s.user_version = %d; PRAGMA %s.application_id = %d", schema, version,
-                                     schema, APPLICATION_ID));
+    return script(d, c,
+                  apr_psprintf(c->pool,
+                               "PRAGMA %s.user_version = %d; PRAGMA %s.application_id = %d", schema,
+                               version, schema, APPLICATION_ID));
 }
 
 static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
@@ -412,12 +447,16 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
     const char *schema = db_file_name(file);
     sqlite3_stmt *stmt;
     char *drops = apr_pstrdup(c->pool, "");
-    char *sql = apr_psprintf(c->pool, "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' "
-                                      "ESCAPE '\\'", schema);
+    char *sql = apr_psprintf(
+        c->pool,
+        "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' "
+        "ESCAPE '\\'",
+        schema);
     int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
     if (rc == SQLITE_OK) {
         while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-            char *drop = sqlite3_mprintf("DROP TABLE %s.\"%w\";", schema, sqlite3_column_text(stmt, 0));
+            char *drop = sqlite3_mprintf("DROP TABLE %s.\"%w\";", schema,
+                                         sqlite3_column_text(stmt, 0));
             drops = apr_pstrcat(c->pool, drops, drop, NULL);
             sqlite3_free(drop);
         }
@@ -428,15 +467,19 @@ static ida_kind schema_wipe(db *d, ida_ctx *c, db_file file)
 
 /* --- opening --- */
 
-/* Readers of the directory cache keep the index by UPN of 100,000 users in memory: one read from the file less for each look-up. */
+/* Readers of the directory cache keep the index by UPN of 100,000 users in memory: one read from
+ * the file less for each look-up. */
 static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)
 {
     const char *schema = db_file_name(file);
-    return exec(s, apr_psprintf(pool, "PRAGMA %s.cache_size = -%d; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s", schema,
-                                !own && file == DB_CACHE ? 8192 : 2048, schema, schema,
-                                !own               ? "NORMAL"
-                                : file == DB_MAIN ? "FULL"
-                                                  : "NORMAL"));
+    return exec(
+        s,
+        apr_psprintf(
+            pool, "PRAGMA %s.cache_size = -%d; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s",
+            schema, !own && file == DB_CACHE ? 8192 : 2048, schema, schema,
+            !own              ? "NORMAL"
+            : file == DB_MAIN ? "FULL"
+                              : "NORMAL"));
 }
 
 static int attach(sqlite_db *s, const char *uri, const char *schema)
@@ -494,34 +537,39 @@ static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
 {
     ida_kind kind = take_gate(s, c, "journal mode");
     if (!kind) {
-        int rc = exec(s, apr_psprintf(c->pool, "PRAGMA %s.page_size = %d; PRAGMA %s.journal_mode = WAL", s->schema,
-                                        page_bytes[own_file[s->head.role]], s->schema));
+        int rc = exec(s, apr_psprintf(c->pool,
+                                      "PRAGMA %s.page_size = %d; PRAGMA %s.journal_mode = WAL",
+                                      s->schema, page_bytes[own_file[s->head.role]], s->schema));
         kind = rc == SQLITE_OK ? IDA_OK : fault(s, c, "journal mode", rc);
         db_gate_leave(&s->gate);
     }
     return kind;
 }
 
-/* Statistics of memory are counted under a mutex of the whole process at every allocation: threads that only read would queue there. Refused, and
- * of no harm, when somebody else in the process has begun to use the library. */
+/* Statistics of memory are counted under a mutex of the whole process at every allocation: threads
+ * that only read would queue there. Refused, and of no harm, when somebody else in the process has
+ * begun to use the library. */
 static void configure_library(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* holds(text, part): instr() for who does not ask where; that one goes from letter to letter, which is half of a search's time. Bytes as they
- * lie in the page: no copy is made. */
+/* holds(text, part): instr() for who does not ask where; that one goes from letter to letter, which
+ * is half of a search's time. Bytes as they lie in the page: no copy is made. */
 static void holds(sqlite3_context *call, int count, sqlite3_value **values)
 {
     const void *text = sqlite3_value_blob(values[0]), *part = sqlite3_value_blob(values[1]);
-    size_t text_len = (size_t)sqlite3_value_bytes(values[0]), part_len = (size_t)sqlite3_value_bytes(values[1]);
+    size_t text_len = (size_t)sqlite3_value_bytes(values[0]),
+           part_len = (size_t)sqlite3_value_bytes(values[1]);
     (void)count;
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
-static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c, apr_pool_t *pool)
+static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
+                            apr_pool_t *pool)
 {
-    static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
+    static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA "
+                                 "cell_size_check = ON; PRAGMA "
                                  "temp_store = MEMORY";
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = own_file[role];
@@ -529,7 +577,11 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     pthread_once(&configured, configure_library);
 
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
-    s->head = (db){.driver = &db_sqlite, .pool = pool, .env = c->env, .rest = apr_pstrdup(pool, rest), .role = role};
+    s->head = (db){.driver = &db_sqlite,
+                   .pool = pool,
+                   .env = c->env,
+                   .rest = apr_pstrdup(pool, rest),
+                   .role = role};
     s->gate.fd = -1;
     s->gate.courtesy_ms = role == DB_SYNC ? SYNC_COURTESY_MS : 0;
     s->path = sqlite_path(pool, rest, own);
@@ -547,19 +599,24 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         return kind;
     }
     apr_pool_cleanup_register(pool, s, close_cleanup, apr_pool_cleanup_null);
-    int rc = sqlite3_open_v2(own == DB_MAIN ? sqlite_uri(pool, s->path, "rw") : ":memory:", &s->handle,
-                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int rc = sqlite3_open_v2(
+        own == DB_MAIN ? sqlite_uri(pool, s->path, "rw") : ":memory:", &s->handle,
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+        NULL);
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(s->handle, BUSY_MS);
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* that one would go past the gate */
-        /* Plans that look at bound values (partial indexes do) are thrown away with every new binding. */
+        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                          NULL); /* that one would go past the gate */
+        /* Plans that look at bound values (partial indexes do) are thrown away with every new
+         * binding. */
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
         rc = exec(s, common);
     }
     if (rc == SQLITE_OK) {
-        rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, holds, NULL, NULL, NULL);
+        rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                        NULL, holds, NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK && own != DB_MAIN) {
         rc = attach(s, sqlite_uri(pool, s->path, "rw"), s->schema);
@@ -574,12 +631,16 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     sqlite3_wal_autocheckpoint(s->handle, 0);
     sqlite3_wal_hook(s->handle, note_frames, s);
 
-    /* Whoever can open a gate can hold it for ever: that of a file which httpd's user only reads is the owner's alone. */
+    /* Whoever can open a gate can hold it for ever: that of a file which httpd's user only reads is
+     * the owner's alone. */
     const char *gate = apr_pstrcat(pool, s->path, ".gate", NULL);
-    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? sqlite_mode(&place, own) : 0600, place.owner, place.group);
+    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? sqlite_mode(&place, own) : 0600,
+                             place.owner, place.group);
     if (error) {
         c->retry_after = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The write gate %s of the store cannot be opened: %s.", gate, strerror(error));
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The write gate %s of the store cannot be opened: %s.", gate,
+                        strerror(error));
         goto failed;
     }
     kind = unchecked ? make_wal(s, c) : attach_others(s, c, pool, own);

@@ -1,4 +1,5 @@
-/* Owns where the files of a SQLite store lie, whose they are and who may use them. Must not know libsqlite3. */
+/* Owns where the files of a SQLite store lie, whose they are and who may use them. Must not know
+ * libsqlite3. */
 #include "core/db/sqlite_files.h"
 
 #include <apr_strings.h>
@@ -14,7 +15,9 @@
 
 const char *sqlite_dsn_fault(const char *rest)
 {
-    return !*rest || strcmp(rest, ":memory:") == 0 || rest[strlen(rest) - 1] == '/' ? "must name a file behind sqlite3:" : NULL;
+    return !*rest || strcmp(rest, ":memory:") == 0 || rest[strlen(rest) - 1] == '/'
+               ? "must name a file behind sqlite3:"
+               : NULL;
 }
 
 char *sqlite_path(apr_pool_t *pool, const char *path, db_file file)
@@ -31,7 +34,8 @@ char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode)
 {
     static const char hex[] = "0123456789ABCDEF";
     char *uri = apr_palloc(pool, strlen(path) * 3 + 32), *to = uri;
-    strcpy(to, *path == '/' ? "file://" : "file:"); /* an empty authority: a path that begins with // is none */
+    strcpy(to, *path == '/' ? "file://"
+                            : "file:"); /* an empty authority: a path that begins with // is none */
     to += strlen(to);
     for (; *path; path++) {
         unsigned char ch = (unsigned char)*path;
@@ -56,7 +60,9 @@ mode_t sqlite_mode(const sqlite_place *place, db_file file)
 static const char *directory_of(apr_pool_t *pool, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return !slash ? "." : slash == path ? "/" : apr_pstrmemdup(pool, path, (apr_size_t)(slash - path));
+    return !slash          ? "."
+           : slash == path ? "/"
+                           : apr_pstrmemdup(pool, path, (apr_size_t)(slash - path));
 }
 
 ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
@@ -65,9 +71,11 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
     const char *directory = directory_of(c->pool, path);
     if (stat(directory, &st) != 0) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The directory %s of the store cannot be used: %s. Make it, owned by the worker's "
-                                                    "user with the group that httpd's user is in, mode 2750.",
-                        directory, strerror(errno));
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The directory %s of the store cannot be used: %s. Make it, owned by the worker's "
+            "user with the group that httpd's user is in, mode 2750.",
+            directory, strerror(errno));
     }
     *place = (sqlite_place){st.st_uid, st.st_gid, (st.st_mode & (S_ISGID | S_IWGRP)) != 0};
     return IDA_OK;
@@ -79,13 +87,15 @@ ida_kind sqlite_create(const char *path, const sqlite_place *place, db_file file
     if (fd < 0 && errno == EEXIST) {
         return IDA_OK;
     }
-    int error = fd < 0 ? errno : ida_file_place(fd, sqlite_mode(place, file), place->owner, place->group);
+    int error = fd < 0 ? errno
+                       : ida_file_place(fd, sqlite_mode(place, file), place->owner, place->group);
     if (fd >= 0) {
         close(fd);
     }
     if (error) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be created: %s.", path, strerror(error));
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The file %s of the store cannot be created: %s.", path, strerror(error));
     }
     return IDA_OK;
 }
@@ -96,23 +106,30 @@ ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c)
     int makes = access(directory_of(c->pool, path), W_OK) == 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const char *part = apr_pstrcat(c->pool, path, parts[i], NULL);
-        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0 || (errno == ENOENT && i > 0 && makes)) {
+        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0 ||
+            (errno == ENOENT && i > 0 && makes)) {
             continue;
         }
         c->retry_after = 1;
         if (errno == ENOENT) {
-            return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store does not exist: %s.", part,
-                            i > 0 || !may_write ? "start idadmin-worker, which makes it" : "run idadminctl schema upgrade");
+            return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                            "The file %s of the store does not exist: %s.", part,
+                            i > 0 || !may_write ? "start idadmin-worker, which makes it"
+                                                : "run idadminctl schema upgrade");
         }
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
-                                                    "worker's user; httpd's user needs the group of the store's directory, and httpd a restart after it "
-                                                    "has got it.",
-                        part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
+            "worker's user; httpd's user needs the group of the store's directory, and httpd a "
+            "restart after it "
+            "has got it.",
+            part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
     }
     return IDA_OK;
 }
 
-/* A file without its own mark has nothing in it, or only in its log; then it is found whole by whoever looks into it. */
+/* A file without its own mark has nothing in it, or only in its log; then it is found whole by
+ * whoever looks into it. */
 int sqlite_cache_absent(const char *rest)
 {
     unsigned char mark[4] = {0};
@@ -121,7 +138,9 @@ int sqlite_cache_absent(const char *rest)
     const char *cache = sqlite_path(pool, rest, DB_CACHE);
     int made = access(rest, R_OK | W_OK) == 0 && access(directory_of(pool, rest), W_OK) == 0;
     int fd = made ? open(cache, O_RDONLY | O_CLOEXEC) : -1;
-    int absent = made && (fd < 0 ? errno == ENOENT : pread(fd, mark, sizeof mark, MARK_AT) < 4 || !(mark[0] | mark[1] | mark[2] | mark[3]));
+    int absent = made && (fd < 0 ? errno == ENOENT
+                                 : pread(fd, mark, sizeof mark, MARK_AT) < 4 ||
+                                       !(mark[0] | mark[1] | mark[2] | mark[3]));
     if (fd >= 0) {
         close(fd);
     }

@@ -1,4 +1,5 @@
-/* The files of a SQLite store: their names, their owners, who may use them. For core/db/sqlite.c. */
+/* The files of a SQLite store: their names, their owners, who may use them. For core/db/sqlite.c.
+ */
 #ifndef CORE_DB_SQLITE_FILES_H
 #define CORE_DB_SQLITE_FILES_H
 
@@ -6,9 +7,10 @@
 
 #include "core/db/db.h"
 
-/* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's user shares a directory by its group,
- * which new files inherit (mode 2750): it writes the main file, reads cache and audit, and makes nothing there itself, not even a journal that
- * another process would roll back into a file. */
+/* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's
+ * user shares a directory by its group, which new files inherit (mode 2750): it writes the main
+ * file, reads cache and audit, and makes nothing there itself, not even a journal that another
+ * process would roll back into a file. */
 typedef struct sqlite_place {
     uid_t owner; /* the directory's */
     gid_t group;
@@ -21,10 +23,11 @@ char *sqlite_path(apr_pool_t *pool, const char *path, db_file file);
 char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode);
 ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
 mode_t sqlite_mode(const sqlite_place *place, db_file file);
-/* Makes an empty one when there is none. SQLite would do so with the umask alone; its log and shared memory copy the file's mode, owner and group. */
+/* Makes an empty one when there is none. SQLite would do so with the umask alone; its log and
+ * shared memory copy the file's mode, owner and group. */
 ida_kind sqlite_create(const char *path, const sqlite_place *place, db_file file, ida_ctx *c);
-/* Whether this process may use the file with its log and the log's index, which SQLite makes beside it: httpd's user cannot, and finds those that
- * the worker leaves there. */
+/* Whether this process may use the file with its log and the log's index, which SQLite makes beside
+ * it: httpd's user cannot, and finds those that the worker leaves there. */
 ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c);
 /* See db_cache_absent. Also for an empty one: whoever made it may have been killed. */
 int sqlite_cache_absent(const char *rest);

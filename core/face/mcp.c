@@ -1,17 +1,18 @@
-/* Owns the methods: which there are in which era, what their parameters must be, and the way of a tool call into the operation
- * pipeline. Must not know headers nor how results are cut. */
+/* Owns the methods: which there are in which era, what their parameters must be, and the way of a
+ * tool call into the operation pipeline. Must not know headers nor how results are cut. */
 #include "core/face/mcp.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/face/mcp_cut.h"
 #include "core/face/mcp_inner.h"
-#include "core/base/text.h"
 
 #define LATEST_LEGACY "2025-11-25"
-#define ERROR_MAX 500 /* bytes of a tool error: hosts cut long ones, models lose the point of them */
+#define ERROR_MAX \
+    500 /* bytes of a tool error: hosts cut long ones, models lose the point of them */
 
 /* --- results that need no store --- */
 
@@ -24,8 +25,11 @@ static int done(ida_call *call)
 static int discover(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer)
 {
     ida_mcp_result(call, m,
-                   apr_pstrcat(call->c->pool, "\"supportedVersions\":[\"" IDA_MCP_MODERN "\"],\"capabilities\":{\"tools\":{}},\"instructions\":",
-                               m->fixed->instructions, NULL), 1, answer);
+                   apr_pstrcat(call->c->pool,
+                               "\"supportedVersions\":[\"" IDA_MCP_MODERN
+                               "\"],\"capabilities\":{\"tools\":{}},\"instructions\":",
+                               m->fixed->instructions, NULL),
+                   1, answer);
     return done(call);
 }
 
@@ -34,17 +38,20 @@ static int initialize(ida_call *call, ida_mcp_message *m, ida_rest_answer *answe
     static const char *const known[] = {LATEST_LEGACY, "2025-06-18", "2025-03-26"};
     const char *wanted = ida_json_string(m->params, "protocolVersion"), *version = known[0];
     if (!wanted) {
-        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS, "\"params.protocolVersion\" must be a string.");
+        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS,
+                             "\"params.protocolVersion\" must be a string.");
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i], wanted) == 0) {
             version = known[i];
         }
     }
-    ida_mcp_plain_result(call, m,
-                         apr_pstrcat(call->c->pool, "{\"protocolVersion\":\"", version,
-                                     "\",\"capabilities\":{\"tools\":{}},\"serverInfo\":", m->fixed->server, ",\"instructions\":",
-                                     m->fixed->instructions, "}", NULL), answer);
+    ida_mcp_plain_result(
+        call, m,
+        apr_pstrcat(call->c->pool, "{\"protocolVersion\":\"", version,
+                    "\",\"capabilities\":{\"tools\":{}},\"serverInfo\":", m->fixed->server,
+                    ",\"instructions\":", m->fixed->instructions, "}", NULL),
+        answer);
     return done(call);
 }
 
@@ -57,7 +64,9 @@ static int ping(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer)
 static int list_tools(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer)
 {
     if (json_object_get(m->params, "cursor")) {
-        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS, "The list of tools has one page: \"cursor\" was not given by this server.");
+        return ida_mcp_fault(
+            call, m, answer, IDA_RPC_PARAMS,
+            "The list of tools has one page: \"cursor\" was not given by this server.");
     }
     ida_mcp_result(call, m, m->fixed->tools, 1, answer);
     return done(call);
@@ -72,19 +81,23 @@ static const char *tool_error(ida_ctx *c)
     if (c->kind == IDA_SERVICE_UNAVAILABLE) {
         int wait = c->retry_after ? c->retry_after : 1;
         text = ida_printf(c->pool, "%s Try again in %d second%s.",
-                          ida_public_message(c) ? text : "The service cannot answer at the moment.", wait, wait == 1 ? "" : "s");
+                          ida_public_message(c) ? text : "The service cannot answer at the moment.",
+                          wait, wait == 1 ? "" : "s");
     }
     return ida_clean(c->pool, text, strlen(text), ERROR_MAX);
 }
 
-/* {"content":[{"type":"text","text":...}],...}; `text` stands in it as a JSON string. No structuredContent beside isError: some
- * clients check it against the schema even then, and hide the message. */
-static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *text, const char *more, ida_rest_answer *answer)
+/* {"content":[{"type":"text","text":...}],...}; `text` stands in it as a JSON string. No
+ * structuredContent beside isError: some clients check it against the schema even then, and hide
+ * the message. */
+static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *text,
+                        const char *more, ida_rest_answer *answer)
 {
     json_t *string = json_string(text);
     ida_mcp_result(call, m,
-                   apr_pstrcat(call->c->pool, "\"content\":[{\"type\":\"text\",\"text\":", ida_json_text(call->c->pool, string), "}]", more,
-                               NULL), 0, answer);
+                   apr_pstrcat(call->c->pool, "\"content\":[{\"type\":\"text\",\"text\":",
+                               ida_json_text(call->c->pool, string), "}]", more, NULL),
+                   0, answer);
     json_decref(string);
 }
 
@@ -108,10 +121,12 @@ static int call_tool(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer
     const char *name = ida_json_string(m->params, "name");
     json_t *arguments = json_object_get(m->params, "arguments");
     if (!name) {
-        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS, "\"params.name\" must be a string, the name of a tool.");
+        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS,
+                             "\"params.name\" must be a string, the name of a tool.");
     }
     if (arguments && !json_is_object(arguments)) {
-        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS, "\"params.arguments\" must be an object.");
+        return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS,
+                             "\"params.arguments\" must be an object.");
     }
     const char *shown = ida_clean(call->c->pool, name, strlen(name), 64);
     const ida_operation *operation = ida_mcp_tool(name);
@@ -135,7 +150,8 @@ void ida_mcp_call(ida_call *call, const ida_mcp_message *m, ida_rest_answer *ans
         answer_error(call, m, answer);
         return;
     }
-    answer_tool(call, m, text, apr_pstrcat(call->c->pool, ",\"structuredContent\":", text, NULL), answer);
+    answer_tool(call, m, text, apr_pstrcat(call->c->pool, ",\"structuredContent\":", text, NULL),
+                answer);
 }
 
 /* --- methods --- */
@@ -145,11 +161,15 @@ static const struct {
     int modern, legacy; /* eras that know it */
     int (*run)(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer);
 } methods[] = {
-    {"tools/call", 1, 1, call_tool}, {"tools/list", 1, 1, list_tools}, {"server/discover", 1, 0, discover},
-    {"initialize", 0, 1, initialize}, {"ping", 0, 1, ping},
+    {"tools/call", 1, 1, call_tool},
+    {"tools/list", 1, 1, list_tools},
+    {"server/discover", 1, 0, discover},
+    {"initialize", 0, 1, initialize},
+    {"ping", 0, 1, ping},
 };
 
-int ida_mcp_read(ida_call *call, const ida_mcp *fixed, const ida_mcp_request *request, ida_mcp_message *m, ida_rest_answer *answer)
+int ida_mcp_read(ida_call *call, const ida_mcp *fixed, const ida_mcp_request *request,
+                 ida_mcp_message *m, ida_rest_answer *answer)
 {
     memset(m, 0, sizeof *m);
     m->fixed = fixed;
@@ -157,7 +177,8 @@ int ida_mcp_read(ida_call *call, const ida_mcp *fixed, const ida_mcp_request *re
         return 0;
     }
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (strcmp(methods[i].name, m->method) == 0 && (m->modern ? methods[i].modern : methods[i].legacy)) {
+        if (strcmp(methods[i].name, m->method) == 0 &&
+            (m->modern ? methods[i].modern : methods[i].legacy)) {
             return methods[i].run(call, m, answer);
         }
     }

@@ -1,13 +1,14 @@
-/* Running a read operation so that its result fits a model: whole items, a cursor for the rest, shortened values as the last
- * resort. */
+/* Running a read operation so that its result fits a model: whole items, a cursor for the rest,
+ * shortened values as the last resort. */
 #ifndef CORE_FACE_MCP_CUT_H
 #define CORE_FACE_MCP_CUT_H
 
 #include "core/operation/operation.h"
 
-/* ida_operation_run, again with a smaller limit while the result's JSON text is longer than `max` bytes (at least 4,096). Then
- * call->result has `truncated` and `note`. *text is call->result as compact JSON, never longer than `max`. Fails as the
- * operation does, and when the caller has gone. */
+/* ida_operation_run, again with a smaller limit while the result's JSON text is longer than `max`
+ * bytes (at least 4,096). Then call->result has `truncated` and `note`. *text is call->result as
+ * compact JSON, never longer than `max`. Fails as the operation does, and when the caller has gone.
+ */
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text);
 
 #endif

@@ -1,12 +1,13 @@
-/* Makes the OpenAPI 3.1 document out of the operation table, so that it cannot say anything else than what is served. */
+/* Makes the OpenAPI 3.1 document out of the operation table, so that it cannot say anything else
+ * than what is served. */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/face/openapi_schemas.h"
-#include "core/operation/param.h"
 #include "core/face/rest.h"
+#include "core/operation/param.h"
 
 static json_t *query_parameters(const ida_operation *op)
 {
@@ -15,8 +16,9 @@ static json_t *query_parameters(const ida_operation *op)
         if (op->body && !(p->flags & IDA_PARAM_QUERY)) {
             continue;
         }
-        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query", "required",
-                                  (p->flags & IDA_PARAM_REQUIRED) != 0, "description", p->description, "schema", ida_param_schema(p));
+        json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query",
+                                  "required", (p->flags & IDA_PARAM_REQUIRED) != 0, "description",
+                                  p->description, "schema", ida_param_schema(p));
         if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
@@ -25,18 +27,21 @@ static json_t *query_parameters(const ida_operation *op)
     }
     if (op->scope == IDA_SCOPE_WRITE) {
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key", "in", "header", "required", 0,
-                            "description",
-                            "Chosen by the client, once a request: the same request under the same key gets the first answer again "
+            list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name",
+                            "Idempotency-Key", "in", "header", "required", 0, "description",
+                            "Chosen by the client, once a request: the same request under the same "
+                            "key gets the first answer again "
                             "(Idempotent-Replayed: true) for at least 24 hours.",
-                            "schema", "type", "string", "minLength", 1, "maxLength", IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
+                            "schema", "type", "string", "minLength", 1, "maxLength",
+                            IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
     }
     return list;
 }
 
 static json_t *request_body(const ida_operation *op)
 {
-    return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema", ida_params_schema(op->params));
+    return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema",
+                     ida_params_schema(op->params));
 }
 
 static json_t *reference_to(const char *schema)
@@ -52,43 +57,60 @@ static json_t *json_content(json_t *body)
 /* Under `data`; of a write also what a dry run answers. */
 static json_t *success(const ida_operation *op)
 {
-    json_t *data = op->scope == IDA_SCOPE_WRITE ? json_pack("{s:[o, o]}", "anyOf", reference_to(op->schema), reference_to("DryRun"))
-                                                : reference_to(op->schema);
-    return json_content(
-        json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data", "properties", "data", data));
+    json_t *data = op->scope == IDA_SCOPE_WRITE
+                       ? json_pack("{s:[o, o]}", "anyOf", reference_to(op->schema),
+                                   reference_to("DryRun"))
+                       : reference_to(op->schema);
+    return json_content(json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "data",
+                                  "properties", "data", data));
 }
 
 static json_t *responses(const ida_operation *op)
 {
     /* Which refusals an operation knows: every one the usual, writes more. */
-    static const struct { ida_kind kind; int writes, bodies; } refusals[] = {
-        {IDA_BAD_REQUEST, 0, 0}, {IDA_UNAUTHORIZED, 0, 0}, {IDA_FORBIDDEN, 0, 0}, {IDA_NOT_FOUND, 0, 0}, {IDA_CONFLICT, 1, 0},
-        {IDA_UNPROCESSABLE, 1, 0}, {IDA_PAYLOAD_TOO_LARGE, 0, 1}, {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1}, {IDA_RATE_LIMIT_EXCEEDED, 0, 0},
-        {IDA_INTERNAL_ERROR, 0, 0}, {IDA_SERVICE_UNAVAILABLE, 0, 0},
+    static const struct {
+        ida_kind kind;
+        int writes, bodies;
+    } refusals[] = {
+        {IDA_BAD_REQUEST, 0, 0},
+        {IDA_UNAUTHORIZED, 0, 0},
+        {IDA_FORBIDDEN, 0, 0},
+        {IDA_NOT_FOUND, 0, 0},
+        {IDA_CONFLICT, 1, 0},
+        {IDA_UNPROCESSABLE, 1, 0},
+        {IDA_PAYLOAD_TOO_LARGE, 0, 1},
+        {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1},
+        {IDA_RATE_LIMIT_EXCEEDED, 0, 0},
+        {IDA_INTERNAL_ERROR, 0, 0},
+        {IDA_SERVICE_UNAVAILABLE, 0, 0},
     };
     json_t *out = json_object();
-    json_object_set_new(out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", success(op)));
+    json_object_set_new(
+        out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", success(op)));
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        if ((!refusals[i].writes || op->scope == IDA_SCOPE_WRITE) && (!refusals[i].bodies || op->body)) {
+        if ((!refusals[i].writes || op->scope == IDA_SCOPE_WRITE) &&
+            (!refusals[i].bodies || op->body)) {
             char status[16];
             apr_snprintf(status, sizeof status, "%d", ida_kind_status(refusals[i].kind));
-            json_object_set_new(
-                out, status,
-                json_pack("{s:s, s:o}", "description", ida_kind_code(refusals[i].kind), "content",
-                          json_content(reference_to("Error"))));
+            json_object_set_new(out, status,
+                                json_pack("{s:s, s:o}", "description",
+                                          ida_kind_code(refusals[i].kind), "content",
+                                          json_content(reference_to("Error"))));
         }
     }
     return out;
 }
 
-static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *path, const char *suffix)
+static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *path,
+                     const char *suffix)
 {
     json_t *item = json_object_get(paths, path);
     if (!item) {
         item = json_object();
         json_object_set_new(paths, path, item);
     }
-    json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId", json_sprintf("%s%s", op->name, suffix), "summary", op->summary,
+    json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId",
+                              json_sprintf("%s%s", op->name, suffix), "summary", op->summary,
                               "responses", responses(op));
     if (op->description) {
         json_object_set_new(entry, "description", json_string(op->description));
@@ -107,13 +129,18 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
 
 static json_t *security_schemes(void)
 {
-    static const struct { const char *name, *header; } headers[] = {
-        {"companyId", "X-Company-ID"}, {"apiUser", "X-Api-User"}, {"apiKey", "X-Api-Key"},
+    static const struct {
+        const char *name, *header;
+    } headers[] = {
+        {"companyId", "X-Company-ID"},
+        {"apiUser", "X-Api-User"},
+        {"apiKey", "X-Api-Key"},
     };
     json_t *schemes = json_object();
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         json_object_set_new(schemes, headers[i].name,
-                            json_pack("{s:s, s:s, s:s}", "type", "apiKey", "in", "header", "name", headers[i].header));
+                            json_pack("{s:s, s:s, s:s}", "type", "apiKey", "in", "header", "name",
+                                      headers[i].header));
     }
     return schemes;
 }
@@ -134,13 +161,16 @@ char *ida_openapi(apr_pool_t *pool)
         }
     }
     for (size_t i = 0; i < sizeof openapi_schemas / sizeof *openapi_schemas; i++) {
-        json_object_set_new(schemas, openapi_schemas[i].name, json_loads(openapi_schemas[i].json, 0, NULL));
+        json_object_set_new(schemas, openapi_schemas[i].name,
+                            json_loads(openapi_schemas[i].json, 0, NULL));
     }
     json_t *document = json_pack(
-        "{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0", "info", "title",
-        "Identity administration", "version", "v1", "description",
-        "Looks up, creates and offboards directory users. Writes are queued and carried out at the asked minute.", "paths", paths,
-        "components", "schemas", schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser", "apiKey");
+        "{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0",
+        "info", "title", "Identity administration", "version", "v1", "description",
+        "Looks up, creates and offboards directory users. Writes are queued and carried out at the "
+        "asked minute.",
+        "paths", paths, "components", "schemas", schemas, "securitySchemes", security_schemes(),
+        "security", "companyId", "apiUser", "apiKey");
     char *text = ida_json_text(pool, document);
     json_decref(document);
     return text;

@@ -1,5 +1,6 @@
-/* Owns REST as a pure function: which operation a method and path mean, what the query says, how results and errors look. Must
- * not know an HTTP server; the order in which its stages are called is the server glue's, by design 5. */
+/* Owns REST as a pure function: which operation a method and path mean, what the query says, how
+ * results and errors look. Must not know an HTTP server; the order in which its stages are called
+ * is the server glue's, by design 5. */
 #include "core/face/rest.h"
 
 #include <apr_strings.h>
@@ -13,7 +14,8 @@
 
 /* --- routes --- */
 
-/* Splits at the last "/v1/api": whatever stands before is {base_url}. A single trailing slash is not part of the name. */
+/* Splits at the last "/v1/api": whatever stands before is {base_url}. A single trailing slash is
+ * not part of the name. */
 static void split_uri(apr_pool_t *pool, const char *uri, ida_route *route)
 {
     const char *found = NULL;
@@ -25,21 +27,24 @@ static void split_uri(apr_pool_t *pool, const char *uri, ida_route *route)
     }
     size_t len = found ? strlen(found) : 0;
     route->base = found ? apr_pstrmemdup(pool, uri, (apr_size_t)(found - uri)) : "";
-    route->path = !found                                                  ? ""
-                  : len > strlen(PATH_ROOT) && found[len - 1] == '/' ? apr_pstrmemdup(pool, found, len - 1)
-                                                                     : found;
+    route->path = !found ? ""
+                  : len > strlen(PATH_ROOT) && found[len - 1] == '/'
+                      ? apr_pstrmemdup(pool, found, len - 1)
+                      : found;
 }
 
 /* Whether one of the operation's doors is this one. */
 static int opens(const ida_operation *op, const char *method, const char *path)
 {
     return (op->path && strcmp(op->path, path) == 0 && strcmp(op->method, method) == 0) ||
-           (op->alias_path && strcmp(op->alias_path, path) == 0 && strcmp(op->alias_method, method) == 0);
+           (op->alias_path && strcmp(op->alias_path, path) == 0 &&
+            strcmp(op->alias_method, method) == 0);
 }
 
 static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
 {
-    *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method, strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+    *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method,
+                         strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
 }
 
 const char *ida_rest_allow(apr_pool_t *pool, const char *path)
@@ -70,7 +75,9 @@ void ida_rest_route(apr_pool_t *pool, const char *method, const char *uri, ida_r
     route->kind = IDA_ROUTE_OPERATION;
     if (!route->operation) {
         route->allow = ida_rest_allow(pool, route->path);
-        route->kind = strcmp(method, "OPTIONS") == 0 ? IDA_ROUTE_OPTIONS : route->allow ? IDA_ROUTE_WRONG_METHOD : IDA_ROUTE_UNKNOWN_PATH;
+        route->kind = strcmp(method, "OPTIONS") == 0 ? IDA_ROUTE_OPTIONS
+                      : route->allow                 ? IDA_ROUTE_WRONG_METHOD
+                                                     : IDA_ROUTE_UNKNOWN_PATH;
         route->allow = route->allow ? route->allow : "GET, HEAD, OPTIONS";
     }
 }
@@ -93,10 +100,13 @@ void ida_rest_error_answer(ida_ctx *c, ida_rest_answer *answer)
     answer->status = ida_kind_status(c->kind);
     answer->body = ida_rest_error(c->pool, c->kind, ida_public_message(c));
     answer->len = strlen(answer->body);
-    answer->retry_after = c->retry_after ? c->retry_after : c->kind == IDA_SERVICE_UNAVAILABLE ? 1 : 0;
+    answer->retry_after = c->retry_after                       ? c->retry_after
+                          : c->kind == IDA_SERVICE_UNAVAILABLE ? 1
+                                                               : 0;
 }
 
-static void add_header(apr_pool_t *pool, ida_rest_answer *answer, const char *name, const char *value)
+static void add_header(apr_pool_t *pool, ida_rest_answer *answer, const char *name,
+                       const char *value)
 {
     ida_rest_header *h = apr_palloc(pool, sizeof *h);
     h->name = name;
@@ -105,7 +115,8 @@ static void add_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
     answer->headers = h;
 }
 
-/* What stands before /v1/api, decoded by the server, as it belongs into a URI: it may be anything that a caller wrote. */
+/* What stands before /v1/api, decoded by the server, as it belongs into a URI: it may be anything
+ * that a caller wrote. */
 static const char *escape_path(apr_pool_t *pool, const char *path)
 {
     static const char digits[] = "0123456789ABCDEF", plain[] = "/-._~!$&'()*+,;=:@";
@@ -143,13 +154,16 @@ static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_req
                         ida_clean(call->c->pool, path, strlen(path), 128));
     }
     ida_kind kind = ida_operation_admit(call);
-    if (!kind && call->operation->body && request->has_body && !ida_json_type(request->content_type)) {
-        kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s", ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
+    if (!kind && call->operation->body && request->has_body &&
+        !ida_json_type(request->content_type)) {
+        kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s",
+                        ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
     }
     return kind;
 }
 
-ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request, ida_rest_answer *answer)
+ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
+                        ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
     call->face = IDA_FACE_REST;
@@ -157,8 +171,9 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
     call->base = route->base;
     call->method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
     call->path = route->path;
-    call->endpoint = apr_pstrcat(call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
-                                 ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
+    call->endpoint = apr_pstrcat(
+        call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
+        ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
     ida_kind kind = admit(call, route, request);
     if (kind) {
         ida_operation_refusal(call, kind);
@@ -169,8 +184,8 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
 
 /* --- arguments --- */
 
-/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or the result is not UTF-8 without
- * NUL. */
+/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or
+ * the result is not UTF-8 without NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
 {
     char *out = apr_palloc(pool, len + 1), *to = out;
@@ -179,7 +194,8 @@ static char *decode(apr_pool_t *pool, const char *text, size_t len)
             *to++ = text[i] == '+' ? ' ' : text[i];
             continue;
         }
-        int high = len - i > 2 ? ida_hex_digit(text[i + 1]) : -1, low = len - i > 2 ? ida_hex_digit(text[i + 2]) : -1;
+        int high = len - i > 2 ? ida_hex_digit(text[i + 1]) : -1,
+            low = len - i > 2 ? ida_hex_digit(text[i + 2]) : -1;
         if (high < 0 || low < 0) {
             return NULL;
         }
@@ -199,9 +215,11 @@ static json_t *parse_query(ida_ctx *c, const char *query)
         const char *equals = memchr(query, '=', len);
         size_t name_len = equals ? (size_t)(equals - query) : len;
         char *name = decode(c->pool, query, name_len);
-        char *value = equals ? decode(c->pool, equals + 1, len - name_len - 1) : apr_pstrdup(c->pool, "");
+        char *value = equals ? decode(c->pool, equals + 1, len - name_len - 1)
+                             : apr_pstrdup(c->pool, "");
         if (!name || !value) {
-            ida_fault_add(c, name ? ida_clean(c->pool, name, strlen(name), 64) : "query", "is not percent-encoded UTF-8");
+            ida_fault_add(c, name ? ida_clean(c->pool, name, strlen(name), 64) : "query",
+                          "is not percent-encoded UTF-8");
         } else if (len && json_object_get(out, name)) {
             ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is given more than once");
         } else if (len) {
@@ -212,7 +230,8 @@ static json_t *parse_query(ida_ctx *c, const char *query)
     return out;
 }
 
-/* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with another one, dry or not. */
+/* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with
+ * another one, dry or not. */
 static void read_idempotency(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
@@ -227,7 +246,8 @@ static void read_idempotency(ida_call *call, const ida_rest_request *request)
         }
     }
     if (!len || len > IDA_IDEMPOTENCY_KEY_MAX) {
-        ida_fault_add(c, "Idempotency-Key", "must be 1 to %d printable ASCII characters", IDA_IDEMPOTENCY_KEY_MAX);
+        ida_fault_add(c, "Idempotency-Key", "must be 1 to %d printable ASCII characters",
+                      IDA_IDEMPOTENCY_KEY_MAX);
         return;
     }
     call->idempotency_key = key;
@@ -247,9 +267,10 @@ static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(body, name, value) {
+    json_object_foreach (body, name, value) {
         if (strcasecmp(name, "dryRun") == 0) {
-            ida_fault_add(c, "dryRun", "is a parameter of the query (?dryRun=true), not a member of the body");
+            ida_fault_add(c, "dryRun",
+                          "is a parameter of the query (?dryRun=true), not a member of the body");
         }
     }
     return ida_faults_raise(c);
@@ -265,7 +286,9 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
     if (!call->operation->body) {
         call->arguments = call->query;
         /* What else stands in a body that the operation does not take is nobody's business. */
-        int readable = request->body_len && ida_json_object(ida_ctx_make(c->env, c->pool), request->body, request->body_len, &body) == IDA_OK;
+        int readable = request->body_len &&
+                       ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
+                                       request->body_len, &body) == IDA_OK;
         return kind || !readable ? kind : refuse_dry_run(c, body);
     }
     call->empty_body = request->body_len == 0;
@@ -295,11 +318,13 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
         return;
     }
     answer->status = 200;
-    answer->body = call->result_text ? apr_pstrcat(c->pool, "{\"data\":", call->result_text, "}", NULL)
-                                     : ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
+    answer->body = call->result_text
+                       ? apr_pstrcat(c->pool, "{\"data\":", call->result_text, "}", NULL)
+                       : ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
     answer->len = strlen(answer->body);
     if (call->location) {
-        add_header(c->pool, answer, "Location", apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));
+        add_header(c->pool, answer, "Location",
+                   apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location, NULL));
     }
     if (call->replayed) {
         add_header(c->pool, answer, "Idempotent-Replayed", "true");

@@ -1,4 +1,5 @@
-/* Owns how a membership is attributed, and a person's memberships with the way to each. Must not know how results look. */
+/* Owns how a membership is attributed, and a person's memberships with the way to each. Must not
+ * know how results look. */
 #include "core/governance/access.h"
 
 #include <apr_hash.h>
@@ -10,7 +11,8 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-const char *const governance_access_source_words[] = {"dynamic_group", "iga_request", "role_template", "direct", NULL};
+const char *const governance_access_source_words[] = {"dynamic_group", "iga_request",
+                                                      "role_template", "direct", NULL};
 
 int governance_access_source_parse(const char *word)
 {
@@ -44,11 +46,13 @@ typedef struct approval {
     struct approval *next;
 } approval;
 
-typedef struct template {
+typedef struct template
+{
     const char *id, *name;
     const json_t *groups;
     int rank; /* by name */
-} template;
+}
+template;
 
 typedef struct assigned {
     const template *template;
@@ -107,7 +111,9 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
         }
     }
     apr_hash_clear(templates);
-    kind = governance_membership_templates(f->s, c, f->tenant, governance_access_list(c->pool, wanted, wanted_count), &grants, &grant_count);
+    kind = governance_membership_templates(f->s, c, f->tenant,
+                                           governance_access_list(c->pool, wanted, wanted_count),
+                                           &grants, &grant_count);
     for (int i = 0; !kind && i < grant_count; i++) {
         template *t = apr_palloc(c->pool, sizeof *t);
         *t = (template){grants[i].id, grants[i].name, ida_json_load(c->pool, grants[i].groups), i};
@@ -125,13 +131,15 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
     return kind;
 }
 
-ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count)
+ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c,
+                                      const char *tenant, const access_person *people, int count)
 {
     access_facts *f = *facts = apr_pcalloc(c->pool, sizeof *f);
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
     const char **keys = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *keys);
     int id_count = 0, key_count = 0;
-    *f = (access_facts){s, tenant, apr_hash_make(c->pool), apr_hash_make(c->pool), apr_hash_make(c->pool)};
+    *f = (access_facts){s, tenant, apr_hash_make(c->pool), apr_hash_make(c->pool),
+                        apr_hash_make(c->pool)};
     for (int i = 0; i < count; i++) {
         ids[id_count++] = people[i].id;
         if (people[i].other_id) {
@@ -141,15 +149,18 @@ ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c
             keys[key_count++] = people[i].upn_key;
         }
     }
-    const char *id_list = governance_access_list(c->pool, ids, id_count), *key_list = governance_access_list(c->pool, keys, key_count);
+    const char *id_list = governance_access_list(c->pool, ids, id_count),
+               *key_list = governance_access_list(c->pool, keys, key_count);
     ida_kind kind = load_approvals(f, c, id_list, key_list);
     return kind ? kind : load_assigned(f, c, id_list, key_list);
 }
 
 /* --- attribution --- */
 
-/* Whether `named` means this group. Only a name that fits is looked up, because it might be that of several. */
-static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const access_group *group, int *same)
+/* Whether `named` means this group. Only a name that fits is looked up, because it might be that of
+ * several. */
+static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const access_group *group,
+                      int *same)
 {
     *same = strcasecmp(named, group->id) == 0;
     if (*same) {
@@ -182,7 +193,8 @@ static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const acce
 }
 
 /* The request decided last among those that granted this group. */
-static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list, const access_group *group, const governance_approval **best)
+static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
+                              const access_group *group, const governance_approval **best)
 {
     ida_kind kind = IDA_OK;
     for (; !kind && list; list = list->next) {
@@ -191,7 +203,8 @@ static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
         if (!a->group_id) {
             kind = means(f, c, a->group_name, group, &same);
         }
-        if (same && (!*best || a->decided_at > (*best)->decided_at || (a->decided_at == (*best)->decided_at && strcmp(a->id, (*best)->id) > 0))) {
+        if (same && (!*best || a->decided_at > (*best)->decided_at ||
+                     (a->decided_at == (*best)->decided_at && strcmp(a->id, (*best)->id) > 0))) {
             *best = a;
         }
     }
@@ -199,7 +212,8 @@ static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
 }
 
 /* The first template by name that grants this group. */
-static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list, const access_group *group, const template **best)
+static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
+                              const access_group *group, const template **best)
 {
     for (; list; list = list->next) {
         const template *t = list->template;
@@ -209,8 +223,10 @@ static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
         if (*best && (*best)->rank <= t->rank) {
             continue;
         }
-        json_array_foreach((json_t *)t->groups, i, named) {
-            ida_kind kind = same || !json_is_string(named) ? IDA_OK : means(f, c, json_string_value(named), group, &same);
+        json_array_foreach ((json_t *)t->groups, i, named) {
+            ida_kind kind = same || !json_is_string(named)
+                                ? IDA_OK
+                                : means(f, c, json_string_value(named), group, &same);
             if (kind) {
                 return kind;
             }
@@ -220,7 +236,8 @@ static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
     return IDA_OK;
 }
 
-ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant)
+ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_person *person,
+                                     const access_group *group, access_grant *grant)
 {
     const struct {
         const char *prefix, *value;
@@ -236,9 +253,11 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
     for (size_t i = 0; !kind && i < sizeof names / sizeof *names; i++) {
         if (names[i].value) {
             const char *key = apr_pstrcat(c->pool, names[i].prefix, names[i].value, NULL);
-            kind = best_approval(f, c, apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING), group, &request);
+            kind = best_approval(f, c, apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING), group,
+                                 &request);
             if (!kind) {
-                kind = best_template(f, c, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING), group, &granting);
+                kind = best_template(f, c, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING),
+                                     group, &granting);
             }
         }
     }
@@ -271,8 +290,9 @@ typedef struct walk {
 static int by_grant(const void *a, const void *b)
 {
     const reached *one = *(const reached *const *)a, *other = *(const reached *const *)b;
-    return one->grant.source != other->grant.source ? (int)one->grant.source - (int)other->grant.source
-                                                    : governance_access_group_order(&one->group, &other->group);
+    return one->grant.source != other->grant.source
+               ? (int)one->grant.source - (int)other->grant.source
+               : governance_access_group_order(&one->group, &other->group);
 }
 
 static int by_name(const void *a, const void *b)
@@ -284,7 +304,12 @@ static int by_name(const void *a, const void *b)
 static reached *reach(walk *w, const governance_edge *e, const reached *before)
 {
     reached *r = apr_pcalloc(w->c->pool, sizeof *r);
-    r->group = (access_group){.directory = e->directory, .id = e->group_id, .name = e->name, .name_key = e->name_key, .kind = e->kind, .dynamic = e->dynamic};
+    r->group = (access_group){.directory = e->directory,
+                              .id = e->group_id,
+                              .name = e->name,
+                              .name_key = e->name_key,
+                              .kind = e->kind,
+                              .dynamic = e->dynamic};
     r->before = before;
     r->depth = before ? before->depth + 1 : 0;
     if (before) {
@@ -301,7 +326,9 @@ static ida_kind first_level(walk *w, const access_person *person)
     const governance_edge *edges;
     access_facts *facts;
     int count;
-    ida_kind kind = governance_membership_up(w->s, w->c, w->tenant, "user", governance_access_list(w->c->pool, ids, person->other_id ? 2 : 1), &edges, &count);
+    ida_kind kind = governance_membership_up(
+        w->s, w->c, w->tenant, "user",
+        governance_access_list(w->c->pool, ids, person->other_id ? 2 : 1), &edges, &count);
     if (!kind) {
         kind = governance_access_facts_load(&facts, w->s, w->c, w->tenant, person, 1);
     }
@@ -317,7 +344,8 @@ static ida_kind first_level(walk *w, const access_person *person)
     return kind;
 }
 
-/* The groups that hold those reached last. Each is reached from the first of these that it holds, in order; siblings by name. */
+/* The groups that hold those reached last. Each is reached from the first of these that it holds,
+ * in order; siblings by name. */
 static ida_kind next_level(walk *w, int from, int to)
 {
     apr_pool_t *pool = w->c->pool;
@@ -327,7 +355,9 @@ static ida_kind next_level(walk *w, int from, int to)
     for (int i = from; i < to; i++) {
         ids[i - from] = APR_ARRAY_IDX(w->order, i, reached *)->group.id;
     }
-    ida_kind kind = governance_membership_up(w->s, w->c, w->tenant, "group", governance_access_list(pool, ids, to - from), &edges, &count);
+    ida_kind kind = governance_membership_up(w->s, w->c, w->tenant, "group",
+                                             governance_access_list(pool, ids, to - from), &edges,
+                                             &count);
     if (kind) {
         return kind;
     }
@@ -346,11 +376,13 @@ static ida_kind next_level(walk *w, int from, int to)
         int first = w->order->nelts;
         for (int k = 0; of && k < of->nelts; k++) {
             const governance_edge *e = APR_ARRAY_IDX(of, k, const governance_edge *);
-            if (strcmp(e->directory, member->group.directory) == 0 && !apr_hash_get(w->seen, e->group_id, APR_HASH_KEY_STRING)) {
+            if (strcmp(e->directory, member->group.directory) == 0 &&
+                !apr_hash_get(w->seen, e->group_id, APR_HASH_KEY_STRING)) {
                 reach(w, e, member);
             }
         }
-        qsort((reached **)w->order->elts + first, (size_t)(w->order->nelts - first), sizeof(reached *), by_name);
+        qsort((reached **)w->order->elts + first, (size_t)(w->order->nelts - first),
+              sizeof(reached *), by_name);
     }
     return IDA_OK;
 }
@@ -368,12 +400,16 @@ static access_row row_of(apr_pool_t *pool, const reached *r)
 static int in_order(const void *a, const void *b)
 {
     const access_row *one = a, *other = b;
-    return one->inherited != other->inherited ? one->inherited - other->inherited : governance_access_group_order(one->group, other->group);
+    return one->inherited != other->inherited
+               ? one->inherited - other->inherited
+               : governance_access_group_order(one->group, other->group);
 }
 
-ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count)
+ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                                   const access_row **rows, int *count)
 {
-    const access_person person = {user->id, user->other_id, user->upn ? ida_fold_address(c->pool, user->upn) : NULL};
+    const access_person person = {user->id, user->other_id,
+                                  user->upn ? ida_fold_address(c->pool, user->upn) : NULL};
     walk w = {s, c, tenant, apr_hash_make(c->pool), apr_array_make(c->pool, 32, sizeof(reached *))};
     ida_kind kind = first_level(&w, &person);
     for (int from = 0; !kind && from < w.order->nelts;) {

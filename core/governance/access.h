@@ -1,34 +1,44 @@
-/* Attribution (design 6 "Membership"): by which source somebody is in a group, and over which groups. The same from the person's side and from the
- * group's: the way with the fewest groups between; among those the one whose first membership has the strongest source, then by names.
+/* Attribution (design 6 "Membership"): by which source somebody is in a group, and over which
+ * groups. The same from the person's side and from the group's: the way with the fewest groups
+ * between; among those the one whose first membership has the strongest source, then by names.
  * Reads the store; writes nothing. */
 #ifndef CORE_GOVERNANCE_ACCESS_H
 #define CORE_GOVERNANCE_ACCESS_H
 
-#include "core/governance/membership.h"
 #include "core/cache/person.h"
+#include "core/governance/membership.h"
 
 /* From strongest to weakest. */
-typedef enum access_source { ACCESS_DYNAMIC, ACCESS_REQUEST, ACCESS_TEMPLATE, ACCESS_DIRECT, ACCESS_SOURCE_COUNT } access_source;
-extern const char *const governance_access_source_words[]; /* "dynamic_group" ..., NULL-terminated */
-int governance_access_source_parse(const char *word);      /* -1: none, every source */
+typedef enum access_source {
+    ACCESS_DYNAMIC,
+    ACCESS_REQUEST,
+    ACCESS_TEMPLATE,
+    ACCESS_DIRECT,
+    ACCESS_SOURCE_COUNT
+} access_source;
+extern const char
+    *const governance_access_source_words[];          /* "dynamic_group" ..., NULL-terminated */
+int governance_access_source_parse(const char *word); /* -1: none, every source */
 
 typedef struct access_group {
     const char *directory, *id, *name, *name_key, *kind;
     int dynamic;
-    int distance;                    /* group's side: memberships from here to the resource */
-    const struct access_group *next; /* group's side: the next one on the way to it; person's side: the one before */
+    int distance; /* group's side: memberships from here to the resource */
+    const struct access_group
+        *next; /* group's side: the next one on the way to it; person's side: the one before */
 } access_group;
 
 typedef struct access_grant {
     access_source source;
-    int64_t at;             /* of a request, else 0 */
-    const char *id, *name;  /* what granted it: the group with the rule, the request with its service, the template; NULL for direct */
+    int64_t at;            /* of a request, else 0 */
+    const char *id, *name; /* what granted it: the group with the rule, the request with its
+                              service, the template; NULL for direct */
 } access_grant;
 
 /* One row of a result. */
 typedef struct access_row {
-    const access_group *group;  /* the resource */
-    access_grant grant;         /* of the first membership on the way */
+    const access_group *group; /* the resource */
+    access_grant grant;        /* of the first membership on the way */
     int inherited;
     const access_group *const *via;
     int via_count;
@@ -42,37 +52,45 @@ typedef struct access_person {
 
 /* What governance granted to a set of people. */
 typedef struct access_facts access_facts;
-ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c, const char *tenant, const access_person *people, int count);
-ida_kind governance_access_attribute(access_facts *facts, ida_ctx *c, const access_person *person, const access_group *group, access_grant *grant);
+ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c,
+                                      const char *tenant, const access_person *people, int count);
+ida_kind governance_access_attribute(access_facts *facts, ida_ctx *c, const access_person *person,
+                                     const access_group *group, access_grant *grant);
 
-/* Every group somebody is in, directly or over others to any depth; direct ones first, then by name. */
-ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user, const access_row **rows, int *count);
+/* Every group somebody is in, directly or over others to any depth; direct ones first, then by
+ * name. */
+ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                                   const access_row **rows, int *count);
 
 /* --- from the group's side (core/governance/access_resource.c) --- */
 
 typedef struct access_member {
-    int64_t number;                          /* order of the list */
-    const char *id, *upn, *display_name;     /* the person */
+    int64_t number;                      /* order of the list */
+    const char *id, *upn, *display_name; /* the person */
     access_row row;
 } access_member;
 
 typedef struct access_query {
     const char *tenant;
     const ida_group *resource;
-    int source;                              /* access_source, -1: all */
-    int inherited;                           /* page begins behind (inherited, after); both 0 at first */
+    int source;    /* access_source, -1: all */
+    int inherited; /* page begins behind (inherited, after); both 0 at first */
     int64_t after;
     int limit;
     int want_total;
-    int (*gone)(void *baton);                /* nobody waits any more: stop; may be NULL */
+    int (*gone)(void *baton); /* nobody waits any more: stop; may be NULL */
     void *gone_baton;
 } access_query;
 
-/* Everyone in the group, those directly in it first. *more: there are further ones. *total only when wanted. */
-ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *query, const access_member **rows, int *count, int *more, int64_t *total);
+/* Everyone in the group, those directly in it first. *more: there are further ones. *total only
+ * when wanted. */
+ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *query,
+                                       const access_member **rows, int *count, int *more,
+                                       int64_t *total);
 
 /* For both sides. */
-int governance_access_group_order(const access_group *a, const access_group *b); /* by name, then ID */
+int governance_access_group_order(const access_group *a,
+                                  const access_group *b); /* by name, then ID */
 /* JSON array of `count` texts. */
 const char *governance_access_list(apr_pool_t *pool, const char *const *texts, int count);
 

@@ -1,20 +1,21 @@
-/* Owns who has access to a resource, and over which groups: the group's side of core/governance/access.c. Must not know how results look. */
+/* Owns who has access to a resource, and over which groups: the group's side of
+ * core/governance/access.c. Must not know how results look. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/governance/access.h"
 #include "core/base/text.h"
+#include "core/governance/access.h"
 
 #define ROUND 500 /* people looked at together when not all of them are answered */
 
 /* The resource and every group within it, to any depth. */
 typedef struct below {
-    apr_hash_t *groups;   /* ID -> access_group */
+    apr_hash_t *groups; /* ID -> access_group */
     access_group *resource;
-    const char *within;   /* IDs of the groups within, without the resource, as JSON; NULL: none */
-    const char *all;      /* with it */
+    const char *within; /* IDs of the groups within, without the resource, as JSON; NULL: none */
+    const char *all;    /* with it */
 } below;
 
 /* Each group's next one on the way up is, of those nearest to the resource, the first by name. */
@@ -25,15 +26,20 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
     const char *directory = ida_directory_name(resource->directory);
     b->groups = apr_hash_make(pool);
     b->resource = apr_pcalloc(pool, sizeof *b->resource);
-    *b->resource = (access_group){.directory = directory, .id = resource->id, .name = resource->name,
-                                  .name_key = ida_fold_search(pool, resource->name), .kind = resource->kind,
-                                  .dynamic = strcmp(resource->kind, "dynamic") == 0 || (resource->rule && *resource->rule)};
+    *b->resource = (access_group){.directory = directory,
+                                  .id = resource->id,
+                                  .name = resource->name,
+                                  .name_key = ida_fold_search(pool, resource->name),
+                                  .kind = resource->kind,
+                                  .dynamic = strcmp(resource->kind, "dynamic") == 0 ||
+                                             (resource->rule && *resource->rule)};
     apr_hash_set(b->groups, resource->id, APR_HASH_KEY_STRING, b->resource);
     APR_ARRAY_PUSH(order, const char *) = resource->id;
     for (int from = 0; from < order->nelts;) {
         const governance_edge *edges;
         int count, to = order->nelts;
-        const char *ids = governance_access_list(pool, (const char *const *)order->elts + from, to - from);
+        const char *ids = governance_access_list(pool, (const char *const *)order->elts + from,
+                                                 to - from);
         ida_kind kind = governance_membership_down(s, c, tenant, directory, ids, &edges, &count);
         if (kind) {
             return kind;
@@ -44,24 +50,31 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
             access_group *g = apr_hash_get(b->groups, e->member_id, APR_HASH_KEY_STRING);
             if (!g) {
                 g = apr_pcalloc(pool, sizeof *g);
-                *g = (access_group){directory, e->member_id, e->name, e->name_key, e->kind, e->dynamic, holder->distance + 1, holder};
+                *g = (access_group){directory,  e->member_id,         e->name, e->name_key, e->kind,
+                                    e->dynamic, holder->distance + 1, holder};
                 apr_hash_set(b->groups, g->id, APR_HASH_KEY_STRING, g);
                 APR_ARRAY_PUSH(order, const char *) = g->id;
-            } else if (g->distance == holder->distance + 1 && governance_access_group_order(holder, g->next) < 0) {
+            } else if (g->distance == holder->distance + 1 &&
+                       governance_access_group_order(holder, g->next) < 0) {
                 g->next = holder;
             }
         }
         from = to;
     }
     b->all = governance_access_list(pool, (const char *const *)order->elts, order->nelts);
-    b->within = order->nelts > 1 ? governance_access_list(pool, (const char *const *)order->elts + 1, order->nelts - 1) : NULL;
+    b->within = order->nelts > 1
+                    ? governance_access_list(pool, (const char *const *)order->elts + 1,
+                                             order->nelts - 1)
+                    : NULL;
     return IDA_OK;
 }
 
 /* --- one batch of members --- */
 
-/* The person behind each member: of the premises' accounts that the cloud has too, the cloud's row. */
-static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, access_member *members, access_person *people)
+/* The person behind each member: of the premises' accounts that the cloud has too, the cloud's row.
+ */
+static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const governance_member *rows,
+                           int count, access_member *members, access_person *people)
 {
     const char **shadows = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *shadows);
     apr_hash_t *twins = apr_hash_make(c->pool);
@@ -72,15 +85,26 @@ static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const gover
             shadows[shadow_count++] = rows[i].id;
         }
     }
-    ida_kind kind = shadow_count ? governance_membership_twins(s, c, tenant, governance_access_list(c->pool, shadows, shadow_count), &found, &found_count) : IDA_OK;
+    ida_kind kind = shadow_count
+                        ? governance_membership_twins(
+                              s, c, tenant, governance_access_list(c->pool, shadows, shadow_count),
+                              &found, &found_count)
+                        : IDA_OK;
     for (int i = found_count - 1; i >= 0; i--) { /* the best one is set last */
         apr_hash_set(twins, found[i].own, APR_HASH_KEY_STRING, &found[i]);
     }
     for (int i = 0; i < count; i++) {
         const governance_twin *t = apr_hash_get(twins, rows[i].id, APR_HASH_KEY_STRING);
-        members[i] = t ? (access_member){.number = rows[i].number, .id = t->id, .upn = t->upn, .display_name = t->display_name}
-                       : (access_member){.number = rows[i].number, .id = rows[i].id, .upn = rows[i].upn, .display_name = rows[i].display_name};
-        people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key} : (access_person){rows[i].id, NULL, rows[i].upn_key};
+        members[i] = t ? (access_member){.number = rows[i].number,
+                                         .id = t->id,
+                                         .upn = t->upn,
+                                         .display_name = t->display_name}
+                       : (access_member){.number = rows[i].number,
+                                         .id = rows[i].id,
+                                         .upn = rows[i].upn,
+                                         .display_name = rows[i].display_name};
+        people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key}
+                      : (access_person){rows[i].id, NULL, rows[i].upn_key};
     }
     return kind;
 }
@@ -91,7 +115,8 @@ typedef struct root {
 } root;
 
 /* Which groups on the way hold these people directly: member -> roots. */
-static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, apr_hash_t *roots)
+static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant,
+                         const governance_member *rows, int count, apr_hash_t *roots)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     const governance_pair *pairs;
@@ -99,16 +124,20 @@ static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenan
     for (int i = 0; i < count; i++) {
         ids[i] = rows[i].id;
     }
-    ida_kind kind = governance_membership_roots(s, c, tenant, b->resource->directory, governance_access_list(c->pool, ids, count), b->all, &pairs, &pair_count);
+    ida_kind kind = governance_membership_roots(s, c, tenant, b->resource->directory,
+                                                governance_access_list(c->pool, ids, count), b->all,
+                                                &pairs, &pair_count);
     for (int i = 0; !kind && i < pair_count; i++) {
         root *r = apr_palloc(c->pool, sizeof *r);
-        *r = (root){apr_hash_get(b->groups, pairs[i].group, APR_HASH_KEY_STRING), apr_hash_get(roots, pairs[i].member, APR_HASH_KEY_STRING)};
+        *r = (root){apr_hash_get(b->groups, pairs[i].group, APR_HASH_KEY_STRING),
+                    apr_hash_get(roots, pairs[i].member, APR_HASH_KEY_STRING)};
         apr_hash_set(roots, pairs[i].member, APR_HASH_KEY_STRING, r);
     }
     return kind;
 }
 
-static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const access_person *person, const root *roots, access_row *row)
+static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const access_person *person,
+                       const root *roots, access_row *row)
 {
     const access_group *best = NULL;
     access_grant best_grant = {0};
@@ -122,7 +151,8 @@ static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const ac
             return kind;
         }
         if (!best || r->group->distance < best->distance || grant.source < best_grant.source ||
-            (grant.source == best_grant.source && governance_access_group_order(r->group, best) < 0)) {
+            (grant.source == best_grant.source &&
+             governance_access_group_order(r->group, best) < 0)) {
             best = r->group;
             best_grant = grant;
         }
@@ -136,7 +166,8 @@ static ida_kind way_of(const below *b, ida_ctx *c, access_facts *facts, const ac
     return IDA_OK;
 }
 
-static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *tenant, const governance_member *rows, int count, access_member *members)
+static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *tenant,
+                              const governance_member *rows, int count, access_member *members)
 {
     access_person *people = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *people);
     apr_hash_t *roots = apr_hash_make(c->pool);
@@ -149,7 +180,8 @@ static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *
         kind = roots_of(b, s, c, tenant, rows, count, roots);
     }
     for (int i = 0; !kind && i < count; i++) {
-        kind = way_of(b, c, facts, &people[i], apr_hash_get(roots, rows[i].id, APR_HASH_KEY_STRING), &members[i].row);
+        kind = way_of(b, c, facts, &people[i], apr_hash_get(roots, rows[i].id, APR_HASH_KEY_STRING),
+                      &members[i].row);
     }
     return kind;
 }
@@ -157,21 +189,27 @@ static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *
 /* --- all of them --- */
 
 /* Without a filter both numbers are in the cache's own hands. */
-static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_query *q, int64_t *total)
+static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_query *q,
+                          int64_t *total)
 {
     const governance_edge *nested;
     int nested_count;
     const char *ids[] = {q->resource->id};
     int64_t inherited = 0;
-    ida_kind kind = governance_membership_down(s, c, q->tenant, b->resource->directory, governance_access_list(c->pool, ids, 1), &nested, &nested_count);
+    ida_kind kind = governance_membership_down(s, c, q->tenant, b->resource->directory,
+                                               governance_access_list(c->pool, ids, 1), &nested,
+                                               &nested_count);
     if (!kind && b->within) {
-        kind = governance_membership_inherited_count(s, c, q->tenant, b->resource->directory, q->resource->id, b->within, &inherited);
+        kind = governance_membership_inherited_count(s, c, q->tenant, b->resource->directory,
+                                                     q->resource->id, b->within, &inherited);
     }
     *total = q->resource->member_count - (kind ? 0 : nested_count) + inherited;
     return kind;
 }
 
-ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *q, const access_member **out, int *count, int *more, int64_t *total)
+ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query *q,
+                                       const access_member **out, int *count, int *more,
+                                       int64_t *total)
 {
     below b;
     access_member *kept = apr_palloc(c->pool, (apr_size_t)(q->limit + 1) * sizeof *kept);
@@ -189,9 +227,14 @@ ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query 
         if (q->gone && q->gone(q->gone_baton)) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The caller has gone.");
         }
-        kind = inherited ? (b.within ? governance_membership_inherited(s, c, q->tenant, b.resource->directory, b.resource->id, b.within, after, wanted, &rows, &row_count)
-                                     : IDA_OK)
-                         : governance_membership_direct(s, c, q->tenant, b.resource->directory, b.resource->id, after, wanted, &rows, &row_count);
+        kind = inherited
+                   ? (b.within
+                          ? governance_membership_inherited(s, c, q->tenant, b.resource->directory,
+                                                            b.resource->id, b.within, after, wanted,
+                                                            &rows, &row_count)
+                          : IDA_OK)
+                   : governance_membership_direct(s, c, q->tenant, b.resource->directory,
+                                                  b.resource->id, after, wanted, &rows, &row_count);
         if (kind) {
             return kind;
         }

@@ -1,4 +1,5 @@
-/* Owns what people decide about access, as rows. Must not know who may decide, nor how a decision reaches the directory. */
+/* Owns what people decide about access, as rows. Must not know who may decide, nor how a decision
+ * reaches the directory. */
 #include "core/governance/decision.h"
 
 #include <string.h>
@@ -6,12 +7,16 @@
 #include "core/base/text.h"
 
 /* The UPN under which the template is assigned to this person already; NULL: it is not. */
-static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
+static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant,
+                            const ida_role_template *template, const char *upn, const char *user_id,
                             const char **person, const char **task_id)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_assignment_find,
-                               DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, upn)), DB_T(user_id ? user_id : "")), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(template->id),
+                                       DB_T(ida_fold_address(c->pool, upn)),
+                                       DB_T(user_id ? user_id : "")),
+                               &r);
     *person = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
     if (task_id) {
         *task_id = !kind && r.rows ? db_text(&r, 0, 1) : NULL;
@@ -19,7 +24,9 @@ static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant, const ida_
     return kind;
 }
 
-ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, int *added)
+ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant,
+                                const ida_role_template *template, const governance_assignee *who,
+                                int *added)
 {
     const char *person;
     db_result r;
@@ -29,46 +36,61 @@ ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant, const 
         return kind;
     }
     kind = store_write(s, c, STMT_assignment_add,
-                       DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(ida_fold_address(c->pool, who->upn)), DB_T(who->upn), DB_T(who->user_id),
-                               DB_I(ida_now(c->env)), DB_T(who->by), DB_T(who->task_id)), &r);
+                       DB_ARGS(DB_T(tenant), DB_T(template->id),
+                               DB_T(ida_fold_address(c->pool, who->upn)), DB_T(who->upn),
+                               DB_T(who->user_id), DB_I(ida_now(c->env)), DB_T(who->by),
+                               DB_T(who->task_id)),
+                       &r);
     *added = !kind && r.changes > 0;
     return kind;
 }
 
-ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, const char **task_id)
+ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant,
+                                 const ida_role_template *template, const governance_assignee *who,
+                                 const char **task_id)
 {
     const char *person;
     return assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, task_id);
 }
 
-ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who)
+ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant,
+                              const ida_role_template *template, const governance_assignee *who)
 {
     const char *person;
     ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
     return kind || !person ? kind
-                           : store_write(s, c, STMT_assignment_task, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person), DB_T(who->task_id)), NULL);
+                           : store_write(s, c, STMT_assignment_task,
+                                         DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person),
+                                                 DB_T(who->task_id)),
+                                         NULL);
 }
 
-ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
-                             const char **task_id)
+ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant,
+                                  const ida_role_template *template, const char *upn,
+                                  const char *user_id, const char **task_id)
 {
     const char *person;
     ida_kind kind = assigned_as(s, c, tenant, template, upn, user_id, &person, task_id);
     if (!kind && !person) {
-        return ida_fail(c, IDA_NOT_FOUND, "The role template %s is not assigned to %s.", template->name, ida_clean(c->pool, upn, strlen(upn), 128));
+        return ida_fail(c, IDA_NOT_FOUND, "The role template %s is not assigned to %s.",
+                        template->name, ida_clean(c->pool, upn, strlen(upn), 128));
     }
-    return kind ? kind : store_write(s, c, STMT_assignment_remove, DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_assignment_remove,
+                              DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
 }
 
-ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant, const ida_access_service *service, const ida_user *user,
-                              const char *justification, const char **id)
+ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
+                                   const ida_access_service *service, const ida_user *user,
+                                   const char *justification, const char **id)
 {
     const char *person = ida_fold_address(c->pool, user->upn);
     const ida_access_request *open;
     ida_group *group;
     ida_kind kind = governance_request_open_of(s, c, tenant, person, service->name, &open);
     if (!kind) {
-        return ida_fail(c, IDA_CONFLICT, "%s has asked for %s already: request %s is open.", user->upn, service->name, open->id);
+        return ida_fail(c, IDA_CONFLICT, "%s has asked for %s already: request %s is open.",
+                        user->upn, service->name, open->id);
     }
     if (kind != IDA_NOT_FOUND) {
         return kind;
@@ -76,42 +98,61 @@ ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant, con
     ida_ctx_clear(c);
     kind = cache_group_find(s, c, tenant, service->group, &group);
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
-        return ida_fail(c, kind, "The service %s grants the group %s, of which the directory has %s.", service->name, service->group,
-                        kind == IDA_CONFLICT ? "several: the access catalog must name it by ID" : "none");
+        return ida_fail(c, kind,
+                        "The service %s grants the group %s, of which the directory has %s.",
+                        service->name, service->group,
+                        kind == IDA_CONFLICT ? "several: the access catalog must name it by ID"
+                                             : "none");
     }
     if (kind) {
         return kind;
     }
     *id = ida_new_id(c->pool, c->env);
     return store_write(s, c, STMT_request_add,
-                       DB_ARGS(DB_T(tenant), DB_T(*id), DB_T(service->name), DB_T(service->group), DB_T(group->id), DB_T(person), DB_T(user->upn),
-                               DB_T(user->id), DB_T(justification ? justification : ""), DB_I(ida_now(c->env)), DB_T(service->approvers)), NULL);
+                       DB_ARGS(DB_T(tenant), DB_T(*id), DB_T(service->name), DB_T(service->group),
+                               DB_T(group->id), DB_T(person), DB_T(user->upn), DB_T(user->id),
+                               DB_T(justification ? justification : ""), DB_I(ida_now(c->env)),
+                               DB_T(service->approvers)),
+                       NULL);
 }
 
-ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id, int approved, const char *by)
+ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                   int approved, const char *by)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_decide,
-                                DB_ARGS(DB_T(tenant), DB_T(id), DB_T(approved ? "approved" : "denied"), DB_I(ida_now(c->env)), DB_T(by)), &r);
-    return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
+                                DB_ARGS(DB_T(tenant), DB_T(id),
+                                        DB_T(approved ? "approved" : "denied"),
+                                        DB_I(ida_now(c->env)), DB_T(by)),
+                                &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
 }
 
-ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id)
+ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                 const char *task_id)
 {
-    return store_write(s, c, STMT_request_task, DB_ARGS(DB_T(tenant), DB_T(id), DB_T(task_id)), NULL);
+    return store_write(s, c, STMT_request_task, DB_ARGS(DB_T(tenant), DB_T(id), DB_T(task_id)),
+                       NULL);
 }
 
 ida_kind governance_request_end(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_request_end, DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
-    return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "The access request %s is neither open nor approved.", id);
+    ida_kind kind = store_write(s, c, STMT_request_end,
+                                DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
+    return kind || r.changes ? kind
+                             : ida_fail(c, IDA_CONFLICT,
+                                        "The access request %s is neither open nor approved.", id);
 }
 
-ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before,
+                                   int max, int *removed)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_request_retain, DB_ARGS(DB_T(tenant), DB_I(before), DB_I(max)), &r);
+    ida_kind kind = store_write(s, c, STMT_request_retain,
+                                DB_ARGS(DB_T(tenant), DB_I(before), DB_I(max)), &r);
     *removed = kind ? 0 : (int)r.changes;
     return kind;
 }

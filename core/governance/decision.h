@@ -1,9 +1,10 @@
-/* Assigning role templates, making and deciding access requests: what is recorded, with its time. Inside a transaction of the caller's. */
+/* Assigning role templates, making and deciding access requests: what is recorded, with its time.
+ * Inside a transaction of the caller's. */
 #ifndef CORE_GOVERNANCE_DECISION_H
 #define CORE_GOVERNANCE_DECISION_H
 
-#include "core/governance/governance.h"
 #include "core/cache/person.h"
+#include "core/governance/governance.h"
 #include "core/model/task.h"
 
 typedef struct governance_assignee {
@@ -12,27 +13,39 @@ typedef struct governance_assignee {
 } governance_assignee;
 
 /* *added is 0 when the template was assigned to the person before, under this UPN or another. */
-ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, int *added);
+ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant,
+                                const ida_role_template *template, const governance_assignee *who,
+                                int *added);
 /* The task that carries an assignment out; NULL: none, or not assigned. */
-ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who, const char **task_id);
+ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant,
+                                 const ida_role_template *template, const governance_assignee *who,
+                                 const char **task_id);
 /* Notes the task that carries an assignment out. */
-ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const governance_assignee *who);
-/* IDA_NOT_FOUND when the person (UPN in any case; `user_id` may be NULL) does not have it. *task_id: that of the assignment, or NULL. */
-ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, const char *upn, const char *user_id,
-                             const char **task_id);
+ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant,
+                              const ida_role_template *template, const governance_assignee *who);
+/* IDA_NOT_FOUND when the person (UPN in any case; `user_id` may be NULL) does not have it.
+ * *task_id: that of the assignment, or NULL. */
+ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant,
+                                  const ida_role_template *template, const char *upn,
+                                  const char *user_id, const char **task_id);
 /* All templates of the person of a run, each with its audit record. */
 ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count);
 
 /* IDA_CONFLICT when the same is asked for already. *id is that of the new request. */
-ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant, const ida_access_service *service, const ida_user *user,
-                              const char *justification, const char **id);
+ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
+                                   const ida_access_service *service, const ida_user *user,
+                                   const char *justification, const char **id);
 /* Who may decide is the caller's question. IDA_CONFLICT when it is decided already. */
-ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id, int approved, const char *by);
+ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                   int approved, const char *by);
 /* The task that carries an approved request out. */
-ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id, const char *task_id);
+ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                 const char *task_id);
 /* An approved request ends, an open one is withdrawn. IDA_CONFLICT when it is neither. */
 ida_kind governance_request_end(store *s, ida_ctx *c, const char *tenant, const char *id);
-/* Removes requests that were denied, withdrawn or ended before `before`; one that grants stays as long as it does. */
-ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
+/* Removes requests that were denied, withdrawn or ended before `before`; one that grants stays as
+ * long as it does. */
+ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before,
+                                   int max, int *removed);
 
 #endif

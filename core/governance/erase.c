@@ -1,5 +1,6 @@
-/* Owns whom an erasure means: the traces of a person, what must be over before, and how a text is told to speak of them. Overwrites
- * nothing itself but the audit record and leftovers of the cache. */
+/* Owns whom an erasure means: the traces of a person, what must be over before, and how a text is
+ * told to speak of them. Overwrites nothing itself but the audit record and leftovers of the cache.
+ */
 #include "core/governance/erase.h"
 
 #include <apr_strings.h>
@@ -7,17 +8,17 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/governance/access.h"
 #include "core/base/json.h"
-#include "core/store/audit.h"
-#include "core/cache/sync.h"
-#include "core/store/tenant.h"
-#include "core/model/task.h"
 #include "core/base/text.h"
+#include "core/cache/sync.h"
+#include "core/governance/access.h"
+#include "core/model/task.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
 
-#define MARK_MIN 6   /* bytes: a shorter UPN or ID would be found in everything */
-#define NAME_MIN 5   /* and a name has two words */
-#define PART_MIN 3   /* of a double name: shorter parts (de, af) mean nobody */
+#define MARK_MIN 6 /* bytes: a shorter UPN or ID would be found in everything */
+#define NAME_MIN 5 /* and a name has two words */
+#define PART_MIN 3 /* of a double name: shorter parts (de, af) mean nobody */
 #define AUDIT_PAGE 500
 
 /* --- gathering --- */
@@ -83,7 +84,8 @@ static void add_name(gathering *g, const char *name)
 
 static void add_pair(gathering *g, const char *given, const char *family)
 {
-    const char *one = given ? ida_fold_search(g->pool, given) : "", *other = family ? ida_fold_search(g->pool, family) : "";
+    const char *one = given ? ida_fold_search(g->pool, given) : "",
+               *other = family ? ida_fold_search(g->pool, family) : "";
     if (*one && *other) {
         const char **pair = apr_array_push(g->pairs);
         pair[0] = one;
@@ -95,20 +97,30 @@ static void add_pair(gathering *g, const char *given, const char *family)
 
 static ida_kind refuse_open(ida_ctx *c, const char *id, const char *state)
 {
-    return ida_fail(c, IDA_CONFLICT, "Task %s of this person is %s: let it end, or cancel it, and run the command again.", id, state);
+    return ida_fail(
+        c, IDA_CONFLICT,
+        "Task %s of this person is %s: let it end, or cancel it, and run the command again.", id,
+        state);
 }
 
 /* Own tasks by what is known so far. */
 static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_erase_own,
-                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
-                                       DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_erase_own,
+        DB_ARGS(DB_T(tenant),
+                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
+                                            g->people->nelts)),
+                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
+                                            g->ids->nelts))),
+        &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *state = db_text(&r, i, 5);
-        const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6)) : NULL;
-        if (strcmp(state, "done") != 0 && strcmp(state, "failed") != 0 && strcmp(state, "cancelled") != 0) {
+        const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6))
+                                                  : NULL;
+        if (strcmp(state, "done") != 0 && strcmp(state, "failed") != 0 &&
+            strcmp(state, "cancelled") != 0) {
             return refuse_open(c, db_text(&r, i, 0), state);
         }
         once(g->tasks, db_text(&r, i, 0));
@@ -124,8 +136,12 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
 static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_erase_accounts,
-                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts))), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_erase_accounts,
+        DB_ARGS(DB_T(tenant),
+                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
+                                            g->people->nelts))),
+        &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         add_id(g, db_text(&r, i, 0));
     }
@@ -135,24 +151,38 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
 static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_erase_cached,
-                               DB_ARGS(DB_T(tenant), DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts, g->people->nelts)),
-                                       DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts, g->ids->nelts))), &r);
-    return kind || !r.rows ? kind
-                           : ida_fail(c, IDA_CONFLICT,
-                                      "The directory %s still has %s: the next synchronisation would bring the data back. Delete the account in the "
-                                      "directory, run `idadminctl sync %s --wait`, then this command again.",
-                                      db_text(&r, 0, 0), db_text(&r, 0, 1), tenant);
+    ida_kind kind = store_read(
+        s, c, STMT_erase_cached,
+        DB_ARGS(DB_T(tenant),
+                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
+                                            g->people->nelts)),
+                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
+                                            g->ids->nelts))),
+        &r);
+    return kind || !r.rows
+               ? kind
+               : ida_fail(c, IDA_CONFLICT,
+                          "The directory %s still has %s: the next synchronisation would bring the "
+                          "data back. Delete the account in the "
+                          "directory, run `idadminctl sync %s --wait`, then this command again.",
+                          db_text(&r, 0, 0), db_text(&r, 0, 1), tenant);
 }
 
-ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, governance_traces **traces)
+ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                               governance_traces **traces)
 {
     apr_pool_t *pool = c->pool;
-    gathering g = {pool, apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)), apr_array_make(pool, 8, sizeof(char *)),
-                   apr_array_make(pool, 4, sizeof(char *)), apr_array_make(pool, 4, sizeof(char *)), apr_array_make(pool, 4, 2 * sizeof(char *))};
+    gathering g = {pool,
+                   apr_array_make(pool, 8, sizeof(char *)),
+                   apr_array_make(pool, 8, sizeof(char *)),
+                   apr_array_make(pool, 8, sizeof(char *)),
+                   apr_array_make(pool, 4, sizeof(char *)),
+                   apr_array_make(pool, 4, sizeof(char *)),
+                   apr_array_make(pool, 4, 2 * sizeof(char *))};
     ida_kind kind = IDA_OK;
     if (strlen(upn) < MARK_MIN || !strchr(upn, '@')) {
-        return ida_fail(c, IDA_BAD_REQUEST, "The person must be named by the whole userPrincipalName.");
+        return ida_fail(c, IDA_BAD_REQUEST,
+                        "The person must be named by the whole userPrincipalName.");
     }
     add_upn(&g, upn);
     /* A person may have been renamed: tasks lead to accounts, accounts to further tasks. */
@@ -166,20 +196,21 @@ ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const c
         return kind;
     }
     governance_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
-    *t = (governance_traces){.tenant = tenant,
-                        .upn = upn,
-                        .marks = governance_access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
-                        .names = governance_access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
-                        .tasks = governance_access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
-                        .ids = governance_access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
-                        .mark_count = g.marks->nelts,
-                        .name_count = g.names->nelts,
-                        .task_count = g.tasks->nelts,
-                        .mark_list = (const char *const *)g.marks->elts,
-                        .name_list = (const char *const *)g.names->elts,
-                        .task_list = (const char *const *)g.tasks->elts,
-                        .pairs = (const char *const (*)[2])g.pairs->elts,
-                        .pair_count = g.pairs->nelts};
+    *t = (governance_traces){
+        .tenant = tenant,
+        .upn = upn,
+        .marks = governance_access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
+        .names = governance_access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
+        .tasks = governance_access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
+        .ids = governance_access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
+        .mark_count = g.marks->nelts,
+        .name_count = g.names->nelts,
+        .task_count = g.tasks->nelts,
+        .mark_list = (const char *const *)g.marks->elts,
+        .name_list = (const char *const *)g.names->elts,
+        .task_list = (const char *const *)g.tasks->elts,
+        .pairs = (const char *const(*)[2])g.pairs->elts,
+        .pair_count = g.pairs->nelts};
     return IDA_OK;
 }
 
@@ -238,7 +269,8 @@ static int has_pair(ida_ctx *c, const governance_traces *t, const char *folded)
 
 int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audit_record *r)
 {
-    const char *const parts[] = {r->actor, r->label, r->target, r->endpoint, r->parameters, r->detail};
+    const char *const parts[] = {r->actor,    r->label,      r->target,
+                                 r->endpoint, r->parameters, r->detail};
     const char *all = "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         all = parts[i] ? apr_pstrcat(c->pool, all, "\n", parts[i], NULL) : all;
@@ -254,7 +286,8 @@ int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audi
             return 1;
         }
     }
-    /* Of a record about somebody else, who may have the same name, only what was written about a name counts. */
+    /* Of a record about somebody else, who may have the same name, only what was written about a
+     * name counts. */
     int of_another = r->target && strchr(r->target, '@');
     const char *spoken = ida_fold_search(c->pool, of_another ? (r->detail ? r->detail : "") : all);
     return has_name(c, t, spoken) || (!of_another && has_pair(c, t, spoken));
@@ -270,8 +303,13 @@ typedef struct audit_work {
 
 static audit_record record_of(const db_result *r, int i)
 {
-    return (audit_record){.actor = db_text(r, i, 1), .label = db_text(r, i, 2), .action = db_text(r, i, 3), .target = db_text(r, i, 4),
-                       .endpoint = db_text(r, i, 5), .parameters = db_text(r, i, 6), .detail = db_text(r, i, 7)};
+    return (audit_record){.actor = db_text(r, i, 1),
+                          .label = db_text(r, i, 2),
+                          .action = db_text(r, i, 3),
+                          .target = db_text(r, i, 4),
+                          .endpoint = db_text(r, i, 5),
+                          .parameters = db_text(r, i, 6),
+                          .detail = db_text(r, i, 7)};
 }
 
 static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
@@ -282,7 +320,8 @@ static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
     for (int i = 0; !kind && i < w->page->rows; i++) {
         audit_record record = record_of(w->page, i);
         if (governance_erase_concerns(c, w->traces, &record)) {
-            kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
+            kind = store_write(s, c, STMT_erase_record,
+                               DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
             w->erased++;
         }
     }
@@ -300,7 +339,8 @@ static int any_concerns(ida_ctx *c, const governance_traces *traces, const db_re
     return 0;
 }
 
-ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count)
+ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces,
+                                int64_t *count)
 {
     ida_ctx page = *c; /* a log of years does not fit into memory */
     int64_t after = 0;
@@ -311,7 +351,8 @@ ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *t
     while (!kind && rows == AUDIT_PAGE) {
         db_result r;
         apr_pool_clear(page.pool);
-        kind = store_read(s, &page, STMT_erase_page, DB_ARGS(DB_T(traces->tenant), DB_I(after), DB_I(AUDIT_PAGE)), &r);
+        kind = store_read(s, &page, STMT_erase_page,
+                          DB_ARGS(DB_T(traces->tenant), DB_I(after), DB_I(AUDIT_PAGE)), &r);
         rows = kind ? 0 : r.rows;
         /* The gate is taken only where there is something to write. */
         if (!kind && any_concerns(&page, traces, &r)) {
@@ -331,7 +372,8 @@ ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *t
 
 /* --- cache --- */
 
-/* How a DN of the person begins: named by the local part, or by the display name. Keys of DNs are folded. */
+/* How a DN of the person begins: named by the local part, or by the display name. Keys of DNs are
+ * folded. */
 static const char *dn_beginnings(ida_ctx *c, const governance_traces *t)
 {
     static const char *const attributes[] = {"uid=", "cn="};
@@ -340,33 +382,45 @@ static const char *dn_beginnings(ida_ctx *c, const governance_traces *t)
         for (int i = 0; i < t->mark_count; i++) {
             const char *at = strchr(t->mark_list[i], '@');
             if (at && at - t->mark_list[i] >= NAME_MIN) {
-                once(all, apr_pstrcat(c->pool, attributes[a], apr_pstrmemdup(c->pool, t->mark_list[i], (apr_size_t)(at - t->mark_list[i])), ",", NULL));
+                once(all, apr_pstrcat(c->pool, attributes[a],
+                                      apr_pstrmemdup(c->pool, t->mark_list[i],
+                                                     (apr_size_t)(at - t->mark_list[i])),
+                                      ",", NULL));
             }
         }
         for (int i = 0; i < t->name_count; i++) {
-            once(all, apr_pstrcat(c->pool, attributes[a], ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
+            once(all, apr_pstrcat(c->pool, attributes[a],
+                                  ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
         }
     }
     return governance_access_list(c->pool, (const char *const *)all->elts, all->nelts);
 }
 
-ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count)
+ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces,
+                                int64_t *count)
 {
     const json_t *ids = ida_json_load(c->pool, traces->ids), *id;
     db_result r;
     size_t i;
     ida_kind kind = IDA_OK;
-    json_array_foreach((json_t *)ids, i, id) {
+    json_array_foreach ((json_t *)ids, i, id) {
         for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-            kind = cache_tell_gone(s, c, traces->tenant, (ida_directory_kind)d, json_string_value(id));
+            kind = cache_tell_gone(s, c, traces->tenant, (ida_directory_kind)d,
+                                   json_string_value(id));
         }
     }
-    kind = kind ? kind : store_write(s, c, STMT_erase_addresses, DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);
+    kind = kind ? kind
+                : store_write(s, c, STMT_erase_addresses,
+                              DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);
     *count = kind ? 0 : r.changes;
     const char *beginnings = dn_beginnings(c, traces);
-    kind = kind ? kind : store_write(s, c, STMT_erase_managers, DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
+    kind = kind ? kind
+                : store_write(s, c, STMT_erase_managers,
+                              DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
     *count += kind ? 0 : r.changes;
-    kind = kind ? kind : store_write(s, c, STMT_erase_members, DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
+    kind = kind ? kind
+                : store_write(s, c, STMT_erase_members,
+                              DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
     *count += kind ? 0 : r.changes;
     return kind;
 }

@@ -1,5 +1,6 @@
-/* Erasing one person's personal data from the store: who is meant, what must be over before, what is overwritten. The directories are
- * not touched: of a person whom a directory still has, the next synchronisation would bring everything back. */
+/* Erasing one person's personal data from the store: who is meant, what must be over before, what
+ * is overwritten. The directories are not touched: of a person whom a directory still has, the next
+ * synchronisation would bring everything back. */
 #ifndef CORE_GOVERNANCE_ERASE_H
 #define CORE_GOVERNANCE_ERASE_H
 
@@ -9,36 +10,47 @@
 /* What the store knows the person by. */
 typedef struct governance_traces {
     const char *tenant, *upn;
-    const char *marks;   /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means nobody else */
-    const char *names;   /* JSON array: display names as written, and as they stand in JSON texts */
-    const char *tasks;   /* JSON array: the person's own tasks */
-    const char *ids;     /* JSON array: object IDs */
+    const char *marks; /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means
+                          nobody else */
+    const char *names; /* JSON array: display names as written, and as they stand in JSON texts */
+    const char *tasks; /* JSON array: the person's own tasks */
+    const char *ids;   /* JSON array: object IDs */
     int mark_count, name_count, task_count;
     const char *const *mark_list, *const *name_list, *const *task_list;
     const char *const (*pairs)[2]; /* given and family names, of the same person */
     int pair_count;
 } governance_traces;
 
-/* Collects the traces and refuses while they would come back: IDA_CONFLICT names the directory that still has the person, or the task
- * that is not over. Role DB_REQUEST. */
-ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn, governance_traces **traces);
+/* Collects the traces and refuses while they would come back: IDA_CONFLICT names the directory that
+ * still has the person, or the task that is not over. Role DB_REQUEST. */
+ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                               governance_traces **traces);
 
 typedef struct governance_erased {
     int64_t tasks, requests, assignments, runs, mentions, audit, cache;
 } governance_erased;
 
-/* Audit: salt and personal part of every record that tells of the person; the chain stays whole. In short transactions. Role DB_INGEST. */
-ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count);
-/* What a deletion left in the cache: addresses, memberships, licences, links of others. Role DB_SYNC. */
-ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces, int64_t *count);
-/* The main file, last because it is what the traces come from; with the audit record of the erasure. Looks again under the tenant's lock
- * and refuses as governance_erase_find does. Role DB_REQUEST. */
-ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces, governance_erased *erased, audit_record *record);
+/* Audit: salt and personal part of every record that tells of the person; the chain stays whole. In
+ * short transactions. Role DB_INGEST. */
+ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces,
+                                int64_t *count);
+/* What a deletion left in the cache: addresses, memberships, licences, links of others. Role
+ * DB_SYNC. */
+ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces,
+                                int64_t *count);
+/* The main file, last because it is what the traces come from; with the audit record of the
+ * erasure. Looks again under the tenant's lock and refuses as governance_erase_find does. Role
+ * DB_REQUEST. */
+ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces,
+                               governance_erased *erased, audit_record *record);
 
-/* 1 when a tenant's document names the person (approver, protected account): an administrator must take that out. */
-ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *traces, int *named);
+/* 1 when a tenant's document names the person (approver, protected account): an administrator must
+ * take that out. */
+ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *traces,
+                                      int *named);
 
 /* 1 when the record tells of the person. */
-int governance_erase_concerns(ida_ctx *c, const governance_traces *traces, const audit_record *record);
+int governance_erase_concerns(ida_ctx *c, const governance_traces *traces,
+                              const audit_record *record);
 
 #endif

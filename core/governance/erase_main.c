@@ -1,20 +1,21 @@
-/* Owns the overwriting of a person's data in the main file: own rows, and mentions in the rows of others. Must not know how a person is
- * found. */
+/* Owns the overwriting of a person's data in the main file: own rows, and mentions in the rows of
+ * others. Must not know how a person is found. */
 #include <ctype.h>
 #include <string.h>
 
 #include <apr_strings.h>
 
 #include "core/base/json.h"
-#include "core/store/audit.h"
 #include "core/governance/erase.h"
 #include "core/queue/inner.h"
+#include "core/store/audit.h"
 #include "core/store/tenant.h"
 
 #define PLACE "erased" /* stands where something was */
 
-/* Where others' rows may speak of the person. `named`: free text, in which a name is one, too; elsewhere a name may be a namesake's.
- * `empty` takes the place of a text that cannot be cleaned otherwise. */
+/* Where others' rows may speak of the person. `named`: free text, in which a name is one, too;
+ * elsewhere a name may be a namesake's. `empty` takes the place of a text that cannot be cleaned
+ * otherwise. */
 static const struct place {
     db_statement see, put;
     int named;
@@ -75,17 +76,22 @@ static const char *cleaned(ida_ctx *c, const governance_traces *t, const char *t
 }
 
 /* Until a look finds nothing: each changes what it found into a text that is not found again. */
-static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, const struct place *p, int64_t *count)
+static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, const struct place *p,
+                            int64_t *count)
 {
     db_result r = {.rows = 1};
     ida_kind kind = IDA_OK;
     while (!kind && r.rows) {
-        kind = store_read(s, c, p->see, DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T(p->named ? t->names : "[]")), &r);
+        kind = store_read(
+            s, c, p->see,
+            DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T(p->named ? t->names : "[]")), &r);
         for (int i = 0; !kind && i < r.rows; i++) {
             const char *before = db_text(&r, i, 2), *after = cleaned(c, t, before, p->named);
             kind = store_write(s, c, p->put,
-                               DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after), DB_T(db_text(&r, i, 0)), DB_T(db_text(&r, i, 1)),
-                                       DB_T(t->tenant)), NULL);
+                               DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after),
+                                       DB_T(db_text(&r, i, 0)), DB_T(db_text(&r, i, 1)),
+                                       DB_T(t->tenant)),
+                               NULL);
             (*count)++;
         }
     }
@@ -112,7 +118,10 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
         {STMT_erase_steps, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
         {STMT_erase_snapshots, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
         {STMT_erase_tasks, {DB_T(t->tenant), DB_T(t->tasks)}, 2, &e->tasks},
-        {STMT_erase_assignments, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->assignments},
+        {STMT_erase_assignments,
+         {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)},
+         3,
+         &e->assignments},
         {STMT_erase_requests, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->requests},
         {STMT_erase_grants, {DB_T(t->tenant), DB_T(t->ids)}, 2, NULL},
     };
@@ -148,13 +157,17 @@ static ida_kind erase_main(store *s, ida_ctx *c, void *baton)
     }
     const governance_erased *e = w->erased;
     w->record->parameters = ida_json_text(
-        c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "tasks", (json_int_t)e->tasks, "requests", (json_int_t)e->requests,
-                                                  "assignments", (json_int_t)e->assignments, "runs", (json_int_t)e->runs, "mentions",
-                                                  (json_int_t)e->mentions, "auditRecords", (json_int_t)e->audit)));
+        c->pool,
+        ida_json_keep(c->pool,
+                      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "tasks", (json_int_t)e->tasks,
+                                "requests", (json_int_t)e->requests, "assignments",
+                                (json_int_t)e->assignments, "runs", (json_int_t)e->runs, "mentions",
+                                (json_int_t)e->mentions, "auditRecords", (json_int_t)e->audit)));
     return store_audit_add(s, c, w->record);
 }
 
-ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces, governance_erased *erased, audit_record *record)
+ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *traces,
+                               governance_erased *erased, audit_record *record)
 {
     main_work w = {traces, erased, *erased, record};
     return store_transaction(s, c, erase_main, &w);
@@ -163,7 +176,8 @@ ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *tr
 ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *t, int *named)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_erase_see_document, DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T("[]")), &r);
+    ida_kind kind = store_read(s, c, STMT_erase_see_document,
+                               DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T("[]")), &r);
     *named = !kind && r.rows > 0;
     return kind;
 }

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/cache/person.h"
 #include "core/base/text.h"
+#include "core/cache/person.h"
 
-static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, int64_t *total)
+static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                       size_t arg_count, int64_t *total)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -30,13 +31,16 @@ static const json_t *list_of(ida_ctx *c, const char *text)
 
 static ida_role_template template_of(ida_ctx *c, const db_result *r, int i)
 {
-    return (ida_role_template){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2), list_of(c, db_text(r, i, 3)), list_of(c, db_text(r, i, 4))};
+    return (ida_role_template){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2),
+                               list_of(c, db_text(r, i, 3)), list_of(c, db_text(r, i, 4))};
 }
 
-ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_role_template **rows, int *count)
+ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                  int limit, const ida_role_template **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_template_list, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
+    ida_kind kind = store_read(s, c, STMT_template_list,
+                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
     *count = 0;
     if (kind) {
         return kind;
@@ -55,10 +59,12 @@ ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int
     return number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out)
+ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template,
+                                  ida_role_template **out)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_template_by_id, DB_ARGS(DB_T(tenant), DB_T(template)), &r);
+    ida_kind kind = store_read(s, c, STMT_template_by_id, DB_ARGS(DB_T(tenant), DB_T(template)),
+                               &r);
     if (!kind && !r.rows) {
         kind = store_read(s, c, STMT_template_by_name, DB_ARGS(DB_T(tenant), DB_T(template)), &r);
     }
@@ -73,8 +79,8 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
     return IDA_OK;
 }
 
-static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const ida_role_assignment **rows,
-                            int *count)
+static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                            size_t arg_count, const ida_role_assignment **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -84,27 +90,34 @@ static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const 
     }
     ida_role_assignment *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_role_assignment){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 4), db_text(&r, i, 5), db_int(&r, i, 3)};
+        all[i] = (ida_role_assignment){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
+                                       db_text(&r, i, 4), db_text(&r, i, 5), db_int(&r, i, 3)};
     }
     *rows = all;
     *count = r.rows;
     return IDA_OK;
 }
 
-ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant, const char *after_template, const char *after_person, int limit,
-                               const ida_role_assignment **rows, int *count)
+ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
+                                    const char *after_template, const char *after_person, int limit,
+                                    const ida_role_assignment **rows, int *count)
 {
-    return assignments(s, c, STMT_assignment_list, DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)), rows, count);
+    return assignments(s, c, STMT_assignment_list,
+                       DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)),
+                       rows, count);
 }
 
-ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, const ida_role_assignment **rows, int *count)
+ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                  int limit, const ida_role_assignment **rows, int *count)
 {
-    return assignments(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), rows, count);
+    return assignments(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)),
+                       rows, count);
 }
 
 /* --- access requests --- */
 
-ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name, ida_access_service *service)
+ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name,
+                                ida_access_service *service)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_service_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
@@ -117,7 +130,8 @@ ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const 
     return kind;
 }
 
-static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t arg_count, const ida_access_request **rows, int *count)
+static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                         size_t arg_count, const ida_access_request **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
@@ -128,10 +142,21 @@ static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_
     ida_access_request *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
         all[i] = (ida_access_request){
-            .id = db_text(&r, i, 0), .service = db_text(&r, i, 1), .group_name = db_text(&r, i, 2), .group_id = db_text(&r, i, 3),
-            .person = db_text(&r, i, 4), .upn = db_text(&r, i, 5), .user_id = db_text(&r, i, 6), .justification = db_text(&r, i, 7),
-            .approvers = db_text(&r, i, 8), .state = db_text(&r, i, 9), .requested_at = db_int(&r, i, 10), .decided_at = db_int(&r, i, 11),
-            .decided_by = db_text(&r, i, 12), .ended_at = db_int(&r, i, 13), .task_id = db_text(&r, i, 14),
+            .id = db_text(&r, i, 0),
+            .service = db_text(&r, i, 1),
+            .group_name = db_text(&r, i, 2),
+            .group_id = db_text(&r, i, 3),
+            .person = db_text(&r, i, 4),
+            .upn = db_text(&r, i, 5),
+            .user_id = db_text(&r, i, 6),
+            .justification = db_text(&r, i, 7),
+            .approvers = db_text(&r, i, 8),
+            .state = db_text(&r, i, 9),
+            .requested_at = db_int(&r, i, 10),
+            .decided_at = db_int(&r, i, 11),
+            .decided_by = db_text(&r, i, 12),
+            .ended_at = db_int(&r, i, 13),
+            .task_id = db_text(&r, i, 14),
         };
     }
     *rows = all;
@@ -142,14 +167,18 @@ static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_
 int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
 {
     const char *id = request->user_id;
-    return (id && (strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0))) ||
+    return (id &&
+            (strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0))) ||
            strcmp(request->person, ida_fold_address(c->pool, user->upn)) == 0;
 }
 
-ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
-                            const ida_access_request **rows, int *count)
+ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at,
+                                 const char *after_id, int limit, const ida_access_request **rows,
+                                 int *count)
 {
-    return requests(s, c, STMT_request_open_list, DB_ARGS(DB_T(tenant), DB_I(after_at), DB_T(after_id), DB_I(limit)), rows, count);
+    return requests(s, c, STMT_request_open_list,
+                    DB_ARGS(DB_T(tenant), DB_I(after_at), DB_T(after_id), DB_I(limit)), rows,
+                    count);
 }
 
 ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
@@ -157,46 +186,56 @@ ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant,
     return number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id, int limit, const ida_access_request **rows, int *count)
+ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
+                                 int limit, const ida_access_request **rows, int *count)
 {
-    return requests(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)), rows, count);
+    return requests(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)),
+                    rows, count);
 }
 
-static ida_kind one_request(ida_ctx *c, ida_kind kind, const ida_access_request *rows, int count, const ida_access_request **request)
+static ida_kind one_request(ida_ctx *c, ida_kind kind, const ida_access_request *rows, int count,
+                            const ida_access_request **request)
 {
     *request = kind || !count ? NULL : rows;
     return kind || count ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no such access request.");
 }
 
-ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id, const ida_access_request **request)
+ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                const ida_access_request **request)
 {
     const ida_access_request *rows = NULL;
     int count;
-    ida_kind kind = requests(s, c, STMT_request_get, DB_ARGS(DB_T(tenant), DB_T(id)), &rows, &count);
+    ida_kind kind = requests(s, c, STMT_request_get, DB_ARGS(DB_T(tenant), DB_T(id)), &rows,
+                             &count);
     return one_request(c, kind, rows, count, request);
 }
 
-ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person, const char *service, const ida_access_request **request)
+ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                    const char *service, const ida_access_request **request)
 {
     const ida_access_request *rows = NULL;
     int count;
-    ida_kind kind = requests(s, c, STMT_request_open_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(service)), &rows, &count);
+    ida_kind kind = requests(s, c, STMT_request_open_of,
+                             DB_ARGS(DB_T(tenant), DB_T(person), DB_T(service)), &rows, &count);
     return one_request(c, kind, rows, count, request);
 }
 
 /* --- workflows --- */
 
-ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_workflow_row **rows, int *count)
+ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                  int limit, const ida_workflow_row **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_workflow_list, DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
+    ida_kind kind = store_read(s, c, STMT_workflow_list,
+                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), &r);
     *count = 0;
     if (kind) {
         return kind;
     }
     ida_workflow_row *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_workflow_row){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_int(&r, i, 3) != 0,
+        all[i] = (ida_workflow_row){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
+                                    db_int(&r, i, 3) != 0,
                                     (int)json_array_size(list_of(c, db_text(&r, i, 4)))};
     }
     *rows = all;
@@ -209,7 +248,8 @@ ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int
     return number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name, int *known)
+ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name,
+                                   int *known)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_workflow_known, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
@@ -225,14 +265,17 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(runs[i].id));
     }
-    ida_kind kind = count ? store_read(s, c, STMT_workflow_run_actions, DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &r) : IDA_OK;
+    ida_kind kind = count ? store_read(s, c, STMT_workflow_run_actions,
+                                       DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &r)
+                          : IDA_OK;
     if (kind || !count) {
         return kind;
     }
     ida_workflow_action *actions = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *actions);
     for (int row = 0; row < r.rows; row++) {
-        actions[row] = (ida_workflow_action){db_int(&r, row, 1), db_int(&r, row, 4), db_int(&r, row, 5), db_text(&r, row, 2), db_text(&r, row, 3),
-                                             db_text(&r, row, 6)};
+        actions[row] = (ida_workflow_action){db_int(&r, row, 1),  db_int(&r, row, 4),
+                                             db_int(&r, row, 5),  db_text(&r, row, 2),
+                                             db_text(&r, row, 3), db_text(&r, row, 6)};
     }
     for (int i = 0; i < count; i++) {
         for (int row = 0; row < r.rows; row++) {
@@ -245,27 +288,40 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
     return IDA_OK;
 }
 
-ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t before_at, const char *before_id,
-                             int limit, ida_workflow_run **rows, int *count)
+ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,
+                                  int64_t from, int64_t before_at, const char *before_id, int limit,
+                                  ida_workflow_run **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_workflow_runs,
-                               DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(before_at), DB_T(before_id), DB_I(limit)), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(before_at),
+                                       DB_T(before_id), DB_I(limit)),
+                               &r);
     *count = 0;
     if (kind) {
         return kind;
     }
     ida_workflow_run *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_workflow_run){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3), db_text(&r, i, 6), db_int(&r, i, 4),
-                                    db_int(&r, i, 5), NULL, 0};
+        all[i] = (ida_workflow_run){db_text(&r, i, 0),
+                                    db_text(&r, i, 1),
+                                    db_text(&r, i, 2),
+                                    db_text(&r, i, 3),
+                                    db_text(&r, i, 6),
+                                    db_int(&r, i, 4),
+                                    db_int(&r, i, 5),
+                                    NULL,
+                                    0};
     }
     *rows = all;
     *count = r.rows;
     return load_actions(s, c, all, r.rows);
 }
 
-ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t to, int64_t *total)
+ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
+                                        const char *workflow, int64_t from, int64_t to,
+                                        int64_t *total)
 {
-    return number(s, c, STMT_workflow_runs_count, DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
+    return number(s, c, STMT_workflow_runs_count,
+                  DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
 }

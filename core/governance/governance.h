@@ -1,5 +1,5 @@
-/* Role templates, assignments, access requests, workflows and their runs as they are read; deciding and assigning are in
- * core/governance/decision.h. Main file, role DB_REQUEST. */
+/* Role templates, assignments, access requests, workflows and their runs as they are read; deciding
+ * and assigning are in core/governance/decision.h. Main file, role DB_REQUEST. */
 #ifndef CORE_GOVERNANCE_GOVERNANCE_H
 #define CORE_GOVERNANCE_GOVERNANCE_H
 
@@ -7,14 +7,17 @@
 
 typedef struct ida_role_template {
     const char *id, *name, *description;
-    const json_t *groups, *licenses; /* arrays of texts, of the pool; groups as the document names them */
+    const json_t *groups,
+        *licenses; /* arrays of texts, of the pool; groups as the document names them */
 } ida_role_template;
 
 /* By name, after `after_name`. */
-ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_role_template **rows, int *count);
+ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                  int limit, const ida_role_template **rows, int *count);
 ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 /* By ID or name; IDA_NOT_FOUND. */
-ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template, ida_role_template **out);
+ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template,
+                                  ida_role_template **out);
 
 typedef struct ida_role_assignment {
     const char *template_id, *template_name, *upn, *assigned_by, *person;
@@ -22,16 +25,19 @@ typedef struct ida_role_assignment {
 } ida_role_assignment;
 
 /* Of a tenant after (after_template, after_person), or of one person (folded UPN). */
-ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant, const char *after_template, const char *after_person, int limit,
-                               const ida_role_assignment **rows, int *count);
-ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, const ida_role_assignment **rows, int *count);
+ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
+                                    const char *after_template, const char *after_person, int limit,
+                                    const ida_role_assignment **rows, int *count);
+ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                  int limit, const ida_role_assignment **rows, int *count);
 
 typedef struct ida_access_service {
     const char *name, *group;
     const char *approvers; /* JSON array of UPNs */
 } ida_access_service;
 
-ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name, ida_access_service *service); /* IDA_NOT_FOUND */
+ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name,
+                                ida_access_service *service); /* IDA_NOT_FOUND */
 
 typedef struct ida_access_request {
     const char *id, *service, *group_name, *group_id, *person, *upn, *user_id, *justification;
@@ -43,28 +49,36 @@ typedef struct ida_access_request {
 } ida_access_request;
 
 struct ida_user;
-/* 1 when the request is this person's own, also after a change of name: whoever asks decides nothing. */
-int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const struct ida_user *user);
+/* 1 when the request is this person's own, also after a change of name: whoever asks decides
+ * nothing. */
+int governance_request_is_own(ida_ctx *c, const ida_access_request *request,
+                              const struct ida_user *user);
 
 /* Open ones, oldest first, after (after_at, after_id). */
-ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at, const char *after_id, int limit,
-                            const ida_access_request **rows, int *count);
+ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at,
+                                 const char *after_id, int limit, const ida_access_request **rows,
+                                 int *count);
 ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 /* All, newest first, before the ID. */
-ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id, int limit, const ida_access_request **rows, int *count);
-ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id, const ida_access_request **request); /* IDA_NOT_FOUND */
+ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
+                                 int limit, const ida_access_request **rows, int *count);
+ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id,
+                                const ida_access_request **request); /* IDA_NOT_FOUND */
 /* The open request of a person (folded UPN) for a service; IDA_NOT_FOUND. */
-ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person, const char *service, const ida_access_request **request);
+ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                    const char *service, const ida_access_request **request);
 
 typedef struct ida_workflow_row {
     const char *id, *name, *trigger;
     int active, action_count;
 } ida_workflow_row;
 
-ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name, int limit, const ida_workflow_row **rows, int *count);
+ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                  int limit, const ida_workflow_row **rows, int *count);
 ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 /* 1 in *known when there is a workflow of this name, or history of a former one. */
-ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name, int *known);
+ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name,
+                                   int *known);
 
 typedef struct ida_workflow_action {
     int64_t position, started_at, finished_at;
@@ -79,8 +93,11 @@ typedef struct ida_workflow_run {
 } ida_workflow_run;
 
 /* Newest first, begun at or after `from`, before (before_at, before_id), with their actions. */
-ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t before_at, const char *before_id,
-                             int limit, ida_workflow_run **rows, int *count);
-ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant, const char *workflow, int64_t from, int64_t to, int64_t *total);
+ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,
+                                  int64_t from, int64_t before_at, const char *before_id, int limit,
+                                  ida_workflow_run **rows, int *count);
+ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
+                                        const char *workflow, int64_t from, int64_t to,
+                                        int64_t *total);
 
 #endif

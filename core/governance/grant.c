@@ -1,5 +1,5 @@
-/* Owns the record of given access: who put what into whose hands, and what its removal may take away. Must not call a directory, nor
- * know how a step is run. */
+/* Owns the record of given access: who put what into whose hands, and what its removal may take
+ * away. Must not call a directory, nor know how a step is run. */
 #include "core/governance/grant.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ const char governance_by_template[] = "template", governance_by_request[] = "req
 
 /* --- what a template stands for --- */
 
-ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item)
+ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, const char *named,
+                                    access_item *item)
 {
     ida_group *group;
     ida_kind kind = cache_group_find(s, c, tenant, named, &group);
@@ -23,10 +24,12 @@ ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, co
     return kind;
 }
 
-ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
-                              const access_item **items, int *count)
+ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant,
+                                   const ida_role_template *template, ida_directory_kind home,
+                                   const access_item **items, int *count)
 {
-    size_t groups = json_array_size(template->groups), licenses = json_array_size(template->licenses);
+    size_t groups = json_array_size(template->groups),
+           licenses = json_array_size(template->licenses);
     access_item *all = apr_palloc(c->pool, (groups + licenses + 1) * sizeof *all);
     *count = 0;
     for (size_t i = 0; i < groups; i++) {
@@ -61,9 +64,10 @@ static const char *key_of(ida_ctx *c, const access_item *item)
     return item->license ? ida_fold_address(c->pool, item->id) : item->id;
 }
 
-#define ROW_KEY(at, item)                                                                                                              \
-    DB_T((at)->task->tenant), DB_T(ida_directory_name((at)->task->directory)), DB_T((at)->task->object_id), DB_T(kind_of(item)),        \
-        DB_T(key_of(c, item)), DB_T((at)->by->source), DB_T((at)->by->id)
+#define ROW_KEY(at, item)                                                        \
+    DB_T((at)->task->tenant), DB_T(ida_directory_name((at)->task->directory)),   \
+        DB_T((at)->task->object_id), DB_T(kind_of(item)), DB_T(key_of(c, item)), \
+        DB_T((at)->by->source), DB_T((at)->by->id)
 
 typedef struct grant_work {
     const access_grant_at *at;
@@ -75,9 +79,11 @@ static ida_kind begin(store *s, ida_ctx *c, void *baton)
 {
     grant_work *w = baton;
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_grant_rows,
-                               DB_ARGS(DB_T(w->at->task->tenant), DB_T(ida_directory_name(w->at->task->directory)), DB_T(w->at->task->object_id),
-                                       DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_grant_rows,
+        DB_ARGS(DB_T(w->at->task->tenant), DB_T(ida_directory_name(w->at->task->directory)),
+                DB_T(w->at->task->object_id), DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))),
+        &r);
     w->ours = 0;
     /* Any grantor's work is ours: with the last of them it goes. */
     for (int i = 0; !kind && i < r.rows; i++) {
@@ -85,10 +91,13 @@ static ida_kind begin(store *s, ida_ctx *c, void *baton)
     }
     return kind ? kind
                 : store_write(s, c, STMT_grant_begin,
-                              DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->item->name), DB_T(w->at->task->id), DB_I(ida_now(c->env))), NULL);
+                              DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->item->name),
+                                      DB_T(w->at->task->id), DB_I(ida_now(c->env))),
+                              NULL);
 }
 
-ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int *ours)
+ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at,
+                                const access_item *item, int *ours)
 {
     grant_work w = {.at = at, .item = item};
     ida_kind kind = store_transaction(s, c, begin, &w);
@@ -100,46 +109,61 @@ static ida_kind settle(store *s, ida_ctx *c, void *baton)
 {
     const grant_work *w = baton;
     ida_kind kind = store_write(s, c, STMT_grant_settle,
-                                DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->stood ? "stood" : "added"), DB_I(ida_now(c->env))), NULL);
-    /* What somebody took away meanwhile and we put back is ours from now on, whoever granted it before. */
+                                DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->stood ? "stood" : "added"),
+                                        DB_I(ida_now(c->env))),
+                                NULL);
+    /* What somebody took away meanwhile and we put back is ours from now on, whoever granted it
+     * before. */
     return kind || w->stood ? kind
                             : store_write(s, c, STMT_grant_own,
-                                          DB_ARGS(DB_T(w->at->task->tenant), DB_T(ida_directory_name(w->at->task->directory)),
-                                                  DB_T(w->at->task->object_id), DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))), NULL);
+                                          DB_ARGS(DB_T(w->at->task->tenant),
+                                                  DB_T(ida_directory_name(w->at->task->directory)),
+                                                  DB_T(w->at->task->object_id),
+                                                  DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))),
+                                          NULL);
 }
 
-ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int stood)
+ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at,
+                                 const access_item *item, int stood)
 {
     grant_work w = {.at = at, .item = item, .stood = stood};
     return store_transaction(s, c, settle, &w);
 }
 
-ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item)
+ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at,
+                                 const access_item *item)
 {
     return store_write(s, c, STMT_grant_forget, DB_ARGS(ROW_KEY(at, item)), NULL);
 }
 
-ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const access_item **items, int *count)
+ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
+                               const access_item **items, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_grant_list,
-                               DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)), DB_T(at->task->object_id),
-                                       DB_T(at->by->source), DB_T(at->by->id), DB_I(ITEMS_MAX)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_grant_list,
+        DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)),
+                DB_T(at->task->object_id), DB_T(at->by->source), DB_T(at->by->id), DB_I(ITEMS_MAX)),
+        &r);
     access_item *all = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *all);
     for (int i = 0; !kind && i < r.rows; i++) {
-        all[i] = (access_item){strcmp(db_text(&r, i, 0), "license") == 0, at->task->directory, db_text(&r, i, 1), db_text(&r, i, 2)};
+        all[i] = (access_item){strcmp(db_text(&r, i, 0), "license") == 0, at->task->directory,
+                               db_text(&r, i, 1), db_text(&r, i, 2)};
     }
     *items = all;
     *count = kind ? 0 : r.rows;
     return kind;
 }
 
-ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, const access_grantor **grantors, int *count)
+ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
+                                     const access_grantor **grantors, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_grant_unassigned,
-                               DB_ARGS(DB_T(task->tenant), DB_T(ida_directory_name(task->directory)), DB_T(task->object_id), DB_T(task->person),
-                                       DB_I(ITEMS_MAX)), &r);
+                               DB_ARGS(DB_T(task->tenant),
+                                       DB_T(ida_directory_name(task->directory)),
+                                       DB_T(task->object_id), DB_T(task->person), DB_I(ITEMS_MAX)),
+                               &r);
     access_grantor *all = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *all);
     for (int i = 0; !kind && i < r.rows; i++) {
         all[i] = (access_grantor){governance_by_template, db_text(&r, i, 0), db_text(&r, i, 1)};
@@ -161,7 +185,8 @@ static ida_kind person_of(store *s, ida_ctx *c, const ida_task *task, access_per
         return IDA_OK;
     }
     if (!kind) {
-        *person = (access_person){user->id, user->other_id, user->upn ? ida_fold_address(c->pool, user->upn) : task->person};
+        *person = (access_person){user->id, user->other_id,
+                                  user->upn ? ida_fold_address(c->pool, user->upn) : task->person};
     }
     return kind;
 }
@@ -207,21 +232,28 @@ ida_kind governance_grant_stands(store *s, ida_ctx *c, const access_grant_at *at
 }
 
 /* The record: what this grantor did, and whether another one gave the same. */
-static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why)
+static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item,
+                         access_grantor *heir, const char **why)
 {
     db_result r;
     int mine = 0;
-    ida_kind kind = store_read(s, c, STMT_grant_rows,
-                               DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)), DB_T(at->task->object_id),
-                                       DB_T(kind_of(item)), DB_T(key_of(c, item))), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_grant_rows,
+        DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)),
+                DB_T(at->task->object_id), DB_T(kind_of(item)), DB_T(key_of(c, item))),
+        &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *source = db_text(&r, i, 0), *id = db_text(&r, i, 1);
         if (strcmp(source, at->by->source) == 0 && strcmp(id, at->by->id) == 0) {
             mine = 1;
-            *why = strcmp(db_text(&r, i, 2), "stood") == 0 && !*why ? "it stood before this was granted" : *why;
+            *why = strcmp(db_text(&r, i, 2), "stood") == 0 && !*why
+                       ? "it stood before this was granted"
+                       : *why;
         } else {
             *heir = (access_grantor){source, id, NULL};
-            *why = ida_printf(c->pool, "another %s gave it too", strcmp(source, governance_by_template) == 0 ? "role template" : "access request");
+            *why = ida_printf(c->pool, "another %s gave it too",
+                              strcmp(source, governance_by_template) == 0 ? "role template"
+                                                                          : "access request");
         }
     }
     if (!kind && !mine) {
@@ -230,8 +262,10 @@ static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const 
     return kind;
 }
 
-/* The document: another assigned template or approved request that names the group today, or a rule of the directory. */
-static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, const access_person *person, const access_item *item,
+/* The document: another assigned template or approved request that names the group today, or a rule
+ * of the directory. */
+static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at,
+                           const access_person *person, const access_item *item,
                            access_grantor *heir, const char **why)
 {
     access_facts *facts;
@@ -246,9 +280,13 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, cons
     if (kind) {
         return kind;
     }
-    access_group group = {.directory = ida_directory_name(found->directory), .id = found->id, .name = found->name,
-                          .name_key = ida_fold_search(c->pool, found->name), .kind = found->kind,
-                          .dynamic = strcmp(found->kind, "dynamic") == 0 || (found->rule && *found->rule)};
+    access_group group = {.directory = ida_directory_name(found->directory),
+                          .id = found->id,
+                          .name = found->name,
+                          .name_key = ida_fold_search(c->pool, found->name),
+                          .kind = found->kind,
+                          .dynamic = strcmp(found->kind, "dynamic") == 0 ||
+                                     (found->rule && *found->rule)};
     kind = governance_access_attribute(facts, c, person, &group, &grant);
     if (kind || grant.source == ACCESS_DIRECT || (grant.id && strcmp(grant.id, at->by->id) == 0)) {
         return kind;
@@ -257,8 +295,12 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at, cons
         *why = "a rule of the directory decides who is in it";
         return IDA_OK;
     }
-    *heir = (access_grantor){grant.source == ACCESS_TEMPLATE ? governance_by_template : governance_by_request, grant.id, grant.name};
-    *why = ida_printf(c->pool, grant.source == ACCESS_TEMPLATE ? "the role template %s grants it too" : "the access request for %s grants it too",
+    *heir = (access_grantor){grant.source == ACCESS_TEMPLATE ? governance_by_template
+                                                             : governance_by_request,
+                             grant.id, grant.name};
+    *why = ida_printf(c->pool,
+                      grant.source == ACCESS_TEMPLATE ? "the role template %s grants it too"
+                                                      : "the access request for %s grants it too",
                       grant.name);
     return IDA_OK;
 }
@@ -267,7 +309,7 @@ static int names_license(ida_ctx *c, const ida_role_template *template, const ch
 {
     const json_t *named;
     size_t i;
-    json_array_foreach((json_t *)template->licenses, i, named) {
+    json_array_foreach ((json_t *)template->licenses, i, named) {
         if (strcmp(ida_fold_address(c->pool, json_string_value(named)), key) == 0) {
             return 1;
         }
@@ -275,14 +317,16 @@ static int names_license(ida_ctx *c, const ida_role_template *template, const ch
     return 0;
 }
 
-static ida_kind licensed(store *s, ida_ctx *c, const access_grant_at *at, const access_person *person, const access_item *item, access_grantor *heir,
+static ida_kind licensed(store *s, ida_ctx *c, const access_grant_at *at,
+                         const access_person *person, const access_item *item, access_grantor *heir,
                          const char **why)
 {
     const governance_assigned *rows;
     const char *ids, *keys;
     int count = 0;
     lists_of(c, person, &ids, &keys);
-    ida_kind kind = governance_membership_assigned(s, c, at->task->tenant, ids, keys, &rows, &count);
+    ida_kind kind = governance_membership_assigned(s, c, at->task->tenant, ids, keys, &rows,
+                                                   &count);
     for (int i = 0; !kind && !*why && i < count; i++) {
         ida_role_template *template = NULL;
         if (strcmp(rows[i].template_id, at->by->id) == 0) {
@@ -297,7 +341,8 @@ static ida_kind licensed(store *s, ida_ctx *c, const access_grant_at *at, const 
     return kind;
 }
 
-ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why)
+ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at,
+                                const access_item *item, access_grantor *heir, const char **why)
 {
     access_person person;
     *why = NULL;
@@ -307,7 +352,9 @@ ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at,
         return kind;
     }
     kind = person_of(s, c, at->task, &person);
-    return kind ? kind : item->license ? licensed(s, c, at, &person, item, heir, why) : attributed(s, c, at, &person, item, heir, why);
+    return kind            ? kind
+           : item->license ? licensed(s, c, at, &person, item, heir, why)
+                           : attributed(s, c, at, &person, item, heir, why);
 }
 
 typedef struct legacy {
@@ -321,12 +368,15 @@ static ida_kind hand_over(store *s, ida_ctx *c, void *baton)
     const legacy *l = baton;
     ida_kind kind = IDA_OK;
     if (l->heir->source) {
-        kind = store_write(s, c, STMT_grant_inherit, DB_ARGS(ROW_KEY(l->at, l->item), DB_T(l->heir->source), DB_T(l->heir->id)), NULL);
+        kind = store_write(
+            s, c, STMT_grant_inherit,
+            DB_ARGS(ROW_KEY(l->at, l->item), DB_T(l->heir->source), DB_T(l->heir->id)), NULL);
     }
     return kind ? kind : governance_grant_forget(s, c, l->at, l->item);
 }
 
-ida_kind governance_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, const access_grantor *heir)
+ida_kind governance_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at,
+                                    const access_item *item, const access_grantor *heir)
 {
     legacy l = {at, item, heir};
     return store_transaction(s, c, hand_over, &l);

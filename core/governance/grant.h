@@ -1,8 +1,10 @@
-/* Access that is really given: what a template or a request stands for, who has been given what by whom, and what may be taken away
- * again. Main file with the cache attached, role DB_REQUEST. Directory calls are the worker's (worker/run/grant.h).
+/* Access that is really given: what a template or a request stands for, who has been given what by
+ * whom, and what may be taken away again. Main file with the cache attached, role DB_REQUEST.
+ * Directory calls are the worker's (worker/run/grant.h).
  *
- * The rule of removal: taken away is what this service put there, or may have; what stood before stays, and so does what another
- * assigned template or approved request grants, or did when it was carried out. */
+ * The rule of removal: taken away is what this service put there, or may have; what stood before
+ * stays, and so does what another assigned template or approved request grants, or did when it was
+ * carried out. */
 #ifndef CORE_GOVERNANCE_GRANT_H
 #define CORE_GOVERNANCE_GRANT_H
 
@@ -12,10 +14,11 @@
 
 /* One thing that can be given. */
 typedef struct access_item {
-    int license;                  /* 0: a group */
+    int license; /* 0: a group */
     ida_directory_kind directory;
-    const char *id;               /* group's ID; licence as it is named; NULL: a group that the directory did not have, or had several of */
-    const char *name;             /* for people */
+    const char *id; /* group's ID; licence as it is named; NULL: a group that the directory did not
+                       have, or had several of */
+    const char *name; /* for people */
 } access_item;
 
 /* Who grants: `source` is one of these words. */
@@ -26,43 +29,59 @@ typedef struct access_grantor {
     const char *name; /* for people: the template's, the service's */
 } access_grantor;
 
-/* What a template grants as the document says now, group names resolved. What has no group (yet) counts to the directory `home`, so that the
- * task says so rather than nobody. Licences are of the cloud directory. */
-ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant, const ida_role_template *template, ida_directory_kind home,
-                              const access_item **items, int *count);
+/* What a template grants as the document says now, group names resolved. What has no group (yet)
+ * counts to the directory `home`, so that the task says so rather than nobody. Licences are of the
+ * cloud directory. */
+ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant,
+                                   const ida_role_template *template, ida_directory_kind home,
+                                   const access_item **items, int *count);
 /* The group of an item without ID. IDA_NOT_FOUND, IDA_CONFLICT with the reason. */
-ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, const char *named, access_item *item);
+ida_kind governance_membership_item(store *s, ida_ctx *c, const char *tenant, const char *named,
+                                    access_item *item);
 
-/* --- carrying out, one item of one account at a time; `by` is the grantor, `task` the task that does it --- */
+/* --- carrying out, one item of one account at a time; `by` is the grantor, `task` the task that
+ * does it --- */
 
 typedef struct access_grant_at {
-    const ida_task *task;     /* tenant, directory and account (object_id) */
+    const ida_task *task; /* tenant, directory and account (object_id) */
     const access_grantor *by;
 } access_grant_at;
 
-/* Whether the grantor still grants: the template is assigned to the person, the request approved. */
+/* Whether the grantor still grants: the template is assigned to the person, the request approved.
+ */
 ida_kind governance_grant_stands(store *s, ida_ctx *c, const access_grant_at *at, int *stands);
 
-/* Before the first call. *ours: an earlier try may have made it, so "it was so already" is our own work. */
-ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int *ours);
+/* Before the first call. *ours: an earlier try may have made it, so "it was so already" is our own
+ * work. */
+ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at,
+                                const access_item *item, int *ours);
 /* After it. `stood`: it was so before, and not by us. */
-ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, int stood);
+ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at,
+                                 const access_item *item, int stood);
 /* The call was refused for good: nothing was given. */
-ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item);
+ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at,
+                                 const access_item *item);
 
 /* What the grantor has given this account. */
-ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at, const access_item **items, int *count);
-/* Templates that gave the account of a run something and are not assigned to it any more: what is left to be taken. */
-ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task, const access_grantor **grantors, int *count);
-/* *why: reason for people why the item must stay; NULL: it is to be taken away. *heir: who grants it too (source NULL: nobody). */
-ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, access_grantor *heir, const char **why);
-/* The grantor's part has ended with the item staying: what was our work is the heir's from now on, so that its removal takes it away. */
-ida_kind governance_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at, const access_item *item, const access_grantor *heir);
+ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
+                               const access_item **items, int *count);
+/* Templates that gave the account of a run something and are not assigned to it any more: what is
+ * left to be taken. */
+ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
+                                     const access_grantor **grantors, int *count);
+/* *why: reason for people why the item must stay; NULL: it is to be taken away. *heir: who grants
+ * it too (source NULL: nobody). */
+ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at,
+                                const access_item *item, access_grantor *heir, const char **why);
+/* The grantor's part has ended with the item staying: what was our work is the heir's from now on,
+ * so that its removal takes it away. */
+ida_kind governance_grant_hand_over(store *s, ida_ctx *c, const access_grant_at *at,
+                                    const access_item *item, const access_grantor *heir);
 
 /* --- the tasks --- */
 
-/* A task of type accessGrant or accessRevoke for one account: one step an item, due now. The person's other tasks go first as
- * usual. `user_id` is the account in `directory`. */
+/* A task of type accessGrant or accessRevoke for one account: one step an item, due now. The
+ * person's other tasks go first as usual. `user_id` is the account in `directory`. */
 typedef struct access_order {
     const ida_tenant *tenant;
     ida_task_type type;
@@ -74,16 +93,19 @@ typedef struct access_order {
     const char *username, *label; /* who asked */
 } access_order;
 
-/* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that directory. */
-ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id);
+/* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that
+ * directory. */
+ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
+                                const char **task_id);
 
 /* What such a task is about, read from its payload. IDA_INTERNAL_ERROR when it is damaged. */
-ida_kind governance_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by, const access_item **items, int *count);
+ida_kind governance_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by,
+                                  const access_item **items, int *count);
 
 /* --- the end of a person --- */
 
-/* An offboarding is done: assignments and requests of the person end, each with its audit record, and nothing is owed any more.
- * Inside the transaction that ends the task. */
+/* An offboarding is done: assignments and requests of the person end, each with its audit record,
+ * and nothing is owed any more. Inside the transaction that ends the task. */
 ida_kind governance_grant_leave(store *s, ida_ctx *c, const ida_task *offboarding);
 
 #endif

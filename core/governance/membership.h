@@ -1,4 +1,5 @@
-/* Memberships in both directions, and what governance knows of how people came into groups. Role DB_REQUEST. Lists of IDs are JSON arrays. */
+/* Memberships in both directions, and what governance knows of how people came into groups. Role
+ * DB_REQUEST. Lists of IDs are JSON arrays. */
 #ifndef CORE_GOVERNANCE_MEMBERSHIP_H
 #define CORE_GOVERNANCE_MEMBERSHIP_H
 
@@ -12,41 +13,52 @@ typedef struct governance_edge {
 } governance_edge;
 
 /* Groups that hold the members `ids` ("user" or "group") directly. */
-ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind, const char *ids, const governance_edge **rows, int *count);
+ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind,
+                                  const char *ids, const governance_edge **rows, int *count);
 /* Groups directly in the groups `ids`. */
-ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *ids, const governance_edge **rows, int *count);
+ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, const char *directory,
+                                    const char *ids, const governance_edge **rows, int *count);
 
 typedef struct governance_member {
-    const char *id, *upn, *display_name, *upn_key; /* all but id NULL: the cache does not know this member (yet) */
-    int shadow;                                    /* 1: the cloud has this person too, see governance_membership_twins */
-    int64_t number;                                /* order of the lists; above 0 */
+    const char *id, *upn, *display_name,
+        *upn_key;   /* all but id NULL: the cache does not know this member (yet) */
+    int shadow;     /* 1: the cloud has this person too, see governance_membership_twins */
+    int64_t number; /* order of the lists; above 0 */
 } governance_member;
 
 /* People directly in a group, behind the number `after`. */
-ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, int64_t after, int limit,
-                             const governance_member **rows, int *count);
+ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
+                                      const char *directory, const char *group, int64_t after,
+                                      int limit, const governance_member **rows, int *count);
 /* People in the groups `within` who are not directly in `group`, each once. */
-ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within, int64_t after,
-                                int limit, const governance_member **rows, int *count);
-ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *group, const char *within,
-                                      int64_t *total);
+ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenant,
+                                         const char *directory, const char *group,
+                                         const char *within, int64_t after, int limit,
+                                         const governance_member **rows, int *count);
+ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant,
+                                               const char *directory, const char *group,
+                                               const char *within, int64_t *total);
 
 typedef struct governance_pair {
     const char *member, *group;
 } governance_pair;
 
 /* Which of the groups hold which of the people directly. */
-ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant, const char *directory, const char *people, const char *groups,
-                            const governance_pair **rows, int *count);
+ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
+                                     const char *directory, const char *people, const char *groups,
+                                     const governance_pair **rows, int *count);
 
 typedef struct governance_twin {
-    const char *own, *id, *upn, *display_name, *upn_key; /* own: ID in the premises; the rest is the cloud's row */
+    const char *own, *id, *upn, *display_name,
+        *upn_key; /* own: ID in the premises; the rest is the cloud's row */
 } governance_twin;
 
 /* The best match of each comes first. */
-ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids, const governance_twin **rows, int *count);
+ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                     const governance_twin **rows, int *count);
 
-/* Approved requests and assigned templates of people: by account, or by UPN where the account was not known when it was noted. */
+/* Approved requests and assigned templates of people: by account, or by UPN where the account was
+ * not known when it was noted. */
 typedef struct governance_approval {
     const char *user_id, *person, *id, *service, *group_id, *group_name;
     int64_t decided_at;
@@ -60,9 +72,14 @@ typedef struct governance_granting {
     const char *id, *name, *groups; /* groups: JSON array of IDs and names */
 } governance_granting;
 
-ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenant, const char *ids, const char *keys, const governance_approval **rows, int *count);
-ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant, const char *ids, const char *keys, const governance_assigned **rows, int *count);
+ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                         const char *keys, const governance_approval **rows,
+                                         int *count);
+ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                        const char *keys, const governance_assigned **rows,
+                                        int *count);
 /* By name. */
-ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids, const governance_granting **rows, int *count);
+ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                         const governance_granting **rows, int *count);
 
 #endif

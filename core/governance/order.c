@@ -1,15 +1,15 @@
-/* Owns the tasks that carry access into a directory, from the order to what their steps mean, and the end of all grants of a person who
- * has left. Must not call a directory. */
+/* Owns the tasks that carry access into a directory, from the order to what their steps mean, and
+ * the end of all grants of a person who has left. Must not call a directory. */
 #include "core/governance/grant.h"
 
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/zone/schedule.h"
-#include "core/store/audit.h"
+#include "core/base/text.h"
 #include "core/governance/decision.h"
 #include "core/queue/change.h"
-#include "core/base/text.h"
+#include "core/store/audit.h"
+#include "core/zone/schedule.h"
 
 #define ENDED_MAX 10000 /* assignments or requests of one person */
 
@@ -17,28 +17,35 @@
 
 static const char *step_name(ida_ctx *c, ida_task_type type, const access_item *item)
 {
-    static const char *const verbs[2][2] = {{"addToGroup", "assignLicense"}, {"removeFromGroup", "removeLicense"}};
-    return ida_printf(c->pool, "%s %s", verbs[type == IDA_ACCESS_REVOKE][item->license], ida_clean(c->pool, item->name, strlen(item->name), 200));
+    static const char *const verbs[2][2] = {{"addToGroup", "assignLicense"},
+                                            {"removeFromGroup", "removeLicense"}};
+    return ida_printf(c->pool, "%s %s", verbs[type == IDA_ACCESS_REVOKE][item->license],
+                      ida_clean(c->pool, item->name, strlen(item->name), 200));
 }
 
 static json_t *item_json(const access_item *item)
 {
-    return json_pack("{s:s, s:s?, s:s}", "kind", item->license ? "license" : "group", "id", item->id, "name", item->name);
+    return json_pack("{s:s, s:s?, s:s}", "kind", item->license ? "license" : "group", "id",
+                     item->id, "name", item->name);
 }
 
-ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order, const char **task_id)
+ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
+                                const char **task_id)
 {
     zone_due due;
     json_t *items = json_array();
-    json_t *payload = ida_json_keep(c->pool, json_pack("{s:s, s:s, s:s, s:o}", "source", order->by->source, "sourceId", order->by->id,
-                                                       "sourceName", order->by->name, "items", items));
+    json_t *payload = ida_json_keep(
+        c->pool, json_pack("{s:s, s:s, s:s, s:o}", "source", order->by->source, "sourceId",
+                           order->by->id, "sourceName", order->by->name, "items", items));
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     *task_id = NULL;
     task->steps = apr_pcalloc(c->pool, sizeof *task->steps * (apr_size_t)(order->count + 1));
     for (int i = 0; i < order->count; i++) {
         if (order->items[i].directory == order->directory) {
             json_array_append_new(items, item_json(&order->items[i]));
-            task->steps[task->step_count] = (ida_step){.position = task->step_count + 1, .name = step_name(c, order->type, &order->items[i])};
+            task->steps[task->step_count] = (ida_step){.position = task->step_count + 1,
+                                                       .name = step_name(c, order->type,
+                                                                         &order->items[i])};
             task->step_count++;
         }
     }
@@ -72,19 +79,26 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     return kind;
 }
 
-ida_kind governance_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by, const access_item **items, int *count)
+ida_kind governance_grant_of_task(ida_ctx *c, const ida_task *task, access_grantor *by,
+                                  const access_item **items, int *count)
 {
-    const json_t *payload = ida_json_load(c->pool, task->payload ? task->payload : "{}"), *list = json_object_get(payload, "items"), *one;
+    const json_t *payload = ida_json_load(c->pool, task->payload ? task->payload : "{}"),
+                 *list = json_object_get(payload, "items"), *one;
     const char *source = ida_json_string(payload, "source");
     size_t i;
-    *by = (access_grantor){source && strcmp(source, governance_by_request) == 0 ? governance_by_request : governance_by_template,
-                           ida_json_string(payload, "sourceId"), ida_json_string(payload, "sourceName")};
+    *by = (access_grantor){source && strcmp(source, governance_by_request) == 0
+                               ? governance_by_request
+                               : governance_by_template,
+                           ida_json_string(payload, "sourceId"),
+                           ida_json_string(payload, "sourceName")};
     access_item *all = apr_palloc(c->pool, (json_array_size(list) + 1) * sizeof *all);
     *count = 0;
-    json_array_foreach((json_t *)list, i, one) {
-        const char *kind = ida_json_string(one, "kind"), *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
+    json_array_foreach ((json_t *)list, i, one) {
+        const char *kind = ida_json_string(one, "kind"), *id = ida_json_string(one, "id"),
+                   *name = ida_json_string(one, "name");
         if (kind && name && (id || strcmp(kind, "group") == 0)) {
-            all[(*count)++] = (access_item){strcmp(kind, "license") == 0, task->directory, id, name};
+            all[(*count)++] = (access_item){strcmp(kind, "license") == 0, task->directory, id,
+                                            name};
         }
     }
     *items = all;
@@ -100,11 +114,14 @@ typedef struct ending {
     const char *action, *member;
 } ending;
 
-static const ending end_assignments = {STMT_leave_assignments, STMT_leave_unassign, "role.unassign", "roleTemplate"};
+static const ending end_assignments = {STMT_leave_assignments, STMT_leave_unassign, "role.unassign",
+                                       "roleTemplate"};
 static const ending end_approved = {STMT_leave_approved, STMT_leave_end, "request.end", "service"};
-static const ending end_open = {STMT_leave_open, STMT_leave_withdraw, "request.withdraw", "service"};
+static const ending end_open = {STMT_leave_open, STMT_leave_withdraw, "request.withdraw",
+                                "service"};
 
-static ida_kind note_end(store *s, ida_ctx *c, const ida_task *task, const ending *e, const char *id, const char *name)
+static ida_kind note_end(store *s, ida_ctx *c, const ida_task *task, const ending *e,
+                         const char *id, const char *name)
 {
     audit_record *record = audit_make(c, task->tenant, "workflow");
     record->actor = "worker";
@@ -112,7 +129,9 @@ static ida_kind note_end(store *s, ida_ctx *c, const ida_task *task, const endin
     record->action = e->action;
     record->target = task->upn;
     record->outcome = "ok";
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s, s:s}", "taskId", task->id, e->member, name, "id", id)));
+    record->parameters = ida_json_text(
+        c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s, s:s}", "taskId", task->id, e->member,
+                                                  name, "id", id)));
     record->detail = task->type == IDA_USER_DELETE ? "ended with the offboarding" : NULL;
     return store_audit_add(s, c, record);
 }
@@ -121,13 +140,18 @@ static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const ending
 {
     db_result r;
     const char *user = task->object_id ? task->object_id : "";
-    ida_kind kind = store_read(s, c, e->list, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user), DB_I(ENDED_MAX)), &r);
+    ida_kind kind = store_read(
+        s, c, e->list, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user), DB_I(ENDED_MAX)),
+        &r);
     *count = kind ? 0 : r.rows;
     for (int row = 0; !kind && row < r.rows; row++) {
         kind = note_end(s, c, task, e, db_text(&r, row, 0), db_text(&r, row, 1));
     }
     return kind || !r.rows ? kind
-                           : store_write(s, c, e->end, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user), DB_I(ida_now(c->env))), NULL);
+                           : store_write(s, c, e->end,
+                                         DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user),
+                                                 DB_I(ida_now(c->env))),
+                                         NULL);
 }
 
 ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count)
@@ -143,6 +167,9 @@ ida_kind governance_grant_leave(store *s, ida_ctx *c, const ida_task *offboardin
     for (size_t i = 0; !kind && i < sizeof ends / sizeof *ends; i++) {
         kind = end_all(s, c, offboarding, ends[i], &count);
     }
-    return kind || !offboarding->object_id ? kind
-                                           : store_write(s, c, STMT_leave_grants, DB_ARGS(DB_T(offboarding->tenant), DB_T(offboarding->object_id)), NULL);
+    return kind || !offboarding->object_id
+               ? kind
+               : store_write(s, c, STMT_leave_grants,
+                             DB_ARGS(DB_T(offboarding->tenant), DB_T(offboarding->object_id)),
+                             NULL);
 }

@@ -1,11 +1,12 @@
-/* Owns one record of the rate limiter: the admission without locks, and what happens to a record between two owners. Must not
- * know tables.
+/* Owns one record of the rate limiter: the admission without locks, and what happens to a record
+ * between two owners. Must not know tables.
  *
- * Why it holds: totals only grow, so each proposal for a mark is at most the total at the real step into its tick, and the
- * largest one is that total; a mark is read only after `state` reached its tick; a process that dies leaves at most a proposal
- * or one wasted charge behind. Marks are ordered by (total, tick): the same order as (tick, total) while ticks are those of one
- * owner, and still an order when the next owner's ticks are of another length, because a reset raises the total above
- * everything that a sleeping thread of the former owner can still propose. */
+ * Why it holds: totals only grow, so each proposal for a mark is at most the total at the real step
+ * into its tick, and the largest one is that total; a mark is read only after `state` reached its
+ * tick; a process that dies leaves at most a proposal or one wasted charge behind. Marks are
+ * ordered by (total, tick): the same order as (tick, total) while ticks are those of one owner, and
+ * still an order when the next owner's ticks are of another length, because a reset raises the
+ * total above everything that a sleeping thread of the former owner can still propose. */
 #include "core/limit/table.h"
 
 #include <time.h>
@@ -47,8 +48,10 @@ static uint64_t until_tick(const ledger_clock *clock, uint32_t tick, uint64_t no
     return begin > now ? begin - now : 1;
 }
 
-/* Admissions of state s inside the window that ends with tick k, and the tick in which there is room below `limit` again. */
-static uint32_t window_used(const ledger *l, uint64_t s, uint32_t k, uint32_t limit, uint32_t *free_tick)
+/* Admissions of state s inside the window that ends with tick k, and the tick in which there is
+ * room below `limit` again. */
+static uint32_t window_used(const ledger *l, uint64_t s, uint32_t k, uint32_t limit,
+                            uint32_t *free_tick)
 {
     uint32_t t = word_tick(s), c = word_total(s), used = 0, last = 0;
     *free_tick = k;
@@ -73,14 +76,15 @@ static uint32_t window_used(const ledger *l, uint64_t s, uint32_t k, uint32_t li
     return used;
 }
 
-static void view_set(ledger_view *view, const ledger_clock *clock, uint32_t used, uint32_t tick, uint64_t now)
+static void view_set(ledger_view *view, const ledger_clock *clock, uint32_t used, uint32_t tick,
+                     uint64_t now)
 {
     view->used = used;
     view->free_ns = until_tick(clock, tick, now);
 }
 
-ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock, uint32_t limit,
-                            ledger_view *view)
+ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, uint64_t id,
+                                  const ledger_clock *clock, uint32_t limit, ledger_view *view)
 {
     for (;;) {
         uint64_t s = atomic_load(&l->state);
@@ -113,12 +117,13 @@ ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, ui
             view_set(view, clock, used + 1, k + LEDGER_WINDOW, now);
             return LEDGER_ADMITTED;
         }
-        /* Slept over a tick: the charge may stand in a window that others have judged already. It is wasted, never missing. */
+        /* Slept over a tick: the charge may stand in a window that others have judged already. It
+         * is wasted, never missing. */
     }
 }
 
-ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id, const ledger_clock *clock,
-                          uint32_t limit, ledger_view *view)
+ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word, uint64_t id,
+                                const ledger_clock *clock, uint32_t limit, ledger_view *view)
 {
     uint64_t s = atomic_load(&l->state);
     if (atomic_load(id_word) != id) {
@@ -132,8 +137,8 @@ ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word
     return full ? LEDGER_REFUSED : LEDGER_ADMITTED;
 }
 
-/* Behind every total seen so far: nobody's compare-and-swap on an older state succeeds any more, nobody's older proposal is
- * raised. */
+/* Behind every total seen so far: nobody's compare-and-swap on an older state succeeds any more,
+ * nobody's older proposal is raised. */
 static int reset_from(ledger *l, uint64_t s)
 {
     uint32_t total = word_total(s) + 1;
@@ -174,13 +179,13 @@ int limit_ledger_retire(ledger *l, const ledger_clock *clock)
 
 void limit_ledger_reset(ledger *l)
 {
-    while (!reset_from(l, atomic_load(&l->state))) {
-    }
+    while (!reset_from(l, atomic_load(&l->state))) {}
 }
 
 void limit_ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used)
 {
-    uint32_t total = word_total(atomic_load(&l->state)), k = limit_ledger_tick(clock, limit_ledger_now(clock));
+    uint32_t total = word_total(atomic_load(&l->state)),
+             k = limit_ledger_tick(clock, limit_ledger_now(clock));
     atomic_store(&l->tick_ns, clock->tick_ns);
     LIMIT_STEP();
     mark_raise(&l->mark[k % LEDGER_MARKS], word_make(k, total));

@@ -1,5 +1,5 @@
-/* Owns the layout of the shared block and the way of one charge: own record, else the record that a full neighbourhood shares.
- * Must not know where the memory comes from nor who is limited. */
+/* Owns the layout of the shared block and the way of one charge: own record, else the record that a
+ * full neighbourhood shares. Must not know where the memory comes from nor who is limited. */
 #include "core/limit/limit.h"
 
 #include <apr_siphash.h>
@@ -20,13 +20,17 @@ typedef struct block_head {
     unsigned char hash_key[APR_SIPHASH_KSIZE];
     uint32_t slots;
     _Atomic uint64_t overflows;
-    struct { table_place own, shared; } tables[TABLES];
+    struct {
+        table_place own, shared;
+    } tables[TABLES];
 } block_head;
 
 struct rate_limiter {
     block_head *head;
     uint64_t tick_ns; /* tests; 0: by the rate */
-    struct { table own, shared; } tables[TABLES];
+    struct {
+        table own, shared;
+    } tables[TABLES];
 };
 
 static uint32_t rounded(unsigned slots)
@@ -76,7 +80,8 @@ void limit_format(void *block, size_t size, unsigned slots, const unsigned char 
 unsigned limit_slots(const void *block, size_t size)
 {
     const block_head *head = block;
-    return block && size >= sizeof *head && head->magic == MAGIC && head->size == size ? head->slots : 0;
+    return block && size >= sizeof *head && head->magic == MAGIC && head->size == size ? head->slots
+                                                                                       : 0;
 }
 
 rate_limiter *limit_attach(apr_pool_t *pool, void *block, size_t size, uint64_t tick_ns)
@@ -118,7 +123,8 @@ static uint64_t shared_id(const charging *ch)
     return id_of(ch, 16u + ch->kind, limit_table_home(ch->own, ch->id));
 }
 
-static void charging_begin(charging *ch, rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate)
+static void charging_begin(charging *ch, rate_limiter *l, limit_kind kind, const char *name,
+                           const ida_rate *rate)
 {
     int which = kind == LIMIT_ADDRESS || kind == LIMIT_FAILURES;
     ch->hash_key = l->head->hash_key;
@@ -132,8 +138,9 @@ static void charging_begin(charging *ch, rate_limiter *l, limit_kind kind, const
     ch->limit = rate->limit;
 }
 
-/* Window of the shared record as a new owner of a record has to take it over: all of it, for nobody knows whose it was. Also of
- * a claimed one: an admission may just be saving it from being recycled. */
+/* Window of the shared record as a new owner of a record has to take it over: all of it, for nobody
+ * knows whose it was. Also of a claimed one: an admission may just be saving it from being
+ * recycled. */
 static uint32_t used_in_shared(void *baton)
 {
     const charging *ch = baton;
@@ -146,7 +153,8 @@ static uint32_t used_in_shared(void *baton)
             return 0;
         }
         uint64_t word = claimed ? id | TABLE_CLAIM : id;
-        if (limit_ledger_look(&ch->shared->ledgers[slot], &ch->shared->ids[slot], word, &ch->clock, UINT32_MAX, &view) != LEDGER_GONE) {
+        if (limit_ledger_look(&ch->shared->ledgers[slot], &ch->shared->ids[slot], word, &ch->clock,
+                              UINT32_MAX, &view) != LEDGER_GONE) {
             return view.used;
         }
     }
@@ -161,12 +169,15 @@ static ledger_answer charge_shared(charging *ch, ledger_view *view)
         if (slot == TABLE_NONE || claimed) {
             slot = limit_table_insert(ch->shared, id, &ch->clock, NULL, NULL);
         }
-        if (slot == TABLE_NONE) { /* more periods in use at once than there are shared records near: no place to count in */
+        if (slot == TABLE_NONE) { /* more periods in use at once than there are shared records near:
+                                     no place to count in */
             view->used = ch->limit;
             view->free_ns = ch->clock.tick_ns;
             return LEDGER_REFUSED;
         }
-        ledger_answer answer = limit_ledger_charge(&ch->shared->ledgers[slot], &ch->shared->ids[slot], id, &ch->clock, ch->limit, view);
+        ledger_answer answer = limit_ledger_charge(&ch->shared->ledgers[slot],
+                                                   &ch->shared->ids[slot], id, &ch->clock,
+                                                   ch->limit, view);
         if (answer != LEDGER_GONE) {
             return answer;
         }
@@ -184,12 +195,15 @@ static ledger_answer charge(rate_limiter *l, charging *ch, ledger_view *view, in
         *shared = slot == TABLE_NONE;
         ledger_answer answer;
         if (slot != TABLE_NONE) {
-            answer = limit_ledger_charge(&ch->own->ledgers[slot], &ch->own->ids[slot], ch->id, &ch->clock, ch->limit, view);
+            answer = limit_ledger_charge(&ch->own->ledgers[slot], &ch->own->ids[slot], ch->id,
+                                         &ch->clock, ch->limit, view);
         } else {
             answer = charge_shared(ch, view);
             LIMIT_STEP();
-            /* Got a record of its own meanwhile, which may not know of this charge: it is wasted, the own record decides. */
-            if (answer == LEDGER_ADMITTED && limit_table_find(ch->own, ch->id, &claimed) != TABLE_NONE) {
+            /* Got a record of its own meanwhile, which may not know of this charge: it is wasted,
+             * the own record decides. */
+            if (answer == LEDGER_ADMITTED &&
+                limit_table_find(ch->own, ch->id, &claimed) != TABLE_NONE) {
                 continue;
             }
             atomic_fetch_add(&l->head->overflows, 1);
@@ -223,7 +237,8 @@ static int unlimited(const ida_rate *rate, limit_cost *out)
     return 1;
 }
 
-void limit_charge(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate, limit_cost *out)
+void limit_charge(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate,
+                  limit_cost *out)
 {
     charging ch;
     ledger_view view;
@@ -235,7 +250,8 @@ void limit_charge(rate_limiter *l, limit_kind kind, const char *name, const ida_
     report(out, answer, &view, ch.limit);
 }
 
-void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate, limit_cost *out)
+void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate,
+                limit_cost *out)
 {
     charging ch;
     ledger_view view = {0, 0};
@@ -247,7 +263,8 @@ void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_ra
     table *t = ch.own;
     uint64_t id = ch.id;
     uint32_t slot = limit_table_find(t, id, &claimed);
-    if (slot == TABLE_NONE) { /* nothing of its own: in a full neighbourhood the shared record would decide */
+    if (slot == TABLE_NONE) { /* nothing of its own: in a full neighbourhood the shared record would
+                                 decide */
         t = ch.shared;
         id = shared_id(&ch);
         slot = limit_table_find(t, id, &claimed);
@@ -255,7 +272,8 @@ void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_ra
     }
     ledger_answer answer = LEDGER_ADMITTED;
     if (slot != TABLE_NONE) {
-        answer = limit_ledger_look(&t->ledgers[slot], &t->ids[slot], id, &ch.clock, ch.limit, &view);
+        answer = limit_ledger_look(&t->ledgers[slot], &t->ids[slot], id, &ch.clock, ch.limit,
+                                   &view);
         if (answer == LEDGER_GONE) { /* recycled under our eyes: it was idle */
             memset(&view, 0, sizeof view);
         }

@@ -1,9 +1,10 @@
-/* Owns the table of the rate limiter: open addressing over lines of eight id words, insertion and recycling under robust
- * process-shared mutexes that the admission path never takes. Must not know what an id stands for.
+/* Owns the table of the rate limiter: open addressing over lines of eight id words, insertion and
+ * recycling under robust process-shared mutexes that the admission path never takes. Must not know
+ * what an id stands for.
  *
- * An id may live in its home line or in one second line of the same stripe, so one mutex covers all places of an id. Only the
- * holder of a stripe's mutex writes its id words. Who dies holding it leaves at most one id word with the claim bit; the next
- * holder (EOWNERDEAD) finishes that. */
+ * An id may live in its home line or in one second line of the same stripe, so one mutex covers all
+ * places of an id. Only the holder of a stripe's mutex writes its id words. Who dies holding it
+ * leaves at most one id word with the claim bit; the next holder (EOWNERDEAD) finishes that. */
 #include "core/limit/table.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ void limit_table_format(void *block, const table_place *place)
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
     for (uint32_t i = 0; i < place->stripes; i++) {
-        pthread_mutex_init((pthread_mutex_t *)((char *)block + place->mutexes + (size_t)i * MUTEX_SPAN), &shared);
+        pthread_mutex_init(
+            (pthread_mutex_t *)((char *)block + place->mutexes + (size_t)i * MUTEX_SPAN), &shared);
     }
     pthread_mutexattr_destroy(&shared);
 }
@@ -81,8 +83,8 @@ uint32_t limit_table_find(const table *t, uint64_t id, int *claimed)
     return slot != TABLE_NONE ? slot : find_in_line(t, second_line(t, id), id, claimed);
 }
 
-/* What a dead holder left: a record being taken down (idle) goes, one being set up goes, one whose state was already begun
- * stays. */
+/* What a dead holder left: a record being taken down (idle) goes, one being set up goes, one whose
+ * state was already begun stays. */
 static void finish_claims(table *t, uint32_t stripe, const ledger_clock *clock)
 {
     for (uint32_t line = stripe; line < t->lines; line += t->stripes) {
@@ -113,8 +115,8 @@ static int lock_stripe(table *t, uint32_t stripe, const ledger_clock *clock)
     return !failed;
 }
 
-/* Takes an idle record down; 1 when the slot is free. Those in use are left alone without showing a claim, which would send
- * their callers here. */
+/* Takes an idle record down; 1 when the slot is free. Those in use are left alone without showing a
+ * claim, which would send their callers here. */
 static int recycle(table *t, uint32_t slot, const ledger_clock *clock)
 {
     if (!limit_ledger_is_idle(&t->ledgers[slot], clock)) {
@@ -144,7 +146,8 @@ static uint32_t free_slot(table *t, uint64_t id, const ledger_clock *clock)
     return TABLE_NONE;
 }
 
-uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used, void *baton)
+uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, table_used used,
+                            void *baton)
 {
     uint32_t stripe = limit_table_home(t, id) & (t->stripes - 1);
     int claimed;
@@ -155,7 +158,8 @@ uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, ta
     if (slot == TABLE_NONE) {
         slot = free_slot(t, id, clock);
         if (slot != TABLE_NONE) {
-            /* First the claim, then the question what was used elsewhere: who charges elsewhere looks for the claim afterwards.
+            /* First the claim, then the question what was used elsewhere: who charges elsewhere
+             * looks for the claim afterwards.
              */
             atomic_store(&t->ids[slot], id | TABLE_CLAIM);
             LIMIT_STEP();

@@ -41,24 +41,30 @@ static const struct rule {
     const char *reason;
 } rules[] = {
     {"middleName", CLOUD, 0, is_hidden, "is not kept: the cloud directory has no property for it"},
-    {"country", OPENLDAP, 0, is_words, "is not kept: this directory takes two-letter codes (ISO 3166-1 alpha-2) only"},
-    {"country", CLOUD, 1, is_words, "is kept as text: it is no two-letter code (ISO 3166-1 alpha-2), so no usage location is set"},
-    {"country", ACTIVE_DIRECTORY, 1, is_words, "is kept as text: it is no two-letter code (ISO 3166-1 alpha-2)"},
-    {"profilePhoto", OPENLDAP, 0, is_png, "is not kept: this directory takes JPEG only, and this is a PNG"},
+    {"country", OPENLDAP, 0, is_words,
+     "is not kept: this directory takes two-letter codes (ISO 3166-1 alpha-2) only"},
+    {"country", CLOUD, 1, is_words,
+     "is kept as text: it is no two-letter code (ISO 3166-1 alpha-2), so no usage location is set"},
+    {"country", ACTIVE_DIRECTORY, 1, is_words,
+     "is kept as text: it is no two-letter code (ISO 3166-1 alpha-2)"},
+    {"profilePhoto", OPENLDAP, 0, is_png,
+     "is not kept: this directory takes JPEG only, and this is a PNG"},
 };
 
 static int kind_of(const ida_tenant *tenant, ida_directory_kind where)
 {
-    return where == IDA_DIR_CLOUD                                             ? CLOUD
+    return where == IDA_DIR_CLOUD                                        ? CLOUD
            : tenant->dialect && strcmp(tenant->dialect, "openLdap") == 0 ? OPENLDAP
-                                                                              : ACTIVE_DIRECTORY;
+                                                                         : ACTIVE_DIRECTORY;
 }
 
-const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field, const char *value, int *told_only)
+const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field,
+                         const char *value, int *told_only)
 {
     for (size_t i = 0; value && i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
-        if ((r->where & kind_of(tenant, where)) && strcmp(r->field, field) == 0 && r->holds(tenant, value)) {
+        if ((r->where & kind_of(tenant, where)) && strcmp(r->field, field) == 0 &&
+            r->holds(tenant, value)) {
             *told_only = r->told_only;
             return r->reason;
         }
@@ -66,8 +72,8 @@ const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, con
     return NULL;
 }
 
-void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where, const json_t *values, const char *photo_type,
-                       json_t *warnings)
+void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where,
+                       const json_t *values, const char *photo_type, json_t *warnings)
 {
     static const char *const fields[] = {"middleName", "country", "profilePhoto"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -75,8 +81,12 @@ void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory
         const char *value = photo ? photo_type : ida_json_string(values, fields[i]);
         const char *reason = ida_not_kept(tenant, where, fields[i], value, &told_only);
         if (reason) {
-            const char *shown = photo ? "" : ida_printf(pool, " \"%s\"", ida_clean(pool, value, strlen(value), VALUE_SHOWN_MAX));
-            json_array_append_new(warnings, json_string(ida_printf(pool, "%s%s %s", fields[i], shown, reason)));
+            const char *shown = photo ? ""
+                                      : ida_printf(pool, " \"%s\"",
+                                                   ida_clean(pool, value, strlen(value),
+                                                             VALUE_SHOWN_MAX));
+            json_array_append_new(warnings, json_string(ida_printf(pool, "%s%s %s", fields[i],
+                                                                   shown, reason)));
         }
     }
 }

@@ -1,4 +1,5 @@
-/* What a directory cannot keep of a person: taken by the interface with a warning, skipped when carried out (design 4). */
+/* What a directory cannot keep of a person: taken by the interface with a warning, skipped when
+ * carried out (design 4). */
 #ifndef CORE_MODEL_KEEPS_H
 #define CORE_MODEL_KEEPS_H
 
@@ -6,12 +7,15 @@
 
 #include "core/tenant/tenant.h"
 
-/* Why this directory does not keep `value` (of profilePhoto: its type) as it is, for people; NULL: it does, or nobody knows before it is
- * asked. `told_only`: it is kept all the same, in part or in words. */
-const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field, const char *value, int *told_only);
+/* Why this directory does not keep `value` (of profilePhoto: its type) as it is, for people; NULL:
+ * it does, or nobody knows before it is asked. `told_only`: it is kept all the same, in part or in
+ * words. */
+const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field,
+                         const char *value, int *told_only);
 
-/* A warning for each such member of `values` (name -> text) and for the photo (its type; NULL: none). */
-void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where, const json_t *values, const char *photo_type,
-                       json_t *warnings);
+/* A warning for each such member of `values` (name -> text) and for the photo (its type; NULL:
+ * none). */
+void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where,
+                       const json_t *values, const char *photo_type, json_t *warnings);
 
 #endif

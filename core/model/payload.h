@@ -1,4 +1,5 @@
-/* The bodies of create, update and delete requests as checked values (specification 2.2, 2.3; design 4). */
+/* The bodies of create, update and delete requests as checked values (specification 2.2, 2.3;
+ * design 4). */
 #ifndef CORE_MODEL_PAYLOAD_H
 #define CORE_MODEL_PAYLOAD_H
 
@@ -8,17 +9,19 @@
 #include "core/tenant/tenant.h"
 
 typedef struct ida_create {
-    const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office, *city;
-    const char *country;        /* upper case when two letters are an ISO code, else as given (with a warning) */
+    const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office,
+        *city;
+    const char
+        *country; /* upper case when two letters are an ISO code, else as given (with a warning) */
     int country_is_code;
     const char *street_address, *postal_code, *preferred_language, *employee_id, *rehire;
     const char *manager;        /* UPN as given; NULL when absent */
     int account_enabled;        /* default 1 */
     const unsigned char *photo; /* NULL when absent */
     size_t photo_len;
-    const char *photo_type;     /* "image/jpeg" or "image/png" */
-    const char *date, *time;    /* texts, NULL when absent; zone_schedule checks them */
-    json_t *warnings;           /* array of strings; belongs to the pool */
+    const char *photo_type;  /* "image/jpeg" or "image/png" */
+    const char *date, *time; /* texts, NULL when absent; zone_schedule checks them */
+    json_t *warnings;        /* array of strings; belongs to the pool */
 } ida_create;
 
 typedef struct ida_delete {
@@ -30,36 +33,45 @@ typedef struct ida_delete {
 
 /* New values of a person, and what a rehire gives back. */
 typedef struct ida_update {
-    const char *upn;                  /* who */
+    const char *upn; /* who */
     const char *date, *time;
-    /* the text members of a creation that were given, manager, date and time apart: name -> new value, or null: cleared */
+    /* the text members of a creation that were given, manager, date and time apart: name -> new
+     * value, or null: cleared */
     json_t *values;
-    int enabled;                      /* 0, 1; -1: as it is */
+    int enabled; /* 0, 1; -1: as it is */
     int manager_given, photo_given;
-    const char *manager;              /* NULL when given: nobody */
-    const unsigned char *photo;       /* NULL when given: none */
+    const char *manager;        /* NULL when given: nobody */
+    const unsigned char *photo; /* NULL when given: none */
     size_t photo_len;
     const char *photo_type;
-    const json_t *memberships;        /* of a disabled account that comes back: array of {id, name, directory}; else NULL */
-    const char *manager_before;       /* of such an account: ID of the manager that the directory showed before the request; NULL: none */
+    const json_t *memberships;  /* of a disabled account that comes back: array of {id, name,
+                                   directory}; else NULL */
+    const char *manager_before; /* of such an account: ID of the manager that the directory showed
+                                   before the request; NULL: none */
     json_t *warnings;
 } ida_update;
 
-/* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the caller raises. Returned kinds other
- * than IDA_OK are failures outside the payload. `body` is borrowed. */
-ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out);
-/* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName then says that a proxy may have dropped it. */
+/* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the
+ * caller raises. Returned kinds other than IDA_OK are failures outside the payload. `body` is
+ * borrowed. */
+ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body,
+                            ida_create *out);
+/* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName then
+ * says that a proxy may have dropped it. */
 ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
 
 /* At least one new value must be there. */
 ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
 /* The rule of its directory that a photo breaks, as a fault. */
 void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update);
-/* Whether that member of update->memberships is to be given back in this directory; whether any is. */
+/* Whether that member of update->memberships is to be given back in this directory; whether any is.
+ */
 int ida_membership_in(const json_t *membership, ida_directory_kind directory);
 int ida_update_gives_back(const ida_update *update, ida_directory_kind directory);
-/* What a creation that finds the person disabled means for the account that is there: every value that was given. */
-void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn, ida_update *out);
+/* What a creation that finds the person disabled means for the account that is there: every value
+ * that was given. */
+void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn,
+                          ida_update *out);
 
 /* The same for rescheduling a task: date and time, one of them at least. */
 typedef struct ida_moment {
@@ -68,7 +80,8 @@ typedef struct ida_moment {
 } ida_moment;
 ida_kind ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out);
 
-/* Storage form in task.payload: the create values (photo as base64 under "profilePhoto"), and back. */
+/* Storage form in task.payload: the create values (photo as base64 under "profilePhoto"), and back.
+ */
 json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create);
 ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out);
 json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del);

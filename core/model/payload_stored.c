@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/model/payload.h"
 #include "core/model/payload_texts.h"
 #include "core/model/photo.h"
-#include "core/base/text.h"
 
 static ida_kind damaged(ida_ctx *c)
 {
@@ -17,7 +17,8 @@ json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create)
     json_t *stored = ida_json_keep(pool, ida_texts_stored(create, &ida_create_texts));
     json_object_set_new(stored, "accountEnabled", json_boolean(create->account_enabled));
     if (create->photo) {
-        ida_json_put(stored, "profilePhoto", ida_base64_encode(pool, create->photo, create->photo_len));
+        ida_json_put(stored, "profilePhoto",
+                     ida_base64_encode(pool, create->photo, create->photo_len));
     }
     return stored;
 }
@@ -35,7 +36,9 @@ ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out)
     const json_t *photo = json_object_get(stored, "profilePhoto");
     if (photo) {
         const char *text = json_string_value(photo);
-        out->photo = text ? ida_base64_decode(c->pool, text, json_string_length(photo), &out->photo_len) : NULL;
+        out->photo = text ? ida_base64_decode(c->pool, text, json_string_length(photo),
+                                              &out->photo_len)
+                          : NULL;
         out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
         if (!out->photo_type) {
             return damaged(c);
@@ -71,7 +74,9 @@ json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
     }
     if (update->photo_given) {
         ida_json_put_or_null(stored, "profilePhoto",
-                             update->photo ? ida_base64_encode(pool, update->photo, update->photo_len) : NULL);
+                             update->photo
+                                 ? ida_base64_encode(pool, update->photo, update->photo_len)
+                                 : NULL);
     }
     if (update->memberships) {
         json_object_set(stored, "memberships", (json_t *)update->memberships);
@@ -83,7 +88,8 @@ json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
 ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out)
 {
     memset(out, 0, sizeof *out);
-    const json_t *enabled = json_object_get(stored, "accountEnabled"), *manager = json_object_get(stored, "manager"),
+    const json_t *enabled = json_object_get(stored, "accountEnabled"),
+                 *manager = json_object_get(stored, "manager"),
                  *photo = json_object_get(stored, "profilePhoto");
     out->values = json_object_get(stored, "values");
     if (!json_is_object(out->values) || !ida_texts_load(stored, &ida_update_texts, out)) {
@@ -97,7 +103,8 @@ ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out)
     out->memberships = json_object_get(stored, "memberships");
     out->manager_before = ida_json_string(stored, "managerBefore");
     if (json_is_string(photo)) {
-        out->photo = ida_base64_decode(c->pool, json_string_value(photo), json_string_length(photo), &out->photo_len);
+        out->photo = ida_base64_decode(c->pool, json_string_value(photo), json_string_length(photo),
+                                       &out->photo_len);
         out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
         if (!out->photo_type) {
             return damaged(c);

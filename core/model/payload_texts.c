@@ -1,14 +1,19 @@
-/* Owns the members of request bodies that are plain text: one table row each, how they are checked, stored and loaded. Must not
- * know what they mean together. */
+/* Owns the members of request bodies that are plain text: one table row each, how they are checked,
+ * stored and loaded. Must not know what they mean together. */
 #include "core/model/payload_texts.h"
 
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/model/payload.h"
 #include "core/base/text.h"
+#include "core/model/payload.h"
 
-enum { REQUIRED = 1, LINES = 2, ADDRESS = 4, EXACT = 8 }; /* EXACT: blanks around it are not taken off, so its format refuses them */
+enum {
+    REQUIRED = 1,
+    LINES = 2,
+    ADDRESS = 4,
+    EXACT = 8
+}; /* EXACT: blanks around it are not taken off, so its format refuses them */
 
 #define IN_CREATE(member) offsetof(ida_create, member)
 #define IN_DELETE(member) offsetof(ida_delete, member)
@@ -57,7 +62,10 @@ static const ida_text_member moment_texts[] = {
     {"time", IN_MOMENT(time), 64, EXACT},
 };
 
-#define TEXTS(table) {table, sizeof table / sizeof *table}
+#define TEXTS(table)                        \
+    {                                       \
+        table, sizeof table / sizeof *table \
+    }
 const ida_texts ida_create_texts = TEXTS(create_texts);
 const ida_texts ida_delete_texts = TEXTS(delete_texts);
 const ida_texts ida_update_texts = TEXTS(update_texts);
@@ -79,7 +87,8 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
-void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, const char *required_rule, void *out)
+void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m,
+                   const char *required_rule, void *out)
 {
     const json_t *given = json_object_get(body, m->name);
     if (given && !json_is_null(given) && !json_is_string(given)) {
@@ -94,8 +103,9 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
     } else if (ida_utf16_length(text) > m->limit) {
         ida_fault_add(c, m->name, "must be at most %zu characters", m->limit);
     } else if (ida_has_control(text, m->flags & LINES)) {
-        ida_fault_add(c, m->name, m->flags & LINES ? "must not hold control characters other than line breaks"
-                                                   : "must not hold control characters or line breaks");
+        ida_fault_add(c, m->name,
+                      m->flags & LINES ? "must not hold control characters other than line breaks"
+                                       : "must not hold control characters or line breaks");
     } else if ((m->flags & ADDRESS) && !looks_like_upn(text)) {
         ida_fault_add(c, m->name, "must be a user principal name such as eva.berg@contoso.example");
     } else {
@@ -103,7 +113,8 @@ void ida_text_read(ida_ctx *c, const json_t *body, const ida_text_member *m, con
     }
 }
 
-void ida_texts_read(ida_ctx *c, const json_t *body, const ida_texts *texts, const char *required_rule, void *out)
+void ida_texts_read(ida_ctx *c, const json_t *body, const ida_texts *texts,
+                    const char *required_rule, void *out)
 {
     for (size_t i = 0; i < texts->count; i++) {
         ida_text_read(c, body, &texts->members[i], required_rule, out);

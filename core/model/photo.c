@@ -1,4 +1,5 @@
-/* Owns the judging of photo bytes. They are hostile: every length is checked. Must not know payloads. */
+/* Owns the judging of photo bytes. They are hostile: every length is checked. Must not know
+ * payloads. */
 #include "core/model/photo.h"
 
 #include <stdint.h>
@@ -6,8 +7,9 @@
 
 #include "core/base/context.h"
 
-/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first FF D9 is the picture's end.
- * What stands behind it (padding, previews and motion pictures that phones append) does not make it less of a JPEG. */
+/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first
+ * FF D9 is the picture's end. What stands behind it (padding, previews and motion pictures that
+ * phones append) does not make it less of a JPEG. */
 static int has_end(const unsigned char *b, size_t len, size_t at)
 {
     for (; at + 2 <= len; at++) {
@@ -36,7 +38,8 @@ static int is_jpeg(const unsigned char *b, size_t len)
             continue;
         }
         size_t segment = (size_t)b[at + 2] << 8 | b[at + 3];
-        if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9) || segment < 2 || segment > len - at - 2) {
+        if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9) || segment < 2 ||
+            segment > len - at - 2) {
             return 0;
         }
         if (marker == 0xDA) {
@@ -70,7 +73,8 @@ static int is_png(const unsigned char *b, size_t len)
             return 0;
         }
         int header = memcmp(name, "IHDR", 4) == 0;
-        if (header != (at == sizeof signature) || (header && (size != 13 || !big32(name + 4) || !big32(name + 8)))) {
+        if (header != (at == sizeof signature) ||
+            (header && (size != 13 || !big32(name + 4) || !big32(name + 8)))) {
             return 0;
         }
         at += 12 + size;
@@ -93,7 +97,8 @@ const char *ida_photo_fault(apr_pool_t *pool, ida_directory_kind where, const un
     size_t limit = where == IDA_DIR_CLOUD ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
     *type = NULL;
     if (len > limit) {
-        return ida_printf(pool, "must be at most %zu bytes when decoded; this one has %zu", limit, len);
+        return ida_printf(pool, "must be at most %zu bytes when decoded; this one has %zu", limit,
+                          len);
     }
     const char *found = ida_photo_type(bytes, len);
     if (!found) {

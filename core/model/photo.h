@@ -1,4 +1,5 @@
-/* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes (design 4 "Photo"). */
+/* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes (design 4
+ * "Photo"). */
 #ifndef CORE_MODEL_PHOTO_H
 #define CORE_MODEL_PHOTO_H
 
@@ -10,10 +11,12 @@
 #define IDA_PHOTO_CLOUD_MAX 4194304
 #define IDA_PHOTO_ON_PREMISES_MAX 102400
 
-/* "image/jpeg", "image/png" or NULL: judged by the whole frame of the file, not its first bytes alone. Pixels are not decoded. */
+/* "image/jpeg", "image/png" or NULL: judged by the whole frame of the file, not its first bytes
+ * alone. Pixels are not decoded. */
 const char *ida_photo_type(const unsigned char *bytes, size_t len);
 
-/* NULL and *type when that directory of the tenant takes the photo, else the rule it breaks (in pool). */
+/* NULL and *type when that directory of the tenant takes the photo, else the rule it breaks (in
+ * pool). */
 const char *ida_photo_fault(apr_pool_t *pool, ida_directory_kind where, const unsigned char *bytes,
                             size_t len, const char **type);
 

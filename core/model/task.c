@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/zone/schedule.h"
 #include "core/base/text.h"
 #include "core/tenant/shape.h"
+#include "core/zone/schedule.h"
 
-static const char *const type_texts[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke"};
-static const char *const state_texts[] = {"queued", "running", "done", "failed", "attention", "cancelled"};
-static const char *const outcome_texts[] = {NULL, "done", "already", "skipped", "failed", "unknown"};
+static const char *const type_texts[] = {"userCreate", "userUpdate", "userDelete", "accessGrant",
+                                         "accessRevoke"};
+static const char *const state_texts[] = {"queued", "running",   "done",
+                                          "failed", "attention", "cancelled"};
+static const char *const outcome_texts[] = {NULL,      "done",   "already",
+                                            "skipped", "failed", "unknown"};
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
@@ -80,8 +83,8 @@ static json_t *requester_json(const ida_task *task)
     return object;
 }
 
-/* What a person should read as the reason: the task's own, else that of its directory, but only where the hold is what it waits
- * for. */
+/* What a person should read as the reason: the task's own, else that of its directory, but only
+ * where the hold is what it waits for. */
 static const char *reason(ida_ctx *c, const ida_task *task)
 {
     int waits = task->state == IDA_QUEUED && task->next_at <= ida_now(c->env);
@@ -105,15 +108,17 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     json_object_set_new(object, "attempts", json_integer(task->attempts));
     ida_json_put_time(object, "nextAttemptAt", between_tries ? task->next_at : 0);
     json_object_set_new(object, "requestedBy", requester_json(task));
-    json_object_set_new(object, "warnings", json_is_array(warnings) ? json_incref(warnings) : json_array());
+    json_object_set_new(object, "warnings",
+                        json_is_array(warnings) ? json_incref(warnings) : json_array());
     ida_json_put_or_null(object, "error", reason(c, task));
     json_object_set_new(object, "steps", steps_json(task));
     return object;
 }
 
-/* Built-in steps of each type, before and after the actions of the workflows. setManager and setPhoto are there even when none
- * was asked for: they end as `skipped` with the reason. Of an update those that it does not need are left out when it is queued,
- * initial passwords among them. */
+/* Built-in steps of each type, before and after the actions of the workflows. setManager and
+ * setPhoto are there even when none was asked for: they end as `skipped` with the reason. Of an
+ * update those that it does not need are left out when it is queued, initial passwords among them.
+ */
 typedef struct step_frame {
     const char *before[7], *after[4];
 } step_frame;
@@ -126,41 +131,48 @@ static const step_frame builtin_steps[] = {
     [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, {NULL}},
 };
 
-/* Where both directories know the person. Of a creation only in front of actions that may concern the cloud account, of an update
- * only when the person comes back. */
+/* Where both directories know the person. Of a creation only in front of actions that may concern
+ * the cloud account, of an update only when the person comes back. */
 static const step_frame steps_in_both[] = {
-    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto", "awaitSynchronisation"}, {NULL}},
-    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships", "awaitSynchronisation",
-                          "restoreMemberships@cloud"}, {NULL}},
-    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions@cloud", "revokeMemberships", "revokeMemberships@cloud"},
+    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto", "awaitSynchronisation"},
+                         {NULL}},
+    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships",
+                          "awaitSynchronisation", "restoreMemberships@cloud"},
+                         {NULL}},
+    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions@cloud", "revokeMemberships",
+                          "revokeMemberships@cloud"},
                          {"awaitSynchronisation", "verify", "verify@cloud"}},
 };
 
 static const step_frame *frame_of(ida_task_type type, int both)
 {
-    int known = both && type < sizeof steps_in_both / sizeof *steps_in_both && steps_in_both[type].before[0];
+    int known = both && type < sizeof steps_in_both / sizeof *steps_in_both &&
+                steps_in_both[type].before[0];
     return known ? &steps_in_both[type] : &builtin_steps[type];
 }
 
 int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action)
 {
     return strcmp(trigger, ida_task_type_text(type)) == 0 ||
-           (type == IDA_USER_UPDATE && strcmp(trigger, ida_task_type_text(IDA_USER_CREATE)) == 0 && strcmp(action, IDA_ACTION_PASSWORD) == 0);
+           (type == IDA_USER_UPDATE && strcmp(trigger, ida_task_type_text(IDA_USER_CREATE)) == 0 &&
+            strcmp(action, IDA_ACTION_PASSWORD) == 0);
 }
 
-static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow, ida_task_type task)
+static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow,
+                        ida_task_type task)
 {
-    const char *name = ida_json_string(workflow, "name"), *trigger = ida_json_string(workflow, "trigger");
+    const char *name = ida_json_string(workflow, "name"),
+               *trigger = ida_json_string(workflow, "trigger");
     if (!name || !trigger || json_is_false(json_object_get(workflow, "active"))) {
         return;
     }
     const json_t *actions = json_object_get(workflow, "actions"), *action;
     size_t i;
-    json_array_foreach(actions, i, action)
-    {
+    json_array_foreach (actions, i, action) {
         const char *type = ida_json_string(action, "type");
         if (ida_task_action_follows(task, trigger, type ? type : "")) {
-            *(const char **)apr_array_push(names) = ida_printf(pool, "%s/%zu %s", name, i + 1, type ? type : "");
+            *(const char **)apr_array_push(names) = ida_printf(pool, "%s/%zu %s", name, i + 1,
+                                                               type ? type : "");
         }
     }
 }
@@ -187,16 +199,18 @@ static void add_names(apr_array_header_t *names, const char *const *more)
     }
 }
 
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both)
+const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type,
+                                 int both)
 {
     apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
     apr_array_header_t *actions = apr_array_make(pool, 8, sizeof(const char *));
     json_t *workflow;
     size_t i;
-    json_array_foreach(json_object_get(tenant->document, "workflows"), i, workflow) {
+    json_array_foreach (json_object_get(tenant->document, "workflows"), i, workflow) {
         add_actions(pool, actions, workflow, type);
     }
-    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE || may_need_cloud(actions)));
+    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE ||
+                                                      may_need_cloud(actions)));
     add_names(names, frame->before);
     apr_array_cat(names, actions);
     add_names(names, frame->after);

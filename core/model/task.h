@@ -1,4 +1,5 @@
-/* A task and its steps as values (design 5 "Task", 7). The words of states, types and outcomes are contracts. Knows no store. */
+/* A task and its steps as values (design 5 "Task", 7). The words of states, types and outcomes are
+ * contracts. Knows no store. */
 #ifndef CORE_MODEL_TASK_H
 #define CORE_MODEL_TASK_H
 
@@ -14,7 +15,14 @@ typedef enum ida_task_type {
     IDA_ACCESS_GRANT,
     IDA_ACCESS_REVOKE
 } ida_task_type;
-typedef enum ida_task_state { IDA_QUEUED, IDA_RUNNING, IDA_DONE, IDA_FAILED, IDA_ATTENTION, IDA_CANCELLED } ida_task_state;
+typedef enum ida_task_state {
+    IDA_QUEUED,
+    IDA_RUNNING,
+    IDA_DONE,
+    IDA_FAILED,
+    IDA_ATTENTION,
+    IDA_CANCELLED
+} ida_task_state;
 typedef enum ida_outcome {
     IDA_STEP_NONE,
     IDA_STEP_DONE,
@@ -53,12 +61,16 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
-    int64_t probe_until;  /* of a task claimed as the probe of its held directory: until when that hold keeps others off; 0: it is none */
-    int disables;         /* of a task that is being queued: the account, so the brake counts it; offboardings always do */
-    int both;             /* of a task that is being queued: steps for a person of both directories are wanted */
+    int64_t probe_until; /* of a task claimed as the probe of its held directory: until when that
+                            hold keeps others off; 0: it is none */
+    int disables;        /* of a task that is being queued: the account, so the brake counts it;
+                            offboardings always do */
+    int both; /* of a task that is being queued: steps for a person of both directories are wanted
+               */
     const char *employee_id; /* of a creation that is being queued */
     const char *marker;
-    const char *payload;  /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
+    const char
+        *payload; /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
     const char *progress; /* JSON text */
     const char *warnings; /* JSON array text */
     const char *error;
@@ -71,15 +83,17 @@ typedef struct ida_task {
 /* The public form (design 5). New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
-/* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger; and whoever an update brings back
- * gets a password as the workflows of creations say. */
+/* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger;
+ * and whoever an update brings back gets a password as the workflows of creations say. */
 int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action);
 
-/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's active workflows that follows
- * such a task as "<workflow>/<position> <type>", and `verify` last for an offboarding. `both`: the person is mastered
- * on-premises and known in the cloud as well, or will be when the tenant's directories synchronise: "<step>@cloud" is that step of
- * the cloud account, awaitSynchronisation lets the cloud follow. NULL-terminated, in pool. */
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type, int both);
+/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's
+ * active workflows that follows such a task as "<workflow>/<position> <type>", and `verify` last
+ * for an offboarding. `both`: the person is mastered on-premises and known in the cloud as well, or
+ * will be when the tenant's directories synchronise: "<step>@cloud" is that step of the cloud
+ * account, awaitSynchronisation lets the cloud follow. NULL-terminated, in pool. */
+const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type,
+                                 int both);
 
 /* The parts of an action's step name. */
 typedef struct ida_action_name {

@@ -2,9 +2,9 @@
 #include <apr_hash.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
-#include "core/governance/governance.h"
 #include "core/base/text.h"
+#include "core/governance/governance.h"
+#include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -31,7 +31,8 @@ static ida_kind person_of(ida_call *call, apr_hash_t *known, const char *upn, co
     return IDA_OK;
 }
 
-static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access_request *r, json_t *items)
+static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access_request *r,
+                             json_t *items)
 {
     const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
     json_t *item = json_object(), *approvers = json_array();
@@ -44,20 +45,25 @@ static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access
         return kind;
     }
     ida_json_put(item, "id", r->id);
-    json_object_set_new(item, "requester", user ? ida_person_json(user->id, user->upn, user->display_name) : ida_person_json(r->user_id, r->upn, NULL));
+    json_object_set_new(item, "requester",
+                        user ? ida_person_json(user->id, user->upn, user->display_name)
+                             : ida_person_json(r->user_id, r->upn, NULL));
     ida_json_put(item, "service", r->service);
     ida_json_put_time(item, "requestedAt", r->requested_at);
-    json_object_set_new(item, "ageDays", json_integer((ida_now(call->c->env) - r->requested_at) / DAY_MS));
+    json_object_set_new(item, "ageDays",
+                        json_integer((ida_now(call->c->env) - r->requested_at) / DAY_MS));
     ida_json_put(item, "justification", r->justification);
     json_object_set_new(item, "eligibleApprovers", approvers);
-    json_array_foreach((json_t *)(uintptr_t)named, i, upn) {
+    json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
         /* Whoever has left, or may not sign in, cannot decide; nor who asks. */
         kind = json_is_string(upn) ? person_of(call, known, json_string_value(upn), &user) : IDA_OK;
         if (kind) {
             return kind;
         }
-        if (json_is_string(upn) && user && user->enabled && !governance_request_is_own(call->c, r, user)) {
-            json_array_append_new(approvers, ida_person_json(user->id, user->upn, user->display_name));
+        if (json_is_string(upn) && user && user->enabled &&
+            !governance_request_is_own(call->c, r, user)) {
+            json_array_append_new(approvers,
+                                  ida_person_json(user->id, user->upn, user->display_name));
         }
     }
     return IDA_OK;
@@ -74,7 +80,9 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_kind kind = ida_op_position(call, NULL, "is", &position);
     if (!kind) {
-        kind = governance_request_open(s, c, call->principal->company, ida_op_number_at(position, 0), ida_op_text_at(position, 1), limit + 1, &rows, &count);
+        kind = governance_request_open(s, c, call->principal->company,
+                                       ida_op_number_at(position, 0), ida_op_text_at(position, 1),
+                                       limit + 1, &rows, &count);
     }
     if (!kind) {
         kind = governance_request_open_count(s, c, call->principal->company, &total);
@@ -102,15 +110,28 @@ static ida_kind run_list(ida_call *call)
 static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
 
 const ida_operation ida_op_approvals = {
-    .name = "approval.list", .method = "GET", .path = "/v1/api/approvals", .scope = IDA_SCOPE_READ, .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1, .params = params, .run = run_list, .summary = "Open access requests, oldest first.", .schema = "ApprovalList",
-    .tool = "list_pending_approvals", .title = "Pending approvals", .paged = "items",
-    .description = "Lists open access requests, oldest first: requester, service, age in days, justification and the people who may decide. Use it for "
-                   "\"what is waiting\" and \"who has to approve\". Decided requests are not listed: access they granted shows in get_user_access with "
+    .name = "approval.list",
+    .method = "GET",
+    .path = "/v1/api/approvals",
+    .scope = IDA_SCOPE_READ,
+    .module = IDA_MODULE_ACCESS_GOVERNANCE,
+    .needs_sync = 1,
+    .params = params,
+    .run = run_list,
+    .summary = "Open access requests, oldest first.",
+    .schema = "ApprovalList",
+    .tool = "list_pending_approvals",
+    .title = "Pending approvals",
+    .paged = "items",
+    .description = "Lists open access requests, oldest first: requester, service, age in days, "
+                   "justification and the people who may decide. Use it for "
+                   "\"what is waiting\" and \"who has to approve\". Decided requests are not "
+                   "listed: access they granted shows in get_user_access with "
                    "source iga_request. Needs the access governance module. It decides nothing.",
     /* clang-format off */
     .output = OUT_PAGE(
-        OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\",\"justification\",\"eligibleApprovers\"",
+        OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\","
+        "\"justification\",\"eligibleApprovers\"",
         OUT_IS("id", OUT_TEXT) "," OUT_IS("requester", OUT_OBJECT("\"id\",\"userPrincipalName\"",
         OUT_IS("id", OUT_TEXT_OR_NULL) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
         OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("service", OUT_TEXT) ","

@@ -1,8 +1,8 @@
 /* Owns the audit log as callers read it. Must not know how records are chained. */
+#include "core/store/audit.h"
 #include "core/base/json.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
-#include "core/store/audit.h"
 
 static const char *const categories[] = {"api", "workflow", "portal", NULL};
 
@@ -10,7 +10,8 @@ static const char *const categories[] = {"api", "workflow", "portal", NULL};
 static json_t *record_json(ida_ctx *c, const audit_row *row)
 {
     const audit_record *a = &row->record;
-    json_t *out = json_object(), *parameters = a->parameters ? ida_json_load(c->pool, a->parameters) : NULL;
+    json_t *out = json_object(),
+           *parameters = a->parameters ? ida_json_load(c->pool, a->parameters) : NULL;
     ida_json_put(out, "id", ida_printf(c->pool, "%lld", (long long)row->seq));
     ida_json_put_time(out, "at", a->at);
     ida_json_put(out, "category", a->category);
@@ -47,7 +48,8 @@ static ida_kind run_log(ida_call *call)
         .before_seq = ida_op_number_at(position, 2),
         .limit = limit + 1, /* one more tells whether there is a next page */
     };
-    kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count, position ? NULL : &total);
+    kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count,
+                            position ? NULL : &total);
     if (kind) {
         return kind;
     }
@@ -63,21 +65,35 @@ static ida_kind run_log(ida_call *call)
 }
 
 static const ida_param params[] = {
-    {"actor", IDA_PARAM_STRING, 0, 0, 256, NULL, "Who did it: API username, person, or \"worker\"; in any case."},
-    {"category", IDA_PARAM_STRING, 0, 0, 0, categories, "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
-    {"from", IDA_PARAM_TIME, 0, 0, 0, NULL, "At or after this date or time (UTC), e.g. 2026-11-01."},
+    {"actor", IDA_PARAM_STRING, 0, 0, 256, NULL,
+     "Who did it: API username, person, or \"worker\"; in any case."},
+    {"category", IDA_PARAM_STRING, 0, 0, 0, categories,
+     "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
+    {"from", IDA_PARAM_TIME, 0, 0, 0, NULL,
+     "At or after this date or time (UTC), e.g. 2026-11-01."},
     {"to", IDA_PARAM_TIME, 0, 0, 0, NULL, "Before this date or time (UTC), e.g. 2026-12-01."},
     IDA_LIST_PARAMS,
     {0},
 };
 
 const ida_operation ida_op_audit_log = {
-    .name = "audit.list", .method = "GET", .path = "/v1/api/audit", .scope = IDA_SCOPE_READ, .params = params, .run = run_log,
-    .summary = "The tenant's audit log, newest first.", .schema = "AuditLog",
-    .tool = "get_audit_log", .title = "Audit log", .paged = "items",
-    .description = "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, administrators' actions. Filter by actor, "
-                   "category and time range; \"who offboarded X\" is a record of action user.delete with X as target. outcome is ok, an error code or "
-                   "toolError. Depth is bounded by the tenant's retention; a record is readable within seconds. Use get_workflow_runs for the "
+    .name = "audit.list",
+    .method = "GET",
+    .path = "/v1/api/audit",
+    .scope = IDA_SCOPE_READ,
+    .params = params,
+    .run = run_log,
+    .summary = "The tenant's audit log, newest first.",
+    .schema = "AuditLog",
+    .tool = "get_audit_log",
+    .title = "Audit log",
+    .paged = "items",
+    .description = "Lists the tenant's audit log, newest first: API and MCP calls, workflow "
+                   "events, administrators' actions. Filter by actor, "
+                   "category and time range; \"who offboarded X\" is a record of action "
+                   "user.delete with X as target. outcome is ok, an error code or "
+                   "toolError. Depth is bounded by the tenant's retention; a record is readable "
+                   "within seconds. Use get_workflow_runs for the "
                    "actions of one workflow.",
     /* clang-format off */
     .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"", OUT_IS("id", OUT_TEXT) ","

@@ -1,11 +1,13 @@
 /* Owns the short memory of API users and tenants. Must not know who asks.
  *
- * Only who holds the key has a use of the memory: another key, or another user, costs one statement each time and nothing else, so
- * that the time of a refusal does not tell whether there is such a user.
+ * Only who holds the key has a use of the memory: another key, or another user, costs one statement
+ * each time and nothing else, so that the time of a refusal does not tell whether there is such a
+ * user.
  *
- * Shards by company and user, each under its own mutex that is never held while the store is asked. Entries and tenants are
- * counted by reference: the table holds one, each caller one. What is about to expire is loaded again by one thread while the
- * others go on with what is still young enough. */
+ * Shards by company and user, each under its own mutex that is never held while the store is asked.
+ * Entries and tenants are counted by reference: the table holds one, each caller one. What is about
+ * to expire is loaded again by one thread while the others go on with what is still young enough.
+ */
 #include "core/operation/callers.h"
 
 #include <apr_allocator.h>
@@ -15,15 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tenant/credentials.h"
+#include "core/cache/person.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
-#include "core/cache/person.h"
+#include "core/tenant/credentials.h"
 
 #define SHARDS 16
 #define BUCKETS 64
-#define RENEW_MS 1500         /* from this age on one thread loads again */
-#define SYNCED_AGE_MS 5000    /* how long "synced" is believed (core/operation/operation.c says for what); until it is true it is asked */
+#define RENEW_MS 1500 /* from this age on one thread loads again */
+#define SYNCED_AGE_MS                                                                             \
+    5000 /* how long "synced" is believed (core/operation/operation.c says for what); until it is \
+            true it is asked */
 
 /* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
 typedef struct held_tenant {
@@ -38,10 +42,10 @@ typedef struct entry {
     atomic_int references;
     held_tenant *tenant;
     int64_t revision, loaded_at, synced_at;
-    int renewing;          /* under the shard's mutex */
+    int renewing; /* under the shard's mutex */
     struct entry *next;
     const char *company, *username;
-    char text[];           /* every string of the entry */
+    char text[]; /* every string of the entry */
 } entry;
 
 typedef struct shard {
@@ -103,7 +107,8 @@ ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max)
 
 static unsigned hash(const char *company, const char *username)
 {
-    unsigned h = 2166136261u; /* FNV-1a: lengths are bounded and tables too, so collisions cost a few comparisons at worst */
+    unsigned h = 2166136261u; /* FNV-1a: lengths are bounded and tables too, so collisions cost a
+                                 few comparisons at worst */
     for (const char *p = company; *p; p++) {
         h = (h ^ (unsigned char)*p) * 16777619u;
     }
@@ -117,7 +122,8 @@ static unsigned hash(const char *company, const char *username)
 static entry **find(shard *sh, unsigned h, const char *company, const char *username)
 {
     entry **at = &sh->bucket[h / SHARDS % BUCKETS];
-    while (*at && (strcmp((*at)->username, username) != 0 || strcmp((*at)->company, company) != 0)) {
+    while (*at &&
+           (strcmp((*at)->username, username) != 0 || strcmp((*at)->company, company) != 0)) {
         at = &(*at)->next;
     }
     return at;
@@ -216,8 +222,10 @@ static size_t text_size(const char *text)
 
 static entry *make_entry(const store_key *key, const char *company, const char *username)
 {
-    const char *label = key->key_hash && key->principal.label ? key->principal.label : "", *from = key->principal.from;
-    entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) + text_size(from) + text_size(key->key_hash));
+    const char *label = key->key_hash && key->principal.label ? key->principal.label : "",
+               *from = key->principal.from;
+    entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) +
+                             text_size(from) + text_size(key->key_hash));
     if (!e) {
         abort(); /* out of memory for a few hundred bytes: as APR does */
     }
@@ -237,8 +245,8 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     return e;
 }
 
-/* The tenant that the key belongs to, once it is known to be the caller's. `old` (may be NULL) is the state before: its tenant serves on
- * while the revision is the same. */
+/* The tenant that the key belongs to, once it is known to be the caller's. `old` (may be NULL) is
+ * the state before: its tenant serves on while the revision is the same. */
 static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
 {
     ida_kind kind = IDA_OK;
@@ -281,8 +289,8 @@ static ida_kind load(store *s, ida_ctx *c, const asked *a, const entry *old, ent
     return IDA_OK;
 }
 
-/* What is remembered of the user whose key this is, with a reference: young enough to answer with at once, or else to be loaded
- * again by this thread. */
+/* What is remembered of the user whose key this is, with a reference: young enough to answer with
+ * at once, or else to be loaded again by this thread. */
 static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int *good)
 {
     *good = 0;
@@ -301,8 +309,9 @@ static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int
     return old;
 }
 
-ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source, const char *company, const char *username,
-                          const char *key_hash, const ida_caller **out)
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source,
+                        const char *company, const char *username, const char *key_hash,
+                        const ida_caller **out)
 {
     const asked a = {company, username, key_hash};
     unsigned h = hash(company, username);
@@ -324,7 +333,7 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
             keep(all, sh, h, fresh);
         }
         *out = &fresh->snapshot;
-    /* still young enough; the next caller tries again */
+        /* still young enough; the next caller tries again */
     } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_CALLER_AGE_MS) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&sh->lock);

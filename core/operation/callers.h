@@ -1,29 +1,32 @@
-/* What is known of API users and their tenants for a moment: so that a request costs no statement while its key was seen within
- * the last two seconds. Kept per process, bounded, shared by all threads. Knows no server. */
+/* What is known of API users and their tenants for a moment: so that a request costs no statement
+ * while its key was seen within the last two seconds. Kept per process, bounded, shared by all
+ * threads. Knows no server. */
 #ifndef CORE_OPERATION_CALLERS_H
 #define CORE_OPERATION_CALLERS_H
 
 #include "core/base/context.h"
-#include "core/tenant/principal.h"
 #include "core/store/store.h"
+#include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
-#define IDA_CALLER_AGE_MS 2000    /* design 4 "Freshness": a disabled key stops within 2 s */
+#define IDA_CALLER_AGE_MS 2000 /* design 4 "Freshness": a disabled key stops within 2 s */
 
 typedef struct ida_callers ida_callers;
 
 /* A state of one API user. Constant, alive until ida_caller_release. */
 typedef struct ida_caller {
-    int company_known;         /* there is such a tenant, if not such an API user */
-    const char *key_hash;      /* NULL: there is no such API user; then nothing below is set. Of another key nothing but this */
+    int company_known;    /* there is such a tenant, if not such an API user */
+    const char *key_hash; /* NULL: there is no such API user; then nothing below is set. Of another
+                             key nothing but this */
     ida_principal principal;
     int disabled;
-    const ida_tenant *tenant;  /* shared by threads: read only, and no Jansson reference is to be taken or given back */
-    int synced;                /* every directory of the tenant has completed a full sync */
+    const ida_tenant *tenant; /* shared by threads: read only, and no Jansson reference is to be
+                                 taken or given back */
+    int synced;               /* every directory of the tenant has completed a full sync */
 } ida_caller;
 
-/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind other than IDA_OK with its
- * message. */
+/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind
+ * other than IDA_OK with its message. */
 typedef struct ida_caller_source {
     ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
     void (*release)(void *baton, store *s);
@@ -33,11 +36,13 @@ typedef struct ida_caller_source {
 /* `max` users are kept. */
 ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max);
 
-/* The state of a user for who comes with a key of this hash, at most IDA_CALLER_AGE_MS old; IDA_OK also for one that does not exist or has
- * another key, which the caller judges (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names must
- * be valid (ida_name_valid). */
-ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source, const char *company, const char *username,
-                          const char *key_hash, const ida_caller **out);
+/* The state of a user for who comes with a key of this hash, at most IDA_CALLER_AGE_MS old; IDA_OK
+ * also for one that does not exist or has another key, which the caller judges
+ * (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names
+ * must be valid (ida_name_valid). */
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source,
+                        const char *company, const char *username, const char *key_hash,
+                        const ida_caller **out);
 void ida_caller_release(const ida_caller *snapshot);
 
 #endif

@@ -1,30 +1,35 @@
-/* Owns the queueing of an offboarding: the person, a task already queued, the time, in one transaction (design 4, 5). */
+/* Owns the queueing of an offboarding: the person, a task already queued, the time, in one
+ * transaction (design 4, 5). */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
+#include "core/base/text.h"
+#include "core/cache/person.h"
 #include "core/model/payload.h"
-#include "core/zone/schedule.h"
+#include "core/operation/op.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
-#include "core/cache/person.h"
-#include "core/base/text.h"
+#include "core/zone/schedule.h"
 
 typedef struct delete_input {
     ida_delete wanted;
     zone_due due;
 } delete_input;
 
-#define OVERRIDE(name, max, about)                                                                              \
-    {                                                                                                           \
-        name, IDA_PARAM_STRING, 0, 0, max, NULL, about " Replaces the cached value in task and workflow texts." \
+#define OVERRIDE(name, max, about)                                         \
+    {                                                                      \
+        name, IDA_PARAM_STRING, 0, 0, max, NULL,                           \
+            about " Replaces the cached value in task and workflow texts." \
     }
 
 const ida_param ida_delete_params[] = {
-    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "The user to offboard."},
-    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."},
-    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."},
+    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
+     "The user to offboard."},
+    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL,
+     "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."},
+    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
+     "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."},
     OVERRIDE("firstname", 64, "Given name."),
     OVERRIDE("surname", 64, "Family name."),
     OVERRIDE("jobTitle", 128, "Job title."),
@@ -37,9 +42,12 @@ static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     delete_input *in = apr_pcalloc(c->pool, sizeof *in);
-    ida_kind kind = ida_payload_delete(c, call->arguments, call->empty_body && strcmp(call->method, "DELETE") == 0, &in->wanted);
+    ida_kind kind = ida_payload_delete(c, call->arguments,
+                                       call->empty_body && strcmp(call->method, "DELETE") == 0,
+                                       &in->wanted);
     if (!kind) {
-        kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date, in->wanted.time, &in->due);
+        kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date,
+                             in->wanted.time, &in->due);
     }
     if (!kind) {
         kind = ida_faults_raise(c);
@@ -48,20 +56,27 @@ static ida_kind check(ida_call *call)
     return kind;
 }
 
-static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_task *open, json_t *warnings)
+static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_task *open,
+                   json_t *warnings)
 {
     const delete_input *in = call->input;
     const char *at = zone_schedule_people(c, task->zone, task->due_at);
     int braked = open && queue_task_braked(open);
-    const char *what = !open    ? "is queued"
-                       : braked ? "waits for release by an administrator (brake on mass offboarding) and has been moved"
-                                : "was queued already and has been moved";
-    const char *when = in->due.past ? apr_pstrcat(c->pool, "the time ", at, " has passed, so it is carried out ",
-                                                  braked ? "as soon as it is released" : "now", NULL)
-                                    : apr_pstrcat(c->pool, braked ? "once released " : "", "it is carried out at ", at, NULL);
+    const char *what =
+        !open ? "is queued"
+        : braked
+            ? "waits for release by an administrator (brake on mass offboarding) and has been moved"
+            : "was queued already and has been moved";
+    const char *when = in->due.past
+                           ? apr_pstrcat(c->pool, "the time ", at,
+                                         " has passed, so it is carried out ",
+                                         braked ? "as soon as it is released" : "now", NULL)
+                           : apr_pstrcat(c->pool, braked ? "once released " : "",
+                                         "it is carried out at ", at, NULL);
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message",
-                 apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what, when));
+                 apr_psprintf(c->pool, "The deletion (offboarding) of %s %s; %s.", task->upn, what,
+                              when));
     ida_op_queued(call, c, task, warnings);
 }
 
@@ -78,19 +93,22 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
         return kind;
     }
     if (open->state == IDA_RUNNING) {
-        return ida_fail(c, IDA_CONFLICT, "The offboarding of %s is being carried out now (task %s).", open->upn, open->id);
+        return ida_fail(c, IDA_CONFLICT,
+                        "The offboarding of %s is being carried out now (task %s).", open->upn,
+                        open->id);
     }
     *moved = open;
     task->id = open->id;
-    return queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time, task->zone, task->due_at,
-                           task->payload);
+    return queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time,
+                           task->zone, task->due_at, task->payload);
 }
 
 static ida_kind work(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const delete_input *in = call->input;
-    json_t *warnings = ida_json_keep(c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
+    json_t *warnings = ida_json_keep(
+        c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_user *user;
     ida_task *task, *moved;
     ida_kind kind = store_tenant_lock(s, c, call->principal->company);

@@ -2,10 +2,11 @@
 #ifndef CORE_OPERATION_FIND_H
 #define CORE_OPERATION_FIND_H
 
-#include "core/operation/operation.h"
 #include "core/cache/person.h"
+#include "core/operation/operation.h"
 
-/* The argument `user`: object ID or UPN. IDA_NOT_FOUND names up to five people whose names fit. `licenses` may be NULL. */
+/* The argument `user`: object ID or UPN. IDA_NOT_FOUND names up to five people whose names fit.
+ * `licenses` may be NULL. */
 ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the operation table's pipeline: who may call what, which arguments are good, what the audit learns. Must not know how a
- * request arrived (HTTP, MCP) nor how the store works. */
+/* Owns the operation table's pipeline: who may call what, which arguments are good, what the audit
+ * learns. Must not know how a request arrived (HTTP, MCP) nor how the store works. */
 #include "core/operation/operation.h"
 
 #include <apr_strings.h>
@@ -7,21 +7,28 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
+#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/operation/param.h"
 #include "core/store/audit.h"
-#include "core/cache/person.h"
-#include "core/base/text.h"
-#include "core/base/time.h"
 
 #define AUDIT_TEXT_MAX 256 /* bytes of one argument in an audit record */
 #define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
 
 const ida_operation *const ida_operations[] = {
-    &ida_op_user_get, &ida_op_user_create, &ida_op_user_delete, &ida_op_user_update, &ida_op_task_get, &ida_op_task_list,
-    &ida_op_task_cancel, &ida_op_task_reschedule, &ida_op_task_retry, &ida_op_task_release,
-    &ida_op_users_search, &ida_op_user_details, &ida_op_user_access, &ida_op_resource_access, &ida_op_hygiene, &ida_op_audit_log,
-    &ida_op_role_templates, &ida_op_role_template, &ida_op_approvals, &ida_op_workflows, &ida_op_workflow_runs, NULL,
+    &ida_op_user_get,       &ida_op_user_create,
+    &ida_op_user_delete,    &ida_op_user_update,
+    &ida_op_task_get,       &ida_op_task_list,
+    &ida_op_task_cancel,    &ida_op_task_reschedule,
+    &ida_op_task_retry,     &ida_op_task_release,
+    &ida_op_users_search,   &ida_op_user_details,
+    &ida_op_user_access,    &ida_op_resource_access,
+    &ida_op_hygiene,        &ida_op_audit_log,
+    &ida_op_role_templates, &ida_op_role_template,
+    &ida_op_approvals,      &ida_op_workflows,
+    &ida_op_workflow_runs,  NULL,
 };
 
 static const struct {
@@ -29,7 +36,8 @@ static const struct {
     size_t enabled; /* offset of the switch in ida_tenant */
 } modules[] = {
     [IDA_MODULE_PUBLIC_API] = {"Public API", "publicApi", offsetof(ida_tenant, public_api)},
-    [IDA_MODULE_ACCESS_GOVERNANCE] = {"access governance", "accessGovernance", offsetof(ida_tenant, access_governance)},
+    [IDA_MODULE_ACCESS_GOVERNANCE] = {"access governance", "accessGovernance",
+                                      offsetof(ida_tenant, access_governance)},
 };
 
 static ida_kind admit_module(ida_call *call, ida_module module)
@@ -38,26 +46,31 @@ static ida_kind admit_module(ida_call *call, ida_module module)
         return IDA_OK;
     }
     int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
-    return ida_fail(call->c, IDA_FORBIDDEN,
-                    "The %s module is %snot enabled for this tenant. %sAn administrator enables it with "
-                    "\"modules\":{\"%s\":true} in the tenant document.",
-                    modules[module].name, tool && !public ? "required for this tool and is " : "",
-                    tool ? "Retrying will not help. " : "", modules[module].member);
+    return ida_fail(
+        call->c, IDA_FORBIDDEN,
+        "The %s module is %snot enabled for this tenant. %sAn administrator enables it with "
+        "\"modules\":{\"%s\":true} in the tenant document.",
+        modules[module].name, tool && !public ? "required for this tool and is " : "",
+        tool ? "Retrying will not help. " : "", modules[module].member);
 }
 
-/* Assistants get keys that cannot change anything, also by another door: a key that may write is none for MCP. */
+/* Assistants get keys that cannot change anything, also by another door: a key that may write is
+ * none for MCP. */
 static ida_kind admit_scope(ida_call *call)
 {
     int read_only = call->principal->access == IDA_ACCESS_READ_ONLY;
     if (call->face == IDA_FACE_MCP && !read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key is missing the required 'read' scope. Retrying will not help, and the scope cannot be added: an "
-                        "administrator creates a new key with the access level \"Read only\" and gives its MCP secret to this "
+                        "The API key is missing the required 'read' scope. Retrying will not help, "
+                        "and the scope cannot be added: an "
+                        "administrator creates a new key with the access level \"Read only\" and "
+                        "gives its MCP secret to this "
                         "client.");
     }
     if (call->operation->scope == IDA_SCOPE_WRITE && read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key of \"%s\" is read-only and may not change anything. Use a key with full access.",
+                        "The API key of \"%s\" is read-only and may not change anything. Use a key "
+                        "with full access.",
                         call->principal->username);
     }
     return IDA_OK;
@@ -92,8 +105,9 @@ static int64_t time_of(const json_t *arguments, const char *name)
     return text && ida_time_parse(text, &at) ? at : 0;
 }
 
-/* Puts checked, typed values in the place of what was given, which is the query string of an operation with a body and all arguments
- * of one without. Every fault is named, not only the first. */
+/* Puts checked, typed values in the place of what was given, which is the query string of an
+ * operation with a body and all arguments of one without. Every fault is named, not only the first.
+ */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
@@ -104,13 +118,16 @@ static ida_kind check_arguments(ida_call *call)
         const ida_param *p = find_param(op, name);
         if (!p || (op->body && !(p->flags & IDA_PARAM_QUERY))) {
             known = known ? known : op->body ? "" : ida_param_names(call->c->pool, op->params);
-            ida_fault_add(call->c, ida_clean(call->c->pool, name, strlen(name), 64), "%s%s",
-                          op->body ? "is no query parameter of this operation; its fields go into the JSON body"
-                                   : "is no parameter of this operation",
-                          known);
+            ida_fault_add(
+                call->c, ida_clean(call->c->pool, name, strlen(name), 64), "%s%s",
+                op->body
+                    ? "is no query parameter of this operation; its fields go into the JSON body"
+                    : "is no parameter of this operation",
+                known);
             continue;
         }
-        json_t *value = ida_param_check(call->c, p, json_object_iter_value(at), call->face == IDA_FACE_REST);
+        json_t *value = ida_param_check(call->c, p, json_object_iter_value(at),
+                                        call->face == IDA_FACE_REST);
         if (value) {
             json_object_iter_set_new(arguments, at, value);
         }
@@ -153,7 +170,7 @@ static void find_pages(const json_t *at, const char *path, json_t *out)
     const char *rest = path + len + (path[len] == '.');
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)at, name, value) {
+    json_object_foreach ((json_t *)at, name, value) {
         if ((len == 1 && *path == '*') || (strlen(name) == len && strncmp(name, path, len) == 0)) {
             find_pages(value, rest, out);
         }
@@ -174,7 +191,7 @@ static int64_t count_items(const ida_call *call)
     json_t *pages = ida_operation_pages(call->operation, call->result), *page;
     int64_t count = call->operation->paged ? 0 : 1;
     size_t i;
-    json_array_foreach(pages, i, page) {
+    json_array_foreach (pages, i, page) {
         count += (int64_t)json_array_size(page);
     }
     json_decref(pages);
@@ -189,12 +206,13 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
     size_t i;
     if (json_is_string(value)) {
         size_t max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
-        json_string_set(value, ida_clean(pool, json_string_value(value), json_string_length(value), max));
+        json_string_set(value,
+                        ida_clean(pool, json_string_value(value), json_string_length(value), max));
     }
-    json_object_foreach(value, member, inner) {
+    json_object_foreach (value, member, inner) {
         clean_texts(pool, inner, member);
     }
-    json_array_foreach(value, i, inner) {
+    json_array_foreach (value, i, inner) {
         clean_texts(pool, inner, NULL);
     }
 }
@@ -206,12 +224,13 @@ static const char *audit_text(apr_pool_t *pool, const char *text)
     return ida_clean(pool, text, strlen(text), AUDIT_TEXT_MAX);
 }
 
-/* Arguments the table knows and does not withhold, long texts cut: names of unknown members could be anything and stay out. */
+/* Arguments the table knows and does not withhold, long texts cut: names of unknown members could
+ * be anything and stay out. */
 static void add_sanitised(const ida_call *call, const json_t *arguments, json_t *out)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)arguments, name, value) {
+    json_object_foreach ((json_t *)arguments, name, value) {
         const ida_param *p = find_param(call->operation, name);
         if (!p) {
             continue;
@@ -219,9 +238,12 @@ static void add_sanitised(const ida_call *call, const json_t *arguments, json_t 
         if (p->flags & IDA_PARAM_OMIT) {
             json_object_set_new(out, name, json_string("(left out)"));
         } else if (json_is_string(value)) {
-            json_object_set_new(out, name, json_string(audit_text(call->c->pool, json_string_value(value))));
+            json_object_set_new(out, name,
+                                json_string(audit_text(call->c->pool, json_string_value(value))));
         } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
-            json_object_set(out, name, value); /* what lies inside of a value that should be a text could be anything */
+            json_object_set(
+                out, name,
+                value); /* what lies inside of a value that should be a text could be anything */
         }
     }
 }
@@ -236,24 +258,32 @@ static const char *sanitised(ida_call *call)
     if (call->query != call->arguments) {
         add_sanitised(call, call->query, out);
     }
-    return json_object_size(out) || json_object_size(call->arguments) ? ida_json_text(call->c->pool, out) : NULL;
+    return json_object_size(out) || json_object_size(call->arguments)
+               ? ida_json_text(call->c->pool, out)
+               : NULL;
 }
 
 /* What a successful call did, in a few words. */
 static const char *summary_of(ida_call *call, int tool)
 {
     ida_ctx *c = call->c;
-    return call->dry_run    ? "dry run: nothing was changed"
-           : call->replayed ? apr_pstrcat(c->pool, "the first answer under this Idempotency-Key once more: task ", call->task_id, NULL)
-           : call->task_id  ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
-           : tool           ? ida_printf(c->pool, "%lld item%s", (long long)call->count, call->count == 1 ? "" : "s")
-                            : NULL;
+    return call->dry_run ? "dry run: nothing was changed"
+           : call->replayed
+               ? apr_pstrcat(c->pool,
+                             "the first answer under this Idempotency-Key once more: task ",
+                             call->task_id, NULL)
+           : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+           : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,
+                               call->count == 1 ? "" : "s")
+                           : NULL;
 }
 
 /* Neither a dry run nor a replay may pass for a write. */
 static const char *action_of(const ida_call *call)
 {
-    const char *name = call->operation ? call->operation->name : call->face == IDA_FACE_MCP ? "mcp" : "request";
+    const char *name = call->operation              ? call->operation->name
+                       : call->face == IDA_FACE_MCP ? "mcp"
+                                                    : "request";
     const char *apart = call->dry_run ? ".dryRun" : call->replayed ? ".replay" : NULL;
     return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
 }
@@ -262,7 +292,8 @@ static audit_record *make_record(ida_call *call, ida_kind kind)
 {
     ida_ctx *c = call->c;
     audit_record *a = audit_make(c, call->principal->company, "api");
-    const char *target = call->target ? call->target : ida_json_string(call->arguments, "userPrincipalName");
+    const char *target = call->target ? call->target
+                                      : ida_json_string(call->arguments, "userPrincipalName");
     a->actor = call->principal->username;
     a->label = call->principal->label;
     a->action = action_of(call);
@@ -287,7 +318,8 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
 {
     call->audit = make_record(call, IDA_OK);
     ida_kind kind = store_audit_add(s, c, call->audit);
-    call->audit_written = !kind; /* taken back by ida_operation_run when the transaction fails after this */
+    call->audit_written =
+        !kind; /* taken back by ida_operation_run when the transaction fails after this */
     return kind;
 }
 
@@ -303,18 +335,19 @@ ida_kind ida_op_synced(ida_call *call)
     } else if (!call->synced) {
         c->retry_after = 30;
         c->message_is_public = 1;
-        kind = ida_fail(
-            c, IDA_SERVICE_UNAVAILABLE,
-            "The tenant's directory is not yet synchronised: users, names and seats would be guesses. Try again when the first "
-            "synchronisation is complete.");
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The tenant's directory is not yet synchronised: users, names and seats "
+                        "would be guesses. Try again when the first "
+                        "synchronisation is complete.");
     }
     return kind;
 }
 
-/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That is enough to show somebody who
- * was found; a write, a list, and "there is nobody" rest on what is not there, and ask the store. Reads ask behind their work: a
- * reset marks the cache before it takes the first row out. Lists ask before it as well, for a first load does without the indexes that they
- * name; one that begins meanwhile fails such a list, which is then no fault. */
+/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
+ * is enough to show somebody who was found; a write, a list, and "there is nobody" rest on what is
+ * not there, and ask the store. Reads ask behind their work: a reset marks the cache before it
+ * takes the first row out. Lists ask before it as well, for a first load does without the indexes
+ * that they name; one that begins meanwhile fails such a list, which is then no fault. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;

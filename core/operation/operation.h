@@ -1,13 +1,14 @@
-/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and MCP are two faces of it; argument
- * checks, tools/list, the OpenAPI document and audit sanitising are made from it. Knows no HTTP server. */
+/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and MCP
+ * are two faces of it; argument checks, tools/list, the OpenAPI document and audit sanitising are
+ * made from it. Knows no HTTP server. */
 #ifndef CORE_OPERATION_OPERATION_H
 #define CORE_OPERATION_OPERATION_H
 
 #include <jansson.h>
 
 #include "core/audit/audit.h"
-#include "core/tenant/principal.h"
 #include "core/store/store.h"
+#include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
@@ -19,15 +20,18 @@ typedef enum ida_param_type {
     IDA_PARAM_INTEGER,
     IDA_PARAM_BOOLEAN,
     IDA_PARAM_LIST,
-    IDA_PARAM_TIME /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC, see ida_argument_time */
+    IDA_PARAM_TIME /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC, see
+                      ida_argument_time */
 } ida_param_type;
 
 typedef enum ida_param_flags {
     IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
     IDA_PARAM_OMIT = 2,     /* never into the audit record (photos) */
-    IDA_PARAM_REFUSED = 4,  /* described only to be refused by name (payload members that are generated) */
-    IDA_PARAM_QUERY = 8,    /* of an operation with a body: comes in the query string all the same, as text */
-    IDA_PARAM_CLEARED = 16  /* null is a value: it clears */
+    IDA_PARAM_REFUSED =
+        4, /* described only to be refused by name (payload members that are generated) */
+    IDA_PARAM_QUERY =
+        8, /* of an operation with a body: comes in the query string all the same, as text */
+    IDA_PARAM_CLEARED = 16 /* null is a value: it clears */
 } ida_param_flags;
 
 typedef struct ida_param {
@@ -36,101 +40,124 @@ typedef struct ida_param {
     int flags;
     int64_t min, max;           /* integers: range; strings: characters; 0, 0 = no limit */
     const char *const *allowed; /* NULL-terminated words, or NULL */
-    const char *description;    /* first sentence sufficient, with format and example; goes into OpenAPI and tools/list */
+    const char *description;    /* first sentence sufficient, with format and example; goes into
+                                   OpenAPI and tools/list */
 } ida_param;
 
 typedef struct ida_operation ida_operation;
 struct ida_task;
 
-/* One call, from the checked principal to the answer. Filled by the face, run by ida_operation_run. */
+/* One call, from the checked principal to the answer. Filled by the face, run by ida_operation_run.
+ */
 typedef struct ida_call {
     ida_ctx *c;
-    store *store;                   /* role DB_REQUEST */
-    /* Gives the store of a read back before record and answer are made, so that it serves others meanwhile; NULL: the face does, later. */
+    store *store; /* role DB_REQUEST */
+    /* Gives the store of a read back before record and answer are made, so that it serves others
+     * meanwhile; NULL: the face does, later. */
     void (*release)(struct ida_call *call);
     const ida_operation *operation;
     ida_face face;
     const ida_principal *principal;
     const ida_tenant *tenant;
-    /* every directory of the tenant has completed a full sync: else users, names, seats would be guesses */
+    /* every directory of the tenant has completed a full sync: else users, names, seats would be
+     * guesses */
     int synced;
-    const char *base;               /* path before /v1/api, for links; "" at the root */
-    const char *endpoint;           /* "POST /v1/api/user": as audited */
-    const char *address;            /* the client's, as audited */
-    /* query parameters as strings, or the body object; borrowed. ida_operation_run puts checked and typed values in their place */
+    const char *base;     /* path before /v1/api, for links; "" at the root */
+    const char *endpoint; /* "POST /v1/api/user": as audited */
+    const char *address;  /* the client's, as audited */
+    /* query parameters as strings, or the body object; borrowed. ida_operation_run puts checked and
+     * typed values in their place */
     json_t *arguments;
-    int empty_body;                 /* the request had no body */
-    /* What came in the query string, as strings; checked and typed by ida_operation_run. Without a body it is `arguments` itself */
+    int empty_body; /* the request had no body */
+    /* What came in the query string, as strings; checked and typed by ida_operation_run. Without a
+     * body it is `arguments` itself */
     json_t *query;
-    const char *method, *path;      /* the door that was taken, path from /v1/api on: what an idempotency key belongs to */
-    const char *idempotency_key;    /* of a write; NULL: none */
-    const char *request_hash;       /* of query and body: tells whether a key comes back with the same request */
-    int dry_run;                    /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from `dryRun` */
-    void *input;                    /* what the operation's check made of the arguments */
+    const char *method, *path; /* the door that was taken, path from /v1/api on: what an idempotency
+                                  key belongs to */
+    const char *idempotency_key; /* of a write; NULL: none */
+    const char
+        *request_hash; /* of query and body: tells whether a key comes back with the same request */
+    int dry_run;       /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from
+                          `dryRun` */
+    void *input;       /* what the operation's check made of the arguments */
     /* out */
-    json_t *result;                 /* `data` of the answer; belongs to the pool */
-    const char *result_text;        /* the same as text, in place of `result`: of operations that are no tool and run very often */
+    json_t *result;          /* `data` of the answer; belongs to the pool */
+    const char *result_text; /* the same as text, in place of `result`: of operations that are no
+                                tool and run very often */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
-    const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry run's plan is made of it */
+    const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
+                                       run's plan is made of it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
-    int64_t count;                  /* items in the result, for the audit record; counted by ida_operation_run */
-    audit_record *audit;               /* the record of this call */
-    int audit_written;              /* 1: already in the outbox, with the work's own transaction; else the face spools it */
-    /* 1 when the caller has closed its connection: nobody waits for an answer. NULL: cannot be known. For work in rounds. */
+    int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
+    audit_record *audit; /* the record of this call */
+    int audit_written;   /* 1: already in the outbox, with the work's own transaction; else the face
+                            spools it */
+    /* 1 when the caller has closed its connection: nobody waits for an answer. NULL: cannot be
+     * known. For work in rounds. */
     int (*gone)(void *baton);
     void *gone_baton;
 } ida_call;
 
 struct ida_operation {
-    const char *name;               /* "user.create" */
-    const char *method, *path;      /* REST; path below {base_url}, "/v1/api/user" */
+    const char *name;                      /* "user.create" */
+    const char *method, *path;             /* REST; path below {base_url}, "/v1/api/user" */
     const char *alias_method, *alias_path; /* a second REST door to the same operation, or NULL */
-    /* MCP: name of the tool, or NULL for operations that are none. All tools read (tests insist). */
+    /* MCP: name of the tool, or NULL for operations that are none. All tools read (tests insist).
+     */
     const char *tool;
-    const char *title;              /* of the tool, two to four words */
-    /* Of the tool, written for a model: three to five sentences, at most 900 bytes. The first says what it returns and suffices
-     * alone; then when to use it and which sibling instead, identifiers accepted, limits, what it does not do. */
+    const char *title; /* of the tool, two to four words */
+    /* Of the tool, written for a model: three to five sentences, at most 900 bytes. The first says
+     * what it returns and suffices alone; then when to use it and which sibling instead,
+     * identifiers accepted, limits, what it does not do. */
     const char *description;
-    /* JSON Schema (2020-12, no $ref) of the result as compact text: root {"type":"object"}, every member that can come, only
-     * those required that always come, no additionalProperties. Published in tools/list as outputSchema and in OpenAPI under
-     * the name `schema`. Members that the faces add (truncated, note) are put in by tools/list. Macros: core/operation/schema.h */
+    /* JSON Schema (2020-12, no $ref) of the result as compact text: root {"type":"object"}, every
+     * member that can come, only those required that always come, no additionalProperties.
+     * Published in tools/list as outputSchema and in OpenAPI under the name `schema`. Members that
+     * the faces add (truncated, note) are put in by tools/list. Macros: core/operation/schema.h */
     const char *output;
-    /* Path of the arrays in the result that `limit` counts: "items", "sections.*.items", "roleTemplate.groups". A result too
-     * large for a model is cut there, by running the operation again with a smaller limit: so that its nextCursor goes on at
-     * the first item left out. NULL: one item, nothing to page. */
+    /* Path of the arrays in the result that `limit` counts: "items", "sections.*.items",
+     * "roleTemplate.groups". A result too large for a model is cut there, by running the operation
+     * again with a smaller limit: so that its nextCursor goes on at the first item left out. NULL:
+     * one item, nothing to page. */
     const char *paged;
     ida_scope scope;
     ida_module module;
-    int body;                       /* 1: arguments come as a JSON body */
-    int needs_sync;                 /* 1: 503 before the first full sync */
-    /* rules that the parameter table cannot say; body operations check their payload here. NULL: none */
+    int body;       /* 1: arguments come as a JSON body */
+    int needs_sync; /* 1: 503 before the first full sync */
+    /* rules that the parameter table cannot say; body operations check their payload here. NULL:
+     * none */
     ida_kind (*check)(ida_call *call);
-    const ida_param *params;        /* terminated by name NULL */
+    const ida_param *params; /* terminated by name NULL */
     ida_kind (*run)(ida_call *call);
-    const char *summary;            /* for OpenAPI */
-    const char *schema;             /* name of the result's schema in OpenAPI; of a tool: its `output` under this name */
+    const char *summary; /* for OpenAPI */
+    const char *schema;  /* name of the result's schema in OpenAPI; of a tool: its `output` under
+                            this name */
 };
 
 extern const ida_operation *const ida_operations[]; /* NULL-terminated */
 
-/* Module and scope: what can be decided before a body is read. IDA_FORBIDDEN naming the module or the access level. */
+/* Module and scope: what can be decided before a body is read. IDA_FORBIDDEN naming the module or
+ * the access level. */
 ida_kind ida_operation_admit(ida_call *call);
 
 /* Milliseconds UTC of a checked IDA_PARAM_TIME argument; 0 when it was not given. */
 int64_t ida_argument_time(const ida_call *call, const char *name);
 
-/* Arguments, run, audit record. The result of a tool has its texts cleaned (ida_clean) and capped, whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
+/* Arguments, run, audit record. The result of a tool has its texts cleaned (ida_clean) and capped,
+ * whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
 
-/* For run functions of writes: puts the record of success into the outbox, inside the transaction that does the work. */
+/* For run functions of writes: puts the record of success into the outbox, inside the transaction
+ * that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The arrays that op->paged names in `result`, as a new array of borrowed-by-reference arrays; empty when there is none. */
+/* The arrays that op->paged names in `result`, as a new array of borrowed-by-reference arrays;
+ * empty when there is none. */
 json_t *ida_operation_pages(const ida_operation *op, const json_t *result);
 
-/* The record of a call that was refused before it could run (`kind` with c's message): 404 path, 403, 415, 413, 429...
- * `operation` may be NULL. */
+/* The record of a call that was refused before it could run (`kind` with c's message): 404 path,
+ * 403, 415, 413, 429... `operation` may be NULL. */
 audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
 
 #endif

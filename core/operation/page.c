@@ -5,10 +5,11 @@
 
 #include "core/base/cursor.h"
 #include "core/base/json.h"
-#include "core/operation/op.h"
 #include "core/base/text.h"
+#include "core/operation/op.h"
 
-/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the paging ones. */
+/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the
+ * paging ones. */
 static const char *binding_of(ida_call *call, const json_t *filters)
 {
     json_t *own = NULL;
@@ -19,7 +20,8 @@ static const char *binding_of(ida_call *call, const json_t *filters)
     }
     const char *text = ida_json_sorted(call->c->pool, own ? own : filters);
     json_decref(own);
-    return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n", text, NULL);
+    return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n",
+                       text, NULL);
 }
 
 int ida_op_limit(const ida_call *call)
@@ -44,11 +46,13 @@ static ida_kind open_cursor(ida_call *call, const json_t *filters, const char **
     return kind;
 }
 
-static ida_kind make_cursor(ida_call *call, const json_t *filters, const char *position, const char **cursor)
+static ida_kind make_cursor(ida_call *call, const json_t *filters, const char *position,
+                            const char **cursor)
 {
     unsigned char key[IDA_CURSOR_KEY_LEN];
     ida_kind kind = store_cursor_key(call->store, call->c, key);
-    *cursor = kind ? NULL : ida_cursor_make(call->c->pool, key, binding_of(call, filters), position);
+    *cursor = kind ? NULL
+                   : ida_cursor_make(call->c->pool, key, binding_of(call, filters), position);
     return kind;
 }
 
@@ -58,7 +62,8 @@ ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit)
     return open_cursor(call, NULL, position);
 }
 
-/* A key of the store that is not UTF-8 (a file restored badly) stands in a position as a list of its hex text: a list that began must end, too. */
+/* A key of the store that is not UTF-8 (a file restored badly) stands in a position as a list of
+ * its hex text: a list that began must end, too. */
 static json_t *place_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -66,7 +71,8 @@ static json_t *place_text(const char *text)
         apr_pool_t *scratch;
         apr_pool_create(&scratch, NULL);
         value = json_array();
-        json_array_append_new(value, json_string(ida_hex(scratch, (const unsigned char *)text, strlen(text))));
+        json_array_append_new(value, json_string(ida_hex(scratch, (const unsigned char *)text,
+                                                         strlen(text))));
         apr_pool_destroy(scratch);
     }
     return value;
@@ -78,7 +84,8 @@ json_t *ida_op_place(const char *form, ...)
     va_list args;
     va_start(args, form);
     for (; *form; form++) {
-        json_array_append_new(values, *form == 's' ? place_text(va_arg(args, const char *)) : json_integer(va_arg(args, int64_t)));
+        json_array_append_new(values, *form == 's' ? place_text(va_arg(args, const char *))
+                                                   : json_integer(va_arg(args, int64_t)));
     }
     va_end(args);
     return values;
@@ -89,7 +96,7 @@ static void restore_bytes(apr_pool_t *pool, json_t *values)
 {
     size_t i, len;
     json_t *value;
-    json_array_foreach(values, i, value) {
+    json_array_foreach (values, i, value) {
         const char *hex = json_string_value(json_array_get(value, 0));
         const unsigned char *bytes = hex ? ida_unhex(pool, hex, &len) : NULL;
         if (bytes) {
@@ -115,7 +122,8 @@ ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form
         good = form[i] == 's' ? json_is_string(value) : json_is_integer(value);
     }
     if (!good) { /* ours, but of another version of this program */
-        return ida_fail(call->c, IDA_BAD_REQUEST, "cursor: is too old for this list; start again without a cursor");
+        return ida_fail(call->c, IDA_BAD_REQUEST,
+                        "cursor: is too old for this list; start again without a cursor");
     }
     *position = values;
     return IDA_OK;
@@ -151,13 +159,15 @@ static json_t *page_of(json_t *items, int64_t total, const char *cursor, int64_t
     return page;
 }
 
-ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position, int64_t as_of)
+ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position,
+                     int64_t as_of)
 {
     const char *cursor = NULL;
     ida_json_keep(call->c->pool, items);
     ida_kind kind = next_position ? make_cursor(call, NULL, next_position, &cursor) : IDA_OK;
     if (!kind) {
-        call->result = ida_json_keep(call->c->pool, page_of(json_incref(items), total, cursor, as_of));
+        call->result = ida_json_keep(call->c->pool,
+                                     page_of(json_incref(items), total, cursor, as_of));
     }
     return kind;
 }
@@ -168,7 +178,8 @@ ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next,
     ida_json_keep(call->c->pool, items);
     ida_kind kind = ida_op_next(call, NULL, next, &cursor);
     if (!kind) {
-        call->result = ida_json_keep(call->c->pool, page_of(json_incref(items), total, cursor, as_of));
+        call->result = ida_json_keep(call->c->pool,
+                                     page_of(json_incref(items), total, cursor, as_of));
     }
     return kind;
 }

@@ -1,5 +1,6 @@
-/* Owns what one argument may be and how that is said: checks and JSON Schema out of the same entry. Must not know operations,
- * nor how an argument arrived but for the one question whether it was a text of a query. */
+/* Owns what one argument may be and how that is said: checks and JSON Schema out of the same entry.
+ * Must not know operations, nor how an argument arrived but for the one question whether it was a
+ * text of a query. */
 #include "core/operation/param.h"
 
 #include <apr_strings.h>
@@ -35,22 +36,27 @@ static int allowed_word(const ida_param *p, const char *word)
     return p->allowed == NULL;
 }
 
-/* ", not \"5\"": what was sent, safe to repeat. For models, who see their call only as they meant it; the sender of a query
- * has it before him. */
+/* ", not \"5\"": what was sent, safe to repeat. For models, who see their call only as they meant
+ * it; the sender of a query has it before him. */
 static const char *not_sent(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
     if (texts || (p->flags & IDA_PARAM_OMIT)) {
         return "";
     }
-    char *text = json_is_object(given) || json_is_array(given) ? NULL : json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
-    const char *what = text ? ida_clean(c->pool, text, strlen(text), SENT_MAX) : json_is_array(given) ? "a list" : "an object";
+    char *text = json_is_object(given) || json_is_array(given)
+                     ? NULL
+                     : json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *what = text                   ? ida_clean(c->pool, text, strlen(text), SENT_MAX)
+                       : json_is_array(given) ? "a list"
+                                              : "an object";
     free(text);
     return apr_pstrcat(c->pool, ", not ", what, NULL);
 }
 
 static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
-    const char *text = json_is_string(given) ? ida_present(c->pool, json_string_value(given)) : NULL;
+    const char *text = json_is_string(given) ? ida_present(c->pool, json_string_value(given))
+                                             : NULL;
     if (!json_is_string(given)) {
         ida_fault_add(c, p->name, "must be a string%s", not_sent(c, p, given, texts));
     } else if (!text) {
@@ -58,9 +64,11 @@ static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given,
     } else if (p->max && ida_utf16_length(text) > (size_t)p->max) {
         ida_fault_add(c, p->name, "must be at most %lld characters", (long long)p->max);
     } else if (!allowed_word(p, text)) {
-        ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed), not_sent(c, p, given, texts));
+        ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed),
+                      not_sent(c, p, given, texts));
     } else {
-        return strcmp(text, json_string_value(given)) == 0 ? json_incref((json_t *)given) : json_string(text);
+        return strcmp(text, json_string_value(given)) == 0 ? json_incref((json_t *)given)
+                                                           : json_string(text);
     }
     return NULL;
 }
@@ -69,8 +77,10 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
 {
     int64_t number = json_integer_value(given);
     int good = json_is_integer(given);
-    if (json_is_real(given) && fabs(json_real_value(given)) < 1e15 && trunc(json_real_value(given)) == json_real_value(given)) {
-        number = (int64_t)json_real_value(given); /* 50.0 is an integer to JSON Schema, which is what callers were given */
+    if (json_is_real(given) && fabs(json_real_value(given)) < 1e15 &&
+        trunc(json_real_value(given)) == json_real_value(given)) {
+        number = (int64_t)json_real_value(
+            given); /* 50.0 is an integer to JSON Schema, which is what callers were given */
         good = 1;
     }
     if (texts && json_is_string(given)) {
@@ -81,8 +91,8 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
         good = *text >= '-' && *text <= '9' && !*end && !errno;
     }
     if (!good || number < p->min || number > p->max) {
-        ida_fault_add(c, p->name, "must be a whole number from %lld to %lld%s", (long long)p->min, (long long)p->max,
-                      not_sent(c, p, given, texts));
+        ida_fault_add(c, p->name, "must be a whole number from %lld to %lld%s", (long long)p->min,
+                      (long long)p->max, not_sent(c, p, given, texts));
         return NULL;
     }
     return json_integer(number);
@@ -91,7 +101,8 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
 static json_t *check_boolean(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
     const char *text = texts ? json_string_value(given) : NULL;
-    if (json_is_boolean(given) || (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))) {
+    if (json_is_boolean(given) ||
+        (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))) {
         return json_boolean(text ? text[0] == 't' : json_is_true(given));
     }
     ida_fault_add(c, p->name, "must be true or false%s", not_sent(c, p, given, texts));
@@ -116,11 +127,12 @@ static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given, i
     size_t i, count = json_array_size(list);
     json_t *word;
     int good = count > 0 && count <= LIST_MAX;
-    json_array_foreach(list, i, word) {
+    json_array_foreach (list, i, word) {
         good = good && json_is_string(word) && allowed_word(p, json_string_value(word));
     }
     if (!good) {
-        ida_fault_add(c, p->name, "must name one or more of %s%s", p->allowed ? words_of(c->pool, p->allowed) : "a list of texts",
+        ida_fault_add(c, p->name, "must name one or more of %s%s",
+                      p->allowed ? words_of(c->pool, p->allowed) : "a list of texts",
                       json_is_array(given) ? "" : not_sent(c, p, given, texts));
         json_decref(list);
         return NULL;
@@ -134,9 +146,12 @@ static json_t *check_time(ida_ctx *c, const ida_param *p, const json_t *given, i
 {
     int64_t at;
     if (!json_is_string(given) || !ida_time_parse(json_string_value(given), &at)) {
-        ida_fault_add(c, p->name, "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s%s",
-                      not_sent(c, p, given, texts),
-                      texts && strchr(json_string_value(given), ' ') ? "; in a query a + is written %2B" : "");
+        ida_fault_add(
+            c, p->name,
+            "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s%s",
+            not_sent(c, p, given, texts),
+            texts && strchr(json_string_value(given), ' ') ? "; in a query a + is written %2B"
+                                                           : "");
         return NULL;
     }
     return json_string(ida_utc_text(c->pool, at));
@@ -150,8 +165,10 @@ static const struct {
     const char *name; /* of JSON Schema */
     check_fn check;
 } types[] = {
-    [IDA_PARAM_STRING] = {"string", check_string}, [IDA_PARAM_INTEGER] = {"integer", check_integer},
-    [IDA_PARAM_BOOLEAN] = {"boolean", check_boolean}, [IDA_PARAM_LIST] = {"array", check_list},
+    [IDA_PARAM_STRING] = {"string", check_string},
+    [IDA_PARAM_INTEGER] = {"integer", check_integer},
+    [IDA_PARAM_BOOLEAN] = {"boolean", check_boolean},
+    [IDA_PARAM_LIST] = {"array", check_list},
     [IDA_PARAM_TIME] = {"string", check_time},
 };
 

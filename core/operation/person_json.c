@@ -46,8 +46,12 @@ static const struct {
     const char *name;
     size_t at;
 } fields[] = {
-    {"userPrincipalName", offsetof(ida_user, upn)}, {"displayName", offsetof(ida_user, display_name)}, {"givenName", offsetof(ida_user, given_name)},
-    {"surname", offsetof(ida_user, surname)},       {"department", offsetof(ida_user, department)},    {"jobTitle", offsetof(ida_user, job_title)},
+    {"userPrincipalName", offsetof(ida_user, upn)},
+    {"displayName", offsetof(ida_user, display_name)},
+    {"givenName", offsetof(ida_user, given_name)},
+    {"surname", offsetof(ida_user, surname)},
+    {"department", offsetof(ida_user, department)},
+    {"jobTitle", offsetof(ida_user, job_title)},
 };
 #define FIELDS (sizeof fields / sizeof *fields)
 
@@ -73,7 +77,9 @@ char *ida_user_text(apr_pool_t *pool, const ida_user *u)
         const char *text = field_of(u, i);
         size_t len = text ? strlen(text) : 0;
         texts[i] = text && !ida_utf8_valid(text, len) ? ida_clean(pool, text, len, 0) : text;
-        room += text ? strlen(fields[i].name) + sizeof "\"\":\"\"," + ida_json_escaped_length(texts[i], strlen(texts[i])) : 0;
+        room += text ? strlen(fields[i].name) + sizeof "\"\":\"\"," +
+                           ida_json_escaped_length(texts[i], strlen(texts[i]))
+                     : 0;
     }
     char *out = apr_palloc(pool, room), *to = out;
     *to++ = '{';
@@ -103,7 +109,10 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));
     ida_json_put_time(out, "createdAt", u->created_at);
     ida_json_put_time(out, "lastSignInAt", u->last_sign_in_at);
-    json_object_set_new(out, "manager", u->manager_id ? ida_person_json(u->manager_id, u->manager_upn, u->manager_name) : json_null());
+    json_object_set_new(out, "manager",
+                        u->manager_id
+                            ? ida_person_json(u->manager_id, u->manager_upn, u->manager_name)
+                            : json_null());
     json_object_set_new(out, "signInActivity", sign_ins_of(u));
     json_object_set(out, "licenses", licenses);
     json_object_set_new(out, "directories", directories_of(u));

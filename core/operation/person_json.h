@@ -2,9 +2,9 @@
 #ifndef CORE_OPERATION_PERSON_JSON_H
 #define CORE_OPERATION_PERSON_JSON_H
 
-#include "core/operation/schema.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
+#include "core/operation/schema.h"
 
 /* The fields of specification 2.1, those populated in the directory. New references throughout. */
 json_t *ida_user_json(const ida_user *u);

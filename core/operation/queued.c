@@ -1,11 +1,12 @@
-/* Owns what all queued writes share: the due time in the task, the members of the answer that tell of it, who is asked for. */
+/* Owns what all queued writes share: the due time in the task, the members of the answer that tell
+ * of it, who is asked for. */
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/queue/change.h"
-#include "core/cache/person.h"
-#include "core/base/text.h"
 
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due)
 {
@@ -61,19 +62,25 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
     return task;
 }
 
-ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task, json_t *warnings)
+ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
+                              json_t *warnings)
 {
     int64_t expected, limit = call->tenant->brake_per_hour, now = ida_now(c->env);
     if (limit <= 0) {
         return IDA_OK;
     }
-    ida_kind kind = queue_task_disablings_expected(s, c, task->tenant, task->person, task->due_at > now ? task->due_at : now, &expected);
+    ida_kind kind = queue_task_disablings_expected(s, c, task->tenant, task->person,
+                                                   task->due_at > now ? task->due_at : now,
+                                                   &expected);
     if (!kind && expected >= limit) {
-        json_array_append_new(warnings, json_string(ida_printf(c->pool,
-                                                               "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
-                                                               "held for attention until a person, or another API key than this one, "
-                                                               "releases it.",
-                                                               (long long)limit)));
+        json_array_append_new(
+            warnings,
+            json_string(ida_printf(
+                c->pool,
+                "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
+                "held for attention until a person, or another API key than this one, "
+                "releases it.",
+                (long long)limit)));
     }
     return kind;
 }
@@ -82,18 +89,20 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
 {
     ida_task *creation;
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
-    ida_kind kind = queue_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &creation);
+    ida_kind kind = queue_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn),
+                                    IDA_USER_CREATE, &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
-        return ida_fail(
-            c, IDA_NOT_FOUND,
-            "The user \"%s\" does not exist yet: the creation is still queued. Wait until it is done, or cancel it with "
-            "DELETE /v1/api/task?id=%s.",
-            shown, creation->id);
+        return ida_fail(c, IDA_NOT_FOUND,
+                        "The user \"%s\" does not exist yet: the creation is still queued. Wait "
+                        "until it is done, or cancel it with "
+                        "DELETE /v1/api/task?id=%s.",
+                        shown, creation->id);
     }
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
         return kind;
     }
-    return ida_fail(c, IDA_NOT_FOUND, "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
+    return ida_fail(c, IDA_NOT_FOUND,
+                    "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
 }
 
 ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn)
@@ -103,11 +112,13 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
     ida_task *task;
     ida_kind kind = cache_user_by_upn(s, c, tenant, upn, &user);
     if (kind == IDA_NOT_FOUND) {
-        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE, &task);
+        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE,
+                               &task);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_BAD_REQUEST,
-                        "manager: no user with the userPrincipalName \"%s\" exists in this tenant or is queued for creation",
+                        "manager: no user with the userPrincipalName \"%s\" exists in this tenant "
+                        "or is queued for creation",
                         ida_clean(c->pool, upn, strlen(upn), 128));
     }
     return kind;

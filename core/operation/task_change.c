@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/store/tenant.h"
 
 #define WAITING_NAMED_MAX 20
 
@@ -23,21 +23,23 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
     return queue_task_release(s, c, change->tenant, change->id, change->username);
 }
 
-/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left out stays: a new time alone
- * must not bring an offboarding of next month to today. */
+/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left
+ * out stays: a new time alone must not bring an offboarding of next month to today. */
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
     zone_due due;
     ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
     if (!kind) {
-        kind = zone_schedule(c, change->task->type == IDA_USER_DELETE ? ZONE_DUE_DELETE : ZONE_DUE_UPDATE, tenant->time_zone,
-                            change->date ? change->date : change->task->wall_date,
-                            change->time ? change->time : change->task->wall_time, &due);
+        kind = zone_schedule(
+            c, change->task->type == IDA_USER_DELETE ? ZONE_DUE_DELETE : ZONE_DUE_UPDATE,
+            tenant->time_zone, change->date ? change->date : change->task->wall_date,
+            change->time ? change->time : change->task->wall_time, &due);
     }
     kind = kind ? kind : ida_faults_raise(c);
     return kind ? kind
-                : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone, due.at_ms, NULL);
+                : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone,
+                                  due.at_ms, NULL);
 }
 
 static const char *when(ida_ctx *c, const ida_task *task)
@@ -78,16 +80,21 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
     ida_task *task, *waiting;
     int count = 0;
     const char *named = NULL;
-    ida_kind kind = change->verb == IDA_TASK_CANCEL ? queue_task_get(s, c, change->tenant, change->id, 0, &task) : IDA_NOT_FOUND;
+    ida_kind kind = change->verb == IDA_TASK_CANCEL
+                        ? queue_task_get(s, c, change->tenant, change->id, 0, &task)
+                        : IDA_NOT_FOUND;
     if (!kind && task->type == IDA_USER_CREATE) {
-        kind = queue_task_naming_manager(s, c, change->tenant, task->person, WAITING_NAMED_MAX + 1, &waiting, &count);
+        kind = queue_task_naming_manager(s, c, change->tenant, task->person, WAITING_NAMED_MAX + 1,
+                                         &waiting, &count);
     }
     for (int i = 0; !kind && i < count && i < WAITING_NAMED_MAX; i++) {
-        named = ida_printf(c->pool, "%s%s%s (task %s)", named ? named : "", named ? ", " : "", waiting[i].upn, waiting[i].id);
+        named = ida_printf(c->pool, "%s%s%s (task %s)", named ? named : "", named ? ", " : "",
+                           waiting[i].upn, waiting[i].id);
     }
     if (named) {
         change->waiting = ida_printf(c->pool,
-                                     " It would have created the manager of %s%s, who will have none: cancel what is queued for them, or name "
+                                     " It would have created the manager of %s%s, who will have "
+                                     "none: cancel what is queued for them, or name "
                                      "another manager when it is done.",
                                      named, count > WAITING_NAMED_MAX ? " and others" : "");
     }
@@ -109,8 +116,11 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
     kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
     kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (!kind) {
-        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s", ida_task_type_text(change->task->type), change->task->upn,
-                                     verbs[change->verb].done, verbs[change->verb].outlook(c, change->task), change->waiting ? change->waiting : "");
+        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s",
+                                     ida_task_type_text(change->task->type), change->task->upn,
+                                     verbs[change->verb].done,
+                                     verbs[change->verb].outlook(c, change->task),
+                                     change->waiting ? change->waiting : "");
     }
     return kind;
 }

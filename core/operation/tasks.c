@@ -1,20 +1,23 @@
-/* Owns the task operations: one task, the list, and the changes people make. Everything about states is the store's. */
+/* Owns the task operations: one task, the list, and the changes people make. Everything about
+ * states is the store's. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
-#include "core/model/payload.h"
-#include "core/operation/task_change.h"
 #include "core/base/text.h"
+#include "core/model/payload.h"
+#include "core/operation/op.h"
+#include "core/operation/task_change.h"
 
-static const char *const states[] = {"queued", "running", "done", "failed", "attention", "cancelled", NULL};
-static const char *const types[] = {"userCreate", "userUpdate", "userDelete", "accessGrant", "accessRevoke", NULL};
+static const char *const states[] = {"queued",    "running",   "done", "failed",
+                                     "attention", "cancelled", NULL};
+static const char *const types[] = {"userCreate",  "userUpdate",   "userDelete",
+                                    "accessGrant", "accessRevoke", NULL};
 
-#define ID_PARAM(flags)                                                                                                     \
-    {                                                                                                                       \
-        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED | (flags), 0, 64, NULL,                                                  \
-            "The task's ID, as taskId of the answer that queued it."                                                        \
+#define ID_PARAM(flags)                                                    \
+    {                                                                      \
+        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED | (flags), 0, 64, NULL, \
+            "The task's ID, as taskId of the answer that queued it."       \
     }
 
 static void answer(ida_call *call, const ida_task *task)
@@ -43,8 +46,14 @@ static ida_kind run_get(ida_call *call)
 static const ida_param get_params[] = {ID_PARAM(0), {0}};
 
 const ida_operation ida_op_task_get = {
-    .name = "task.get", .method = "GET", .path = "/v1/api/task", .scope = IDA_SCOPE_READ, .params = get_params, .run = run_get,
-    .summary = "One queued, running or finished task with its steps.", .schema = "TaskResult",
+    .name = "task.get",
+    .method = "GET",
+    .path = "/v1/api/task",
+    .scope = IDA_SCOPE_READ,
+    .params = get_params,
+    .run = run_get,
+    .summary = "One queued, running or finished task with its steps.",
+    .schema = "TaskResult",
 };
 
 static ida_kind run_list(ida_call *call)
@@ -65,7 +74,8 @@ static ida_kind run_list(ida_call *call)
         .before_id = position,
         .limit = limit + 1, /* one more tells whether there is a next page */
     };
-    kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count, &total);
+    kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count,
+                           &total);
     if (kind) {
         return kind;
     }
@@ -73,7 +83,8 @@ static ida_kind run_list(ida_call *call)
     for (int i = 0; i < count && i < limit; i++) {
         json_array_append_new(items, ida_task_json(c, &tasks[i]));
     }
-    return ida_op_page(call, items, total, count > limit ? tasks[limit - 1].id : NULL, ida_now(c->env));
+    return ida_op_page(call, items, total, count > limit ? tasks[limit - 1].id : NULL,
+                       ida_now(c->env));
 }
 
 static const ida_param list_params[] = {
@@ -162,7 +173,9 @@ static ida_kind check_release(ida_call *call)
 static ida_kind run_change(ida_call *call)
 {
     change_input *in = call->input;
-    ida_task_change looked = {.verb = in->verb, .tenant = call->principal->company, .id = ida_json_string(call->query, "id")};
+    ida_task_change looked = {.verb = in->verb,
+                              .tenant = call->principal->company,
+                              .id = ida_json_string(call->query, "id")};
     ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
     in->waiting = looked.waiting;
     return kind ? kind : ida_op_write(call, change_work);
@@ -172,7 +185,8 @@ static const ida_param change_params[] = {ID_PARAM(0), IDA_DRY_RUN_PARAM, {0}};
 
 static const ida_param move_params[] = {
     ID_PARAM(IDA_PARAM_QUERY),
-    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL, "The new day, YYYY-MM-DD in the tenant's time zone; when left out the day stays."},
+    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL,
+     "The new day, YYYY-MM-DD in the tenant's time zone; when left out the day stays."},
     {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
      "The new time of that day, HH:mm in the tenant's time zone; when left out the time stays."},
     IDA_DRY_RUN_PARAM,

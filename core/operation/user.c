@@ -3,23 +3,45 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
-#include "core/cache/person.h"
 #include "core/base/text.h"
+#include "core/cache/person.h"
+#include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
-/* Members that `fields=` may add, beside those always given; the names are those of the detailed user. */
+/* Members that `fields=` may add, beside those always given; the names are those of the detailed
+ * user. */
 static const char *const extra_fields[] = {
-    "id", "status", "userType", "lastSignInAt", "mail", "company", "office", "city", "country", "accountEnabled", "createdAt",
-    "manager", "signInActivity", "licenses", "directories", "userPrincipalName", "displayName", "givenName", "surname",
-    "department", "jobTitle", NULL,
+    "id",
+    "status",
+    "userType",
+    "lastSignInAt",
+    "mail",
+    "company",
+    "office",
+    "city",
+    "country",
+    "accountEnabled",
+    "createdAt",
+    "manager",
+    "signInActivity",
+    "licenses",
+    "directories",
+    "userPrincipalName",
+    "displayName",
+    "givenName",
+    "surname",
+    "department",
+    "jobTitle",
+    NULL,
 };
 
-static json_t *with_fields(apr_pool_t *pool, const ida_user *user, json_t *licenses, const json_t *fields)
+static json_t *with_fields(apr_pool_t *pool, const ida_user *user, json_t *licenses,
+                           const json_t *fields)
 {
-    json_t *out = ida_json_keep(pool, ida_user_json(user)), *all = ida_json_keep(pool, ida_user_details_json(user, licenses)), *name;
+    json_t *out = ida_json_keep(pool, ida_user_json(user)),
+           *all = ida_json_keep(pool, ida_user_details_json(user, licenses)), *name;
     size_t i;
-    json_array_foreach(fields, i, name) {
+    json_array_foreach (fields, i, name) {
         json_t *value = json_object_get(all, json_string_value(name));
         if (value) { /* not populated in the directory: left out, like the others */
             json_object_set(out, json_string_value(name), value);
@@ -31,11 +53,13 @@ static json_t *with_fields(apr_pool_t *pool, const ida_user *user, json_t *licen
 static ida_kind run_get(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const char *tenant = call->principal->company, *upn = ida_json_string(call->arguments, "userPrincipalName");
+    const char *tenant = call->principal->company,
+               *upn = ida_json_string(call->arguments, "userPrincipalName");
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;
     json_t *licenses = NULL;
-    /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks like. */
+    /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks
+     * like. */
     ida_kind kind = cache_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {
         kind = cache_user_details(call->store, c, tenant, user->id, &user, &licenses);
@@ -47,18 +71,28 @@ static ida_kind run_get(ida_call *call)
     if (kind) {
         return kind;
     }
-    const char *text = fields ? ida_json_text(c->pool, with_fields(c->pool, user, licenses, fields)) : ida_user_text(c->pool, user);
+    const char *text = fields ? ida_json_text(c->pool, with_fields(c->pool, user, licenses, fields))
+                              : ida_user_text(c->pool, user);
     call->result_text = apr_pstrcat(c->pool, "{\"user\":", text, "}", NULL);
     return IDA_OK;
 }
 
 static const ida_param get_params[] = {
-    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "The user's UPN, in any case."},
-    {"fields", IDA_PARAM_LIST, 0, 0, 0, extra_fields, "Further members of the user, as a comma list."},
+    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
+     "The user's UPN, in any case."},
+    {"fields", IDA_PARAM_LIST, 0, 0, 0, extra_fields,
+     "Further members of the user, as a comma list."},
     {0},
 };
 
 const ida_operation ida_op_user_get = {
-    .name = "user.get", .method = "GET", .path = "/v1/api/user", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = get_params,
-    .run = run_get, .summary = "Looks up one user by UPN.", .schema = "UserResult",
+    .name = "user.get",
+    .method = "GET",
+    .path = "/v1/api/user",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .params = get_params,
+    .run = run_get,
+    .summary = "Looks up one user by UPN.",
+    .schema = "UserResult",
 };

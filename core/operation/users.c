@@ -1,17 +1,19 @@
-/* Owns the operations on people as assistants ask for them: search, one person in detail; and how an argument finds a person. */
+/* Owns the operations on people as assistants ask for them: search, one person in detail; and how
+ * an argument finds a person. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
-#include "core/operation/find.h"
 #include "core/base/search_key.h"
 #include "core/base/text.h"
+#include "core/operation/find.h"
+#include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
-#define CANDIDATES 5         /* named when somebody is asked for by something else than ID or UPN */
-#define CANDIDATES_BYTES 300 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */
+#define CANDIDATES 5 /* named when somebody is asked for by something else than ID or UPN */
+#define CANDIDATES_BYTES \
+    300 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */
 
 static int longer_first(const void *a, const void *b)
 {
@@ -19,7 +21,8 @@ static int longer_first(const void *a, const void *b)
     return (one < other) - (one > other);
 }
 
-/* Words of a query into a filter; the longest first, because most rows fail there. Number of words, -1: too many. */
+/* Words of a query into a filter; the longest first, because most rows fail there. Number of words,
+ * -1: too many. */
 static int words_of(apr_pool_t *pool, const char *query, cache_people_filter *filter)
 {
     char *rest = ida_fold_search(pool, query), *last = NULL;
@@ -39,19 +42,30 @@ static int words_of(apr_pool_t *pool, const char *query, cache_people_filter *fi
 
 /* --- finding --- */
 
-/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what somebody typed: they stand in
- * quotation marks, as JSON strings, so that a model can tell them from our own words. */
+/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what
+ * somebody typed: they stand in quotation marks, as JSON strings, so that a model can tell them
+ * from our own words. */
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
-    cache_people_filter filter = {.enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .after_name = "", .after_id = "", .limit = CANDIDATES};
+    cache_people_filter filter = {.enabled = -1,
+                                  .guest = -1,
+                                  .signed_in_before = INT64_MAX,
+                                  .after_name = "",
+                                  .after_id = "",
+                                  .limit = CANDIDATES};
     const cache_listed_person *rows;
     int count = 0;
     *named = "";
-    ida_kind kind = words_of(c->pool, text, &filter) > 0 ? cache_people_search(call->store, c, call->principal->company, &filter, &rows, &count) : IDA_OK;
+    ida_kind kind = words_of(c->pool, text, &filter) > 0
+                        ? cache_people_search(call->store, c, call->principal->company, &filter,
+                                              &rows, &count)
+                        : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
-        const char *name = rows[i].display_name ? rows[i].display_name : "", *handle = rows[i].upn ? rows[i].upn : rows[i].id;
-        json_t *quoted = ida_json_keep(c->pool, json_string(ida_clean(c->pool, name, strlen(name), 64)));
+        const char *name = rows[i].display_name ? rows[i].display_name : "",
+                   *handle = rows[i].upn ? rows[i].upn : rows[i].id;
+        json_t *quoted = ida_json_keep(c->pool,
+                                       json_string(ida_clean(c->pool, name, strlen(name), 64)));
         const char *one = apr_pstrcat(c->pool, i ? ", " : "", ida_json_text(c->pool, quoted), " (",
                                       ida_clean(c->pool, handle, strlen(handle), 128), ")", NULL);
         if (strlen(*named) + strlen(one) > CANDIDATES_BYTES) {
@@ -66,7 +80,8 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, "user"), *named;
-    ida_kind kind = cache_user_details(call->store, c, call->principal->company, wanted, user, licenses);
+    ida_kind kind = cache_user_details(call->store, c, call->principal->company, wanted, user,
+                                       licenses);
     if (kind != IDA_NOT_FOUND) {
         call->target = kind ? call->target : (*user)->upn;
         return kind;
@@ -77,8 +92,12 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
     if (kind) {
         return kind;
     }
-    return ida_fail(c, IDA_NOT_FOUND, "user: No user has the object ID or UPN \"%s\".%s%s%s", ida_clean(c->pool, wanted, strlen(wanted), 128),
-                    *named ? " Did you mean " : call->face == IDA_FACE_MCP ? " Find the exact UPN with search_users." : "", named, *named ? "?" : "");
+    return ida_fail(c, IDA_NOT_FOUND, "user: No user has the object ID or UPN \"%s\".%s%s%s",
+                    ida_clean(c->pool, wanted, strlen(wanted), 128),
+                    *named                       ? " Did you mean "
+                    : call->face == IDA_FACE_MCP ? " Find the exact UPN with search_users."
+                                                 : "",
+                    named, *named ? "?" : "");
 }
 
 /* --- search_users --- */
@@ -86,8 +105,10 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company, *query = ida_json_string(call->arguments, "query");
-    const char *department = ida_json_string(call->arguments, "department"), *status = ida_json_string(call->arguments, "status");
+    const char *tenant = call->principal->company,
+               *query = ida_json_string(call->arguments, "query");
+    const char *department = ida_json_string(call->arguments, "department"),
+               *status = ida_json_string(call->arguments, "status");
     int64_t before = ida_argument_time(call, "lastSignInBefore"), total;
     const cache_listed_person *rows;
     cache_freshness fresh;
@@ -95,13 +116,15 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     int count, limit = ida_op_limit(call);
     cache_people_filter filter = {
         .department = department ? ida_name_key(c->pool, department) : NULL,
-        .enabled = -1, .guest = -1,
+        .enabled = -1,
+        .guest = -1,
         .signed_in_from = ida_argument_time(call, "lastSignInAfter"),
         .signed_in_before = before ? before : INT64_MAX,
         .limit = limit + 1, /* one more tells whether there is a next page */
     };
     if (query && words_of(c->pool, query, &filter) < 1) {
-        return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits", CACHE_WORDS_MAX);
+        return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits",
+                        CACHE_WORDS_MAX);
     }
     if (status) {
         filter.enabled = strcmp(status, "guest") == 0 ? -1 : strcmp(status, "active") == 0;
@@ -143,22 +166,40 @@ static ida_kind run_search(ida_call *call)
 static const char *const statuses[] = {"active", "disabled", "guest", NULL};
 
 static const ida_param search_params[] = {
-    {"query", IDA_PARAM_STRING, 0, 0, 256, NULL, "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do not matter."},
-    {"department", IDA_PARAM_STRING, 0, 0, 256, NULL, "The whole name of the department, e.g. \"Sales\"."},
-    {"status", IDA_PARAM_STRING, 0, 0, 0, statuses, "active: enabled members; disabled: disabled accounts; guest: all guests."},
-    {"lastSignInBefore", IDA_PARAM_TIME, 0, 0, 0, NULL, "Last signed in before this date or time, or never; e.g. 2026-06-30."},
-    {"lastSignInAfter", IDA_PARAM_TIME, 0, 0, 0, NULL, "Last signed in at or after this date or time; e.g. 2026-06-30."},
+    {"query", IDA_PARAM_STRING, 0, 0, 256, NULL,
+     "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do not "
+     "matter."},
+    {"department", IDA_PARAM_STRING, 0, 0, 256, NULL,
+     "The whole name of the department, e.g. \"Sales\"."},
+    {"status", IDA_PARAM_STRING, 0, 0, 0, statuses,
+     "active: enabled members; disabled: disabled accounts; guest: all guests."},
+    {"lastSignInBefore", IDA_PARAM_TIME, 0, 0, 0, NULL,
+     "Last signed in before this date or time, or never; e.g. 2026-06-30."},
+    {"lastSignInAfter", IDA_PARAM_TIME, 0, 0, 0, NULL,
+     "Last signed in at or after this date or time; e.g. 2026-06-30."},
     IDA_LIST_PARAMS,
     {0},
 };
 
 const ida_operation ida_op_users_search = {
-    .name = "users.search", .method = "GET", .path = "/v1/api/users", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = search_params,
-    .run = run_search, .summary = "Users by name, department, status and last sign-in, ordered by display name.", .schema = "UserList",
-    .tool = "search_users", .title = "Search users", .paged = "items",
-    .description = "Lists users of the directory, filtered by words, department, status and last sign-in, ordered by display name. Use it to find "
-                   "somebody's exact UPN or to count people (totalCount); use get_user for all details of one person and get_hygiene_report for "
-                   "stale accounts. Every word of query must begin a word of the name, UPN or mail. Up to 200 users a page; pass nextCursor as "
+    .name = "users.search",
+    .method = "GET",
+    .path = "/v1/api/users",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .params = search_params,
+    .run = run_search,
+    .summary = "Users by name, department, status and last sign-in, ordered by display name.",
+    .schema = "UserList",
+    .tool = "search_users",
+    .title = "Search users",
+    .paged = "items",
+    .description = "Lists users of the directory, filtered by words, department, status and last "
+                   "sign-in, ordered by display name. Use it to find "
+                   "somebody's exact UPN or to count people (totalCount); use get_user for all "
+                   "details of one person and get_hygiene_report for "
+                   "stale accounts. Every word of query must begin a word of the name, UPN or "
+                   "mail. Up to 200 users a page; pass nextCursor as "
                    "cursor for more. Data is as of the last directory sync (asOf).",
     .output = OUT_PAGE(OUT_OBJECT(OUT_PERSON_ROW_ALWAYS, OUT_PERSON_ROW), "", ""),
 };
@@ -171,26 +212,41 @@ static ida_kind run_details(ida_call *call)
     json_t *licenses = NULL;
     ida_kind kind = ida_op_find_user(call, &user, &licenses);
     if (!kind) {
-        call->result = ida_json_keep(call->c->pool, json_pack("{s:o}", "user", ida_user_details_json(user, licenses)));
+        call->result = ida_json_keep(
+            call->c->pool, json_pack("{s:o}", "user", ida_user_details_json(user, licenses)));
     }
     return kind;
 }
 
 static const ida_param details_params[] = {
-    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL, "Object ID or UPN, e.g. eva.berg@contoso.example."},
+    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
+     "Object ID or UPN, e.g. eva.berg@contoso.example."},
     {0},
 };
 
 const ida_operation ida_op_user_details = {
-    .name = "user.details", .method = "GET", .path = "/v1/api/user/details", .scope = IDA_SCOPE_READ, .needs_sync = 1, .params = details_params,
-    .run = run_details, .summary = "One user in full, by object ID or UPN.", .schema = "UserDetails",
-    .tool = "get_user", .title = "Get user",
-    .description = "Returns one user by object ID or UPN: names, department, job title, manager, status, licences, sign-in activity. Use "
-                   "search_users first when only a name is known, and get_user_access for group memberships. Members that the directory does not "
+    .name = "user.details",
+    .method = "GET",
+    .path = "/v1/api/user/details",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .params = details_params,
+    .run = run_details,
+    .summary = "One user in full, by object ID or UPN.",
+    .schema = "UserDetails",
+    .tool = "get_user",
+    .title = "Get user",
+    .description = "Returns one user by object ID or UPN: names, department, job title, manager, "
+                   "status, licences, sign-in activity. Use "
+                   "search_users first when only a name is known, and get_user_access for group "
+                   "memberships. Members that the directory does not "
                    "hold are left out; a sign-in time of null means never or not recorded.",
     /* clang-format off */
     .output = OUT_OBJECT("\"user\"",
-        OUT_IS("user", OUT_OBJECT(OUT_PERSON_ROW_ALWAYS ",\"accountEnabled\",\"createdAt\",\"manager\",\"signInActivity\",\"licenses\",\"directories\"", OUT_PERSON_ROW ","
+        OUT_IS("user", OUT_OBJECT(OUT_PERSON_ROW_ALWAYS
+        ",\"accountEnabled\",\"createdAt\",\"manager\",\"signInActivity\","
+        "\"licenses\",\"directories\"",
+        OUT_PERSON_ROW ","
         OUT_IS("givenName", OUT_TEXT) "," OUT_IS("surname", OUT_TEXT) ","
         OUT_IS("mail", OUT_TEXT) "," OUT_IS("company", OUT_TEXT) "," OUT_IS("office", OUT_TEXT) ","
         OUT_IS("city", OUT_TEXT) "," OUT_IS("country", OUT_TEXT) ","

@@ -1,5 +1,5 @@
-/* Owns what all writes share: one transaction, the answer kept under an idempotency key in it, dry runs that take everything back.
- * Must not know what is written. */
+/* Owns what all writes share: one transaction, the answer kept under an idempotency key in it, dry
+ * runs that take everything back. Must not know what is written. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -28,11 +28,14 @@ static ida_kind replay(ida_call *call, ida_ctx *c, const store_idempotency *row)
     json_t *answer = row->answer ? ida_json_load(c->pool, row->answer) : NULL;
     if (strcmp(row->hash, call->request_hash) != 0) {
         return ida_fail(c, IDA_UNPROCESSABLE,
-                        "This Idempotency-Key was used for another request before%s%s. Use a new key for a new request.",
-                        row->task_id ? ": it made or changed task " : "", row->task_id ? row->task_id : "");
+                        "This Idempotency-Key was used for another request before%s%s. Use a new "
+                        "key for a new request.",
+                        row->task_id ? ": it made or changed task " : "",
+                        row->task_id ? row->task_id : "");
     }
     if (!answer) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The answer kept under an Idempotency-Key is damaged.");
+        return ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The answer kept under an Idempotency-Key is damaged.");
     }
     call->result = answer;
     call->location = row->location;
@@ -83,7 +86,9 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     ida_kind kind = w->work(s, c, call);
     if (!kind && call->dry_run) {
         w->planned = 1;
-        return ida_fail(c, IDA_CONFLICT, "A dry run is taken back."); /* the transaction ends as if it had never been */
+        return ida_fail(
+            c, IDA_CONFLICT,
+            "A dry run is taken back."); /* the transaction ends as if it had never been */
     }
     return kind;
 }
@@ -93,7 +98,8 @@ static void plan(ida_call *call)
 {
     ida_ctx *c = call->c;
     const ida_task *task = call->planned;
-    json_t *out = ida_json_keep(c->pool, json_object()), *told = json_object(), *steps = json_array(), *value;
+    json_t *out = ida_json_keep(c->pool, json_object()), *told = json_object(),
+           *steps = json_array(), *value;
     const char *name;
     for (int i = 0; i < task->step_count; i++) {
         json_array_append_new(steps, json_string(task->steps[i].name));
@@ -103,11 +109,14 @@ static void plan(ida_call *call)
     ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(told, "scheduledAtUtc", task->due_at);
     json_object_set_new(told, "steps", steps);
-    ida_json_put(out, "message", "This was a dry run: every check was made, nothing was reserved, queued or changed.");
+    ida_json_put(
+        out, "message",
+        "This was a dry run: every check was made, nothing was reserved, queued or changed.");
     json_object_set_new(out, "plan", told);
     json_object_set_new(out, "warnings", json_array());
-    json_object_foreach(call->result, name, value) {
-        static const char *const of_the_task[] = {"message", "taskId", "userPrincipalName", "mail", "scheduledAt", "scheduledAtUtc"};
+    json_object_foreach (call->result, name, value) {
+        static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
+                                                  "mail",    "scheduledAt", "scheduledAtUtc"};
         int theirs = 0;
         for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
             theirs |= strcmp(name, of_the_task[i]) == 0;

@@ -1,4 +1,5 @@
-/* Owns the care of the queue over months: due times under new zone rules, removal of what is long over. */
+/* Owns the care of the queue over months: due times under new zone rules, removal of what is long
+ * over. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/tenant.h"
@@ -11,11 +12,13 @@ ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **z
     return kind;
 }
 
-ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count)
+ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max,
+                        ida_task **tasks, int *count)
 {
     db_result r;
     *count = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_walls, DB_ARGS(DB_T(zone), DB_T(after_id ? after_id : ""), DB_I(max)), &r);
+    ida_kind kind = store_read(s, c, STMT_queue_walls,
+                               DB_ARGS(DB_T(zone), DB_T(after_id ? after_id : ""), DB_I(max)), &r);
     if (kind) {
         return kind;
     }
@@ -30,8 +33,11 @@ ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *afte
 ida_kind queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_set_due, DB_ARGS(DB_T(task_id), DB_I(old_due), DB_I(new_due)), &r);
-    return kind || r.changes ? kind : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task_id);
+    ida_kind kind = store_write(s, c, STMT_queue_set_due,
+                                DB_ARGS(DB_T(task_id), DB_I(old_due), DB_I(new_due)), &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task_id);
 }
 
 typedef struct retention {
@@ -54,7 +60,9 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     db_result r;
     t->removed = 0;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
-    kind = kind ? kind : store_read(s, c, STMT_queue_retain, DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
+    kind = kind ? kind
+                : store_read(s, c, STMT_queue_retain,
+                             DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
     for (int row = 0; !kind && row < r.rows; row++) {
         kind = remove_task(s, c, t->tenant, db_text(&r, row, 0));
         t->removed += !kind;
@@ -62,7 +70,8 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                      int *removed)
 {
     retention t = {.tenant = tenant, .before = before, .max = max};
     ida_kind kind = store_transaction(s, c, retain, &t);

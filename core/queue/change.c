@@ -1,17 +1,19 @@
-/* Owns the transitions that callers ask for: moved, cancelled, retried, released. Must not know who asks. */
+/* Owns the transitions that callers ask for: moved, cancelled, retried, released. Must not know who
+ * asks. */
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/queue/inner.h"
-#include "core/store/tenant.h"
 #include "core/queue/workflow.h"
+#include "core/store/tenant.h"
 
 int queue_task_account_possible(ida_ctx *c, const ida_task *task)
 {
     for (int i = 0; i < task->step_count; i++) {
         ida_outcome outcome = task->steps[i].outcome;
         if (strcmp(task->steps[i].name, "createAccount") == 0 &&
-            (outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_UNKNOWN)) {
+            (outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY ||
+             outcome == IDA_STEP_UNKNOWN)) {
             return 1;
         }
         if (strcmp(task->steps[i].name, "updateAccount") == 0 && outcome == IDA_STEP_UNKNOWN) {
@@ -19,7 +21,8 @@ int queue_task_account_possible(ida_ctx *c, const ida_task *task)
         }
     }
     const json_t *progress = ida_json_load(c->pool, task->progress);
-    return json_is_true(json_object_get(progress, "createSent")) || json_is_true(json_object_get(progress, "enableSent"));
+    return json_is_true(json_object_get(progress, "createSent")) ||
+           json_is_true(json_object_get(progress, "enableSent"));
 }
 
 int queue_task_braked(const ida_task *task)
@@ -35,7 +38,8 @@ typedef struct transition {
 } transition;
 
 /* Locks tenant and task, in this order, and reads the task as it is now. */
-static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_payload, ida_task **task)
+static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_payload,
+                          ida_task **task)
 {
     db_result r;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
@@ -48,7 +52,8 @@ static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_pa
     if (kind) {
         return kind;
     }
-    return r.rows ? queue_task_get(s, c, t->tenant, t->id, with_payload, task) : queue_task_missing(c, t->id);
+    return r.rows ? queue_task_get(s, c, t->tenant, t->id, with_payload, task)
+                  : queue_task_missing(c, t->id);
 }
 
 /* What to say when a transition comes too late, by the state the task has. */
@@ -62,8 +67,8 @@ static ida_kind too_late(ida_ctx *c, const ida_task *task, const char *what)
         [IDA_ATTENTION] = "it waits for attention",
         [IDA_CANCELLED] = "it was cancelled before",
     };
-    return ida_fail(c, IDA_CONFLICT, "Task %s cannot be %s: %s (state %s).", task->id, what, reasons[task->state],
-                    ida_task_state_text(task->state));
+    return ida_fail(c, IDA_CONFLICT, "Task %s cannot be %s: %s (state %s).", task->id, what,
+                    reasons[task->state], ida_task_state_text(task->state));
 }
 
 static ida_kind move(store *s, ida_ctx *c, void *baton)
@@ -77,18 +82,26 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (task->state != IDA_QUEUED && !queue_task_braked(task)) {
         return too_late(c, task, "moved");
     }
-    kind = store_write(s, c, STMT_task_move, DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)),
-                       NULL);
+    kind = store_write(
+        s, c, STMT_task_move,
+        DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)), NULL);
     if (!kind && t->payload) {
-        kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)), NULL);
+        kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)),
+                           NULL);
     }
     return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
-ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
-                         const char *zone, int64_t due_at, const char *payload)
+ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
+                         const char *time, const char *zone, int64_t due_at, const char *payload)
 {
-    transition t = {.tenant = tenant, .id = id, .date = date, .time = time, .zone = zone, .due_at = due_at, .payload = payload};
+    transition t = {.tenant = tenant,
+                    .id = id,
+                    .date = date,
+                    .time = time,
+                    .zone = zone,
+                    .due_at = due_at,
+                    .payload = payload};
     return store_transaction(s, c, move, &t);
 }
 
@@ -121,8 +134,10 @@ ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
 static ida_kind reserve_again(store *s, ida_ctx *c, const ida_task *task, const char *address)
 {
     int taken = 0;
-    ida_kind kind = address ? queue_address_taken(s, c, task->tenant, address, task->id, &taken) : IDA_OK;
-    return kind || !address || taken ? kind : queue_address_reserve(s, c, task->tenant, address, task->id);
+    ida_kind kind = address ? queue_address_taken(s, c, task->tenant, address, task->id, &taken)
+                            : IDA_OK;
+    return kind || !address || taken ? kind
+                                     : queue_address_reserve(s, c, task->tenant, address, task->id);
 }
 
 /* A failed creation gave seat and names back: it takes them as a new one would. */
@@ -143,7 +158,8 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
-    ida_kind kind = store_write(s, c, STMT_task_requeue, DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
+    ida_kind kind = store_write(s, c, STMT_task_requeue,
+                                DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
     return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
 
@@ -185,19 +201,22 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
     }
     if (!queue_task_braked(task)) {
         return ida_fail(c, IDA_CONFLICT,
-                        "Task %s is not held by the brake: its outcome is unknown. Look at its steps, then retry or cancel it.",
+                        "Task %s is not held by the brake: its outcome is unknown. Look at its "
+                        "steps, then retry or cancel it.",
                         task->id);
     }
     if (t->username && strcmp(t->username, task->username) == 0) {
         return ida_fail(c, IDA_FORBIDDEN,
-                        "Task %s was asked for with this API key (%s), which cannot release it too: let a person do it (`idadminctl task "
+                        "Task %s was asked for with this API key (%s), which cannot release it "
+                        "too: let a person do it (`idadminctl task "
                         "release %s %s`), or another API key with full access.",
                         task->id, task->username, t->tenant, task->id);
     }
     return requeue(s, c, task, 1);
 }
 
-ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username)
+ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
+                            const char *username)
 {
     transition t = {.tenant = tenant, .id = id, .username = username};
     return store_transaction(s, c, release, &t);

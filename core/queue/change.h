@@ -1,75 +1,87 @@
-/* The queue as callers see it: queueing (seats, names, tasks in one transaction), reading, cancelling, moving. What the worker
- * does with tasks is in core/queue/claim.h. */
+/* The queue as callers see it: queueing (seats, names, tasks in one transaction), reading,
+ * cancelling, moving. What the worker does with tasks is in core/queue/claim.h. */
 #ifndef CORE_QUEUE_CHANGE_H
 #define CORE_QUEUE_CHANGE_H
 
-#include "core/store/store.h"
 #include "core/model/task.h"
+#include "core/store/store.h"
 
 /* Workers that wait for work listen here (db_wait). */
 #define QUEUE_CHANNEL "idadmin_queue"
 
 /* --- inside store_transaction, after store_tenant_lock --- */
 
-/* Seats in use: enabled members of the cache + seats held by tasks - running seat holders whose account the cache counts already.
- * One statement, so that a write-through between two looks is not counted twice. */
+/* Seats in use: enabled members of the cache + seats held by tasks - running seat holders whose
+ * account the cache counts already. One statement, so that a write-through between two looks is not
+ * counted twice. */
 ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used);
 
 /* IDA_FORBIDDEN with used and limit when the tenant has no seat left. */
 ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant);
-/* Whether an enabling of the person needs a further seat: no, when another task than `task_id` (NULL: any) holds one for it, or else
- * when the cache counts an enabled account. */
+/* Whether an enabling of the person needs a further seat: no, when another task than `task_id`
+ * (NULL: any) holds one for it, or else when the cache counts an enabled account. */
 enum { QUEUE_SEAT_NONE, QUEUE_SEAT_CACHED, QUEUE_SEAT_HELD };
-ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted);
+ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person,
+                              const char *task_id, int *counted);
 
-/* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address or reservation of another
- * task; the address itself in *address. `task_id` may be NULL; its own reservations do not count. Asks for numbered candidates in
- * batches, not one statement each. */
-ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
-                              const char *task_id, char **address);
+/* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address
+ * or reservation of another task; the address itself in *address. `task_id` may be NULL; its own
+ * reservations do not count. Asks for numbered candidates in batches, not one statement each. */
+ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local,
+                              const char *domain, const char *task_id, char **address);
 
 /* 1 in *taken when the (folded here) address is in use or reserved by another task. */
-ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken);
-ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id);
+ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address,
+                             const char *task_id, int *taken);
+ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address,
+                               const char *task_id);
 
-/* Inserts the task with its steps (task->id set by the caller, ida_new_id), counts its seat in tenant.seats_held, notifies
- * workers. next_at 0: due_at; created_at 0: now. Before the reservations, which point to it. */
+/* Inserts the task with its steps (task->id set by the caller, ida_new_id), counts its seat in
+ * tenant.seats_held, notifies workers. next_at 0: due_at; created_at 0: now. Before the
+ * reservations, which point to it. */
 ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task);
 
-/* The queued task of `type` for a person (folded UPN), or the running one, or the one that the brake holds; IDA_NOT_FOUND. For a
- * second DELETE and "creation still queued". */
-ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task);
+/* The queued task of `type` for a person (folded UPN), or the running one, or the one that the
+ * brake holds; IDA_NOT_FOUND. For a second DELETE and "creation still queued". */
+ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person,
+                         ida_task_type type, ida_task **task);
 
 /* 1 when the brake holds it: in `attention` and never started. */
 int queue_task_braked(const ida_task *task);
 
-/* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when not NULL, another payload).
- * IDA_CONFLICT when it is in another state. This and the next three are transactions of their own when none is open, and take the
- * tenant's lock themselves. */
-ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date, const char *time,
-                         const char *zone, int64_t due_at, const char *payload);
+/* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when
+ * not NULL, another payload). IDA_CONFLICT when it is in another state. This and the next three are
+ * transactions of their own when none is open, and take the tenant's lock themselves. */
+ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
+                         const char *time, const char *zone, int64_t due_at, const char *payload);
 
-/* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made or may have been (a
- * createAccount step with outcome done, already or unknown, or progress.createSent: core/queue/claim.h). IDA_CONFLICT with the state
- * in the message for running, done, cancelled; IDA_NOT_FOUND. */
-/* Queued tasks that are to make this person (folded UPN) somebody's manager: id and upn alone are filled in. Looks into payloads, which may
- * be large: not inside a transaction. */
-ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count);
+/* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made
+ * or may have been (a createAccount step with outcome done, already or unknown, or
+ * progress.createSent: core/queue/claim.h). IDA_CONFLICT with the state in the message for running,
+ * done, cancelled; IDA_NOT_FOUND. */
+/* Queued tasks that are to make this person (folded UPN) somebody's manager: id and upn alone are
+ * filled in. Looks into payloads, which may be large: not inside a transaction. */
+ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                   int limit, ida_task **tasks, int *count);
 
 ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
-/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A creation that gave them back takes
- * its seat (IDA_FORBIDDEN when none is left) and its names again; names taken meanwhile are replaced by the run. An offboarding
- * that the brake stopped is judged by it anew. IDA_CONFLICT for other states. */
+/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A
+ * creation that gave them back takes its seat (IDA_FORBIDDEN when none is left) and its names
+ * again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is
+ * judged by it anew. IDA_CONFLICT for other states. */
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
-/* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others. `username`: the API user who
- * releases, NULL for a person at the shell; IDA_FORBIDDEN when it is the one who asked for the task. */
-ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id, const char *username);
+/* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others.
+ * `username`: the API user who releases, NULL for a person at the shell; IDA_FORBIDDEN when it is
+ * the one who asked for the task. */
+ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
+                            const char *username);
 
 /* --- reading --- */
 
 /* With steps and the directory's hold; `payload` too when with_payload. */
-ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload, ida_task **task);
+ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload,
+                        ida_task **task);
 
 typedef struct queue_task_filter {
     const char *state, *type; /* texts of the contract, NULL: all */
@@ -79,13 +91,16 @@ typedef struct queue_task_filter {
 } queue_task_filter;
 
 /* Newest first, without payloads, with steps. *total counts all that the filter takes. */
-ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter, ida_task **tasks, int *count,
-                         int64_t *total);
+ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,
+                         ida_task **tasks, int *count, int64_t *total);
 
-/* The brake's number: offboardings and other tasks that disable an account, first started within the hour before `now` and not
- * released. */
-ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count);
-/* The same for an instant from now on: with those queued that begin in the hour before it. `but`: a person (folded UPN) left out. */
-ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count);
+/* The brake's number: offboardings and other tasks that disable an account, first started within
+ * the hour before `now` and not released. */
+ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
+                                       int64_t *count);
+/* The same for an instant from now on: with those queued that begin in the hour before it. `but`: a
+ * person (folded UPN) left out. */
+ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
+                                        int64_t at, int64_t *count);
 
 #endif

@@ -1,13 +1,14 @@
-/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before the first run of what disables an account.
- * Must not know what a run does. Order of locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
+/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before
+ * the first run of what disables an account. Must not know what a run does. Order of locks on
+ * PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/queue/claim.h"
 
 #include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "core/store/audit.h"
 #include "core/queue/inner.h"
+#include "core/store/audit.h"
 #include "core/store/tenant.h"
 
 #define HEAD 32           /* due tasks looked at before asking directory by directory */
@@ -20,7 +21,8 @@
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
-    int first_disabling; /* the brake has a say: only grows less likely while we wait for the tenant's lock */
+    int first_disabling; /* the brake has a say: only grows less likely while we wait for the
+                            tenant's lock */
 } candidate;
 
 typedef struct claim {
@@ -38,7 +40,8 @@ typedef struct claim {
 /* Work of a kind that only a newer program knows is left to that one. */
 static void add_candidate(claim *cl, const db_result *r, int row)
 {
-    int type = ida_task_type_parse(db_text(r, row, 3)), directory = ida_directory_parse(db_text(r, row, 2));
+    int type = ida_task_type_parse(db_text(r, row, 3)),
+        directory = ida_directory_parse(db_text(r, row, 2));
     if (!db_int(r, row, 7) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
         return;
     }
@@ -46,10 +49,12 @@ static void add_candidate(claim *cl, const db_result *r, int row)
         return;
     }
     int first_disabling = db_int(r, row, 6) && !db_int(r, row, 4) && !db_int(r, row, 5);
-    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1), db_text(r, row, 2), first_disabling};
+    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1),
+                                              db_text(r, row, 2), first_disabling};
 }
 
-/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at again under locks. */
+/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
+ * again under locks. */
 static ida_kind find(store *s, ida_ctx *c, claim *cl)
 {
     db_result r;
@@ -68,9 +73,11 @@ static ida_kind find(store *s, ida_ctx *c, claim *cl)
     return kind;
 }
 
-/* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so that the count stays true until
- * the commit. A tenant document that cannot be read stops its own disablings, not the queue. */
-static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one, const char **why)
+/* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so
+ * that the count stays true until the commit. A tenant document that cannot be read stops its own
+ * disablings, not the queue. */
+static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one,
+                          const char **why)
 {
     ida_tenant *tenant;
     int64_t started = 0;
@@ -88,8 +95,10 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
     kind = kind ? kind : queue_task_disablings_started(s, c, one->tenant, cl->now, &started);
     if (!kind && started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
-                          "Held by the brake: %lld offboardings and other disablings were started within the last hour, as many as "
-                          "brake.offboardingsPerHour allows. A person (`idadminctl task release`), or another API key than the one that "
+                          "Held by the brake: %lld offboardings and other disablings were started "
+                          "within the last hour, as many as "
+                          "brake.offboardingsPerHour allows. A person (`idadminctl task release`), "
+                          "or another API key than the one that "
                           "asked, may release this task; or cancel it.",
                           (long long)started);
     }
@@ -117,7 +126,8 @@ static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one
     return kind;
 }
 
-/* Takes the person and the row; *taken stays 0 when somebody else was faster or another task of the person goes first. */
+/* Takes the person and the row; *taken stays 0 when somebody else was faster or another task of the
+ * person goes first. */
 static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, int *taken)
 {
     db_result r;
@@ -126,15 +136,20 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
         return kind;
     }
     const char *person = db_text(&r, 0, 0);
-    kind = store_write(s, c, STMT_queue_person_lock, DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
+    kind = store_write(s, c, STMT_queue_person_lock,
+                       DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
     if (kind || !r.changes) {
         return kind;
     }
-    /* The person's lock may have been waited for: this task begins after the one that held it has ended. */
+    /* The person's lock may have been waited for: this task begins after the one that held it has
+     * ended. */
     int64_t now = ida_now(c->env) > cl->now ? ida_now(c->env) : cl->now;
-    kind = store_write(s, c, STMT_queue_take, DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(now + cl->lease_ms), DB_I(now)), &r);
+    kind = store_write(s, c, STMT_queue_take,
+                       DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(now + cl->lease_ms), DB_I(now)),
+                       &r);
     if (!kind && !r.changes) {
-        return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
+        return store_write(s, c, STMT_queue_person_unlock,
+                           DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
     }
     *taken = !kind;
     return kind;
@@ -154,14 +169,17 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     if (kind || why) {
         return kind ? kind : pull_brake(s, c, cl, one, why);
     }
-    kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)), &hold);
+    kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)),
+                      &hold);
     if (kind || (hold.rows && db_int(&hold, 0, 0) > cl->now)) {
         return kind;
     }
     kind = take(s, c, cl, one, &taken);
     int64_t probe_until = !kind && taken && hold.rows ? cl->now + cl->probe_ms : 0;
     if (probe_until) {
-        kind = store_write(s, c, STMT_queue_probe, DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)), NULL);
+        kind = store_write(s, c, STMT_queue_probe,
+                           DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)),
+                           NULL);
     }
     kind = kind || !taken ? kind : queue_task_get(s, c, one->tenant, one->id, 1, &cl->task);
     if (cl->task) {
@@ -172,8 +190,8 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 
 /* --- whom to try --- */
 
-/* Candidates as one look found them, for all threads of a process: each takes the next one, so that they neither look for the same
- * nor try it at the same time. */
+/* Candidates as one look found them, for all threads of a process: each takes the next one, so that
+ * they neither look for the same nor try it at the same time. */
 struct queue_heads {
     pthread_mutex_t lock;
     apr_pool_t *pool; /* of the candidates; cleared by each look */
@@ -219,14 +237,17 @@ static ida_kind look(queue_heads *h, store *s, ida_ctx *c, claim *cl)
     for (int i = 0; !kind && i < cl->count; i++) {
         const candidate *one = &cl->candidates[i];
         if (!is_tried(h, one->id)) {
-            h->found[h->count++] = (candidate){apr_pstrdup(h->pool, one->id), apr_pstrdup(h->pool, one->tenant),
-                                               apr_pstrdup(h->pool, one->directory), one->first_disabling};
+            h->found[h->count++] = (candidate){apr_pstrdup(h->pool, one->id),
+                                               apr_pstrdup(h->pool, one->tenant),
+                                               apr_pstrdup(h->pool, one->directory),
+                                               one->first_disabling};
         }
     }
     return kind;
 }
 
-/* The next one, from a new look when there is none; *slot is given back by let_go. cl->one NULL: nobody is left. */
+/* The next one, from a new look when there is none; *slot is given back by let_go. cl->one NULL:
+ * nobody is left. */
 static ida_kind next_one(queue_heads *h, store *s, ida_ctx *c, claim *cl, int *looks, char **slot)
 {
     ida_kind kind = IDA_OK;
@@ -240,8 +261,10 @@ static ida_kind next_one(queue_heads *h, store *s, ida_ctx *c, claim *cl, int *l
             const candidate *one = &h->found[h->next++];
             *slot = h->tried[i];
             apr_cpystrn(*slot, one->id, sizeof h->tried[i]);
-            cl->candidates[0] = (candidate){apr_pstrdup(c->pool, one->id), apr_pstrdup(c->pool, one->tenant),
-                                            apr_pstrdup(c->pool, one->directory), one->first_disabling};
+            cl->candidates[0] = (candidate){apr_pstrdup(c->pool, one->id),
+                                            apr_pstrdup(c->pool, one->tenant),
+                                            apr_pstrdup(c->pool, one->directory),
+                                            one->first_disabling};
             cl->one = &cl->candidates[0];
         }
     }
@@ -296,23 +319,29 @@ static ida_kind claimed(ida_ctx *c, const claim *cl, ida_kind kind, ida_task **t
     return kind || cl->task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
 }
 
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
-                           ida_task **task, int *braked)
+ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                     int64_t probe_ms, ida_task **task, int *braked)
 {
     return queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
 }
 
-ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
-                                int64_t probe_ms, ida_task **task, int *braked)
+ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now,
+                          int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked)
 {
     claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
     return claimed(c, &cl, claim_of_all(heads, s, c, &cl), task, braked);
 }
 
-ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
-                               queue_skip skip, void *baton, ida_task **task, int *braked)
+ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                         int64_t probe_ms, queue_skip skip, void *baton, ida_task **task,
+                         int *braked)
 {
-    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms, .skip = skip, .baton = baton};
+    claim cl = {.owner = owner,
+                .now = now,
+                .lease_ms = lease_ms,
+                .probe_ms = probe_ms,
+                .skip = skip,
+                .baton = baton};
     return claimed(c, &cl, claim_of_some(s, c, &cl), task, braked);
 }
 
@@ -324,19 +353,21 @@ ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
     return kind;
 }
 
-ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows, int *count)
+ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,
+                    int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_soon, DB_ARGS(DB_I(now), DB_I(until), DB_I(SOON_MAX)), &r);
+    ida_kind kind = store_read(s, c, STMT_queue_soon,
+                               DB_ARGS(DB_I(now), DB_I(until), DB_I(SOON_MAX)), &r);
     queue_due_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
     int found = 0;
     for (int i = 0; !kind && i < r.rows; i++) {
         int directory = ida_directory_parse(db_text(&r, i, 1));
         if (directory >= 0) {
             list[found++] = (queue_due_soon){.tenant = db_text(&r, i, 0),
-                                         .upn = db_text(&r, i, 2),
-                                         .directory = (ida_directory_kind)directory,
-                                         .tasks = (int)db_int(&r, i, 3)};
+                                             .upn = db_text(&r, i, 2),
+                                             .directory = (ida_directory_kind)directory,
+                                             .tasks = (int)db_int(&r, i, 3)};
         }
     }
     *rows = list;

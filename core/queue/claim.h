@@ -1,6 +1,6 @@
-/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a run carries the fencing
- * number; a write that finds another number answers IDA_CONFLICT and the run must stop at once, without touching the directory
- * again. */
+/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a
+ * run carries the fencing number; a write that finds another number answers IDA_CONFLICT and the
+ * run must stop at once, without touching the directory again. */
 #ifndef CORE_QUEUE_CLAIM_H
 #define CORE_QUEUE_CLAIM_H
 
@@ -8,114 +8,134 @@
 
 struct queue_membership;
 
-/* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by queue_change) before its first
- * create call, and takes it out again only when it looked and saw that no account came of it. While it is there, or createAccount
- * is done, already or unknown, the account may exist: cancelling or failing the task gives back neither its seat nor its names.
- * The same is true of {"enableSent": true}, updates and the seat of the account that they enable (queue_take_seat).
- * Other members of progress are the run's own. */
+/* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by
+ * queue_change) before its first create call, and takes it out again only when it looked and saw
+ * that no account came of it. While it is there, or createAccount is done, already or unknown, the
+ * account may exist: cancelling or failing the task gives back neither its seat nor its names. The
+ * same is true of {"enableSent": true}, updates and the seat of the account that they enable
+ * (queue_take_seat). Other members of progress are the run's own. */
 
-/* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not locked and whose directory is
- * not held (of a held one whose hold_until has passed, a single probe: the claim pushes hold_until by probe_ms in the same
- * transaction). In one transaction: state running, fence + 1, owner, lease_until = now + lease_ms, started_at if first, user_lock
- * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to `attention` instead (audited; *braked
- * = 1, *task tells which). A task also waits while its person has another queued one that goes first by (due time, id), even when
- * that one waits for its next try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps. */
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
-                           ida_task **task, int *braked);
+/* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not
+ * locked and whose directory is not held (of a held one whose hold_until has passed, a single
+ * probe: the claim pushes hold_until by probe_ms in the same transaction). In one transaction:
+ * state running, fence + 1, owner, lease_until = now + lease_ms, started_at if first, user_lock
+ * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to
+ * `attention` instead (audited; *braked = 1, *task tells which). A task also waits while its person
+ * has another queued one that goes first by (due time, id), even when that one waits for its next
+ * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps. */
+ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                     int64_t probe_ms, ida_task **task, int *braked);
 
-/* The same for the threads of one process, which share `heads`: one looks, and each tries another of the tasks it found. */
+/* The same for the threads of one process, which share `heads`: one looks, and each tries another
+ * of the tasks it found. */
 typedef struct queue_heads queue_heads;
 queue_heads *queue_heads_make(apr_pool_t *pool);
-ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now, int64_t lease_ms,
-                                int64_t probe_ms, ida_task **task, int *braked);
+ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now,
+                          int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked);
 
 /* The same, passing over directories for which `skip` answers non-zero. */
 typedef int (*queue_skip)(void *baton, const char *tenant, ida_directory_kind directory);
-ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms, int64_t probe_ms,
-                               queue_skip skip, void *baton, ida_task **task, int *braked);
+ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                         int64_t probe_ms, queue_skip skip, void *baton, ida_task **task,
+                         int *braked);
 
-/* Earliest instant after now at which work may become claimable: a task is due, a hold may be probed (0: none known). What is due
- * already and was not claimed waits for something else; the 250 ms poll finds it. */
+/* Earliest instant after now at which work may become claimable: a task is due, a hold may be
+ * probed (0: none known). What is due already and was not claimed waits for something else; the 250
+ * ms poll finds it. */
 ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at);
 
-/* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the first 64 in all). */
+/* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the
+ * first 64 in all). */
 typedef struct queue_due_soon {
     const char *tenant, *upn;
     ida_directory_kind directory;
     int tasks;
 } queue_due_soon;
-ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows, int *count);
+ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,
+                    int *count);
 
-/* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours any more. Uses a connection of
- * its own. */
-ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms);
+/* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours
+ * any more. Uses a connection of its own. */
+ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
+                     int64_t lease_ms);
 
-/* Running tasks with owner, fence and heartbeat, for takers that watch them by their own monotonic clock; at most `max`. */
+/* Running tasks with owner, fence and heartbeat, for takers that watch them by their own monotonic
+ * clock; at most `max`. */
 typedef struct queue_running_task {
     const char *tenant, *task_id, *owner;
     int64_t fence, heartbeat, lease_until;
 } queue_running_task;
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count);
 
-/* Takes over a running task whose (fence, heartbeat) is still what was watched: fence + 1, new owner. Counts as a try (attempts +
- * 1), so that a task that kills its worker ends. IDA_NOT_FOUND when it moved on. */
-ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner, int64_t now, int64_t lease_ms,
-                               ida_task **task);
+/* Takes over a running task whose (fence, heartbeat) is still what was watched: fence + 1, new
+ * owner. Counts as a try (attempts + 1), so that a task that kills its worker ends. IDA_NOT_FOUND
+ * when it moved on. */
+ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner,
+                         int64_t now, int64_t lease_ms, ida_task **task);
 
-/* --- outcomes, all under the fence; each is one transaction with its audit record when `audit` is not NULL --- */
+/* --- outcomes, all under the fence; each is one transaction with its audit record when `audit` is
+ * not NULL --- */
 
 struct audit_record;
 
 /* Records a step. Also persists `progress` when not NULL. */
-ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
-                          const struct audit_record *audit);
+ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
+                    const char *progress, const struct audit_record *audit);
 
-/* Persists values a step must have on disk before its first directory call: new candidate names (with reservations of the new
- * ones; old ones are freed), marker ("": none), progress, object_id. NULL members stay. IDA_UNPROCESSABLE when a new address was reserved by
- * another task meanwhile: choose again (queue_address_choose in the same store_transaction after store_tenant_lock avoids that).
- * `task` itself is not changed: read it again. */
+/* Persists values a step must have on disk before its first directory call: new candidate names
+ * (with reservations of the new ones; old ones are freed), marker ("": none), progress, object_id.
+ * NULL members stay. IDA_UNPROCESSABLE when a new address was reserved by another task meanwhile:
+ * choose again (queue_address_choose in the same store_transaction after store_tenant_lock avoids
+ * that). `task` itself is not changed: read it again. */
 typedef struct queue_task_change {
     const char *upn, *mail, *display_name, *marker, *progress, *object_id, *warnings;
 } queue_task_change;
 ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change);
 
-/* An update that is about to enable an account holds its seat from here on, unless a creation holds it; its marker is on disk since it
- * was queued. `progress`, with enableSent in it, is written in the same transaction. *full = 1: none is left,
- * nothing was taken or written. Given back by queue_account_made. */
-ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
-                               int *full);
+/* An update that is about to enable an account holds its seat from here on, unless a creation holds
+ * it; its marker is on disk since it was queued. `progress`, with enableSent in it, is written in
+ * the same transaction. *full = 1: none is left, nothing was taken or written. Given back by
+ * queue_account_made. */
+ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant,
+                         const char *progress, int *full);
 
-/* Memberships as an offboarding finds them, on disk before the first is taken away (core/queue/rehire.h); those known already stay. */
-ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const struct queue_membership *rows, int count);
-/* A rehire has given back what the offboardings of its account took away in task->directory, that which the run acts on now. */
+/* Memberships as an offboarding finds them, on disk before the first is taken away
+ * (core/queue/rehire.h); those known already stay. */
+ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,
+                           const struct queue_membership *rows, int count);
+/* A rehire has given back what the offboardings of its account took away in task->directory, that
+ * which the run acts on now. */
 ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
 
-/* After the account is in the cache: step done, seat and reservations given back, in one transaction. later = 1: they are given back by
- * queue_finish of the task that is done, which follows in the same store_transaction. */
-ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
-                                  const struct audit_record *audit);
+/* After the account is in the cache: step done, seat and reservations given back, in one
+ * transaction. later = 1: they are given back by queue_finish of the task that is done, which
+ * follows in the same store_transaction. */
+ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
+                            const char *object_id, int later, const struct audit_record *audit);
 
-/* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock freed; for `failed` of a
- * creation whose account was not and cannot have been made, or of an update that cannot have enabled one, and for `done`: seat and
- * reservations freed. */
-ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
-                            const char *warnings, const struct audit_record *audit);
+/* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock
+ * freed; for `failed` of a creation whose account was not and cannot have been made, or of an
+ * update that cannot have enabled one, and for `done`: seat and reservations freed. */
+ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
+                      const char *error, const char *warnings, const struct audit_record *audit);
 
 /* running -> queued: next_at, error as reason, attempts + 1 when counts; user_lock freed. */
-ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
-                           const struct audit_record *audit);
+ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at,
+                     const char *reason, int counts, const struct audit_record *audit);
 
-/* For core/queue/walls.h. The next zone after `after` ("" at first) that queued tasks with wall_fixed = 1 are in; NULL: no more. Those
- * tasks: pages by id. */
+/* For core/queue/walls.h. The next zone after `after` ("" at first) that queued tasks with
+ * wall_fixed = 1 are in; NULL: no more. Those tasks: pages by id. */
 ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone);
-ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max, ida_task **tasks, int *count);
+ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max,
+                        ida_task **tasks, int *count);
 
-/* Gives due times that follow from the same wall time under new zone rules; next_at follows when the task was not tried yet.
- * IDA_CONFLICT when the task is not queued with old_due any more. */
+/* Gives due times that follow from the same wall time under new zone rules; next_at follows when
+ * the task was not tried yet. IDA_CONFLICT when the task is not queued with old_due any more. */
 ida_kind queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due);
 
-/* Removes finished tasks (with steps and runs, and what they may still hold) that ended before `before`, oldest first, at most
- * `max`. */
-ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
+/* Removes finished tasks (with steps and runs, and what they may still hold) that ended before
+ * `before`, oldest first, at most `max`. */
+ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                      int *removed);
 
 #endif

@@ -1,13 +1,15 @@
-/* Owns what happens when a task is queued: seats, names, the row and its steps, all inside the caller's transaction under the
- * tenant's lock. Must not know what a payload means, but for the one member that decides whether a creation takes a seat. */
+/* Owns what happens when a task is queued: seats, names, the row and its steps, all inside the
+ * caller's transaction under the tenant's lock. Must not know what a payload means, but for the one
+ * member that decides whether a creation takes a seat. */
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/tenant/naming.h"
-#include "core/queue/inner.h"
 #include "core/base/text.h"
+#include "core/queue/inner.h"
+#include "core/tenant/naming.h"
 
-/* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above any company. */
+/* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above
+ * any company. */
 #define CANDIDATES_MAX 1000000
 
 ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
@@ -24,17 +26,20 @@ ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
     ida_kind kind = tenant->seat_limit < 0 ? IDA_OK : queue_seats_used(s, c, tenant->id, &used);
     if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
         kind = ida_fail(c, IDA_FORBIDDEN,
-                        "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued creations included. "
+                        "The tenant's user seat limit is reached: %lld of %lld seats are in use, "
+                        "queued creations included. "
                         "Offboard a user or raise seatLimit in the tenant document.",
                         (long long)used, (long long)tenant->seat_limit);
     }
     return kind;
 }
 
-ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person, const char *task_id, int *counted)
+ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person,
+                              const char *task_id, int *counted)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_seat_of_person, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
+    ida_kind kind = store_read(s, c, STMT_seat_of_person,
+                               DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
     *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : QUEUE_SEAT_NONE;
     return kind;
 }
@@ -43,14 +48,17 @@ ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const ch
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task_id)), &r);
-    return kind || !r.changes ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(1)), NULL);
+    return kind || !r.changes
+               ? kind
+               : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(1)), NULL);
 }
 
 ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved)
 {
     db_result r;
     *moved = 0;
-    ida_kind kind = store_read(s, c, STMT_seat_of_update, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)), &r);
+    ida_kind kind = store_read(s, c, STMT_seat_of_update,
+                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)), &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -74,7 +82,8 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
     return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
-ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person, const char **id)
+ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                 const char **id)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), &r);
@@ -94,8 +103,9 @@ int queue_task_wants_seat(ida_ctx *c, const ida_task *task)
 }
 
 /* Position of the first free one among candidates first .. first + size - 1; -1: all are taken. */
-static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain, const char *task_id,
-                           int first, int size, int *position)
+static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char *local,
+                           const char *domain, const char *task_id, int first, int size,
+                           int *position)
 {
     json_t *candidates = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < size; i++) {
@@ -103,23 +113,26 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
         json_array_append_new(candidates, json_string(ida_fold_address(c->pool, candidate)));
     }
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_address_first_free,
-                               DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_address_first_free,
+        DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
     *position = !kind && r.rows ? (int)db_int(&r, 0, 0) : -1;
     return kind;
 }
 
-ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id, int *taken)
+ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const char *address,
+                             const char *task_id, int *taken)
 {
     db_result r;
-    ida_kind kind =
-        store_read(s, c, STMT_address_used, DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, address)), DB_T(task_id)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_address_used,
+        DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, address)), DB_T(task_id)), &r);
     *taken = !kind && r.rows != 0;
     return kind;
 }
 
-ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local, const char *domain,
-                              const char *task_id, char **address)
+ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const char *local,
+                              const char *domain, const char *task_id, char **address)
 {
     /* Most names are free; for the others larger batches keep the number of statements small. */
     int taken;
@@ -128,7 +141,8 @@ ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const ch
     if (kind || !taken) {
         return kind;
     }
-    for (int first = 2, size = 4; first < CANDIDATES_MAX; first += size, size = size < 256 ? size * 4 : 256) {
+    for (int first = 2, size = 4; first < CANDIDATES_MAX;
+         first += size, size = size < 256 ? size * 4 : 256) {
         int position;
         kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
         if (kind) {
@@ -139,14 +153,17 @@ ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const ch
             return IDA_OK;
         }
     }
-    return ida_fail(c, IDA_CONFLICT, "Every address %s@%s with a number up to %d is taken.", local, domain, CANDIDATES_MAX);
+    return ida_fail(c, IDA_CONFLICT, "Every address %s@%s with a number up to %d is taken.", local,
+                    domain, CANDIDATES_MAX);
 }
 
-ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address, const char *task_id)
+ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address,
+                               const char *task_id)
 {
     const char *folded = ida_fold_address(c->pool, address);
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_address_reserve, DB_ARGS(DB_T(tenant), DB_T(folded), DB_T(task_id)), &r);
+    ida_kind kind = store_write(s, c, STMT_address_reserve,
+                                DB_ARGS(DB_T(tenant), DB_T(folded), DB_T(task_id)), &r);
     if (kind || r.changes) {
         return kind;
     }
@@ -160,27 +177,31 @@ ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
 ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)
 {
     return store_write(s, c, STMT_task_step_put,
-                       DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name), DB_T(ida_outcome_text(step->outcome)),
-                               DB_T(step->detail), DB_I(step->at)),
+                       DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name),
+                               DB_T(ida_outcome_text(step->outcome)), DB_T(step->detail),
+                               DB_I(step->at)),
                        NULL);
 }
 
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
 {
     const ida_task *t = baton;
-    ida_kind kind =
-        store_write(s, c, STMT_task_insert,
-                    DB_ARGS(DB_T(t->id), DB_T(t->tenant), DB_T(ida_task_type_text(t->type)), DB_T(ida_task_state_text(t->state)),
-                            DB_T(ida_directory_name(t->directory)), DB_T(t->person), DB_T(t->object_id), DB_T(t->upn),
-                            DB_T(t->mail), DB_T(t->display_name), DB_T(t->wall_date), DB_T(t->wall_time), DB_I(t->wall_fixed),
-                            DB_I(t->due_at), DB_I(t->next_at ? t->next_at : t->due_at),
-                            DB_I(t->created_at ? t->created_at : ida_now(c->env)), DB_I(t->seat), DB_I(t->released),
-                            DB_T(t->zone), DB_T(t->marker), DB_T(t->progress ? t->progress : "{}"),
-                            DB_T(t->warnings ? t->warnings : "[]"), DB_T(t->username), DB_T(t->label ? t->label : ""),
-                            DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id)),
-                    NULL);
+    ida_kind kind = store_write(
+        s, c, STMT_task_insert,
+        DB_ARGS(DB_T(t->id), DB_T(t->tenant), DB_T(ida_task_type_text(t->type)),
+                DB_T(ida_task_state_text(t->state)), DB_T(ida_directory_name(t->directory)),
+                DB_T(t->person), DB_T(t->object_id), DB_T(t->upn), DB_T(t->mail),
+                DB_T(t->display_name), DB_T(t->wall_date), DB_T(t->wall_time), DB_I(t->wall_fixed),
+                DB_I(t->due_at), DB_I(t->next_at ? t->next_at : t->due_at),
+                DB_I(t->created_at ? t->created_at : ida_now(c->env)), DB_I(t->seat),
+                DB_I(t->released), DB_T(t->zone), DB_T(t->marker),
+                DB_T(t->progress ? t->progress : "{}"), DB_T(t->warnings ? t->warnings : "[]"),
+                DB_T(t->username), DB_T(t->label ? t->label : ""),
+                DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id)),
+        NULL);
     if (!kind) {
-        kind = store_write(s, c, STMT_task_payload_insert, DB_ARGS(DB_T(t->id), DB_T(t->payload ? t->payload : "{}")), NULL);
+        kind = store_write(s, c, STMT_task_payload_insert,
+                           DB_ARGS(DB_T(t->id), DB_T(t->payload ? t->payload : "{}")), NULL);
     }
     for (int i = 0; !kind && i < t->step_count; i++) {
         kind = queue_task_put_step(s, c, t->id, &t->steps[i]);

@@ -1,28 +1,34 @@
-/* Owns leases: heartbeats, what takers watch, the takeover. Must not know clocks: who waited long enough is the taker's business.
+/* Owns leases: heartbeats, what takers watch, the takeover. Must not know clocks: who waited long
+ * enough is the taker's business.
  */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 
-ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now, int64_t lease_ms)
+ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
+                     int64_t lease_ms)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_renew, DB_ARGS(DB_T(task_id), DB_I(fence), DB_I(now + lease_ms)), &r);
-    return kind || r.changes ? kind
-                             : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task_id, (long long)fence);
+    ida_kind kind = store_write(s, c, STMT_queue_renew,
+                                DB_ARGS(DB_T(task_id), DB_I(fence), DB_I(now + lease_ms)), &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task_id,
+                          (long long)fence);
 }
 
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_running, DB_ARGS(DB_I(max)), &r);
-    queue_running_task *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
+    queue_running_task *list = apr_palloc(c->pool,
+                                          sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         list[i] = (queue_running_task){.tenant = db_text(&r, i, 0),
-                                  .task_id = db_text(&r, i, 1),
-                                  .owner = db_text(&r, i, 2),
-                                  .fence = db_int(&r, i, 3),
-                                  .heartbeat = db_int(&r, i, 4),
-                                  .lease_until = db_int(&r, i, 5)};
+                                       .task_id = db_text(&r, i, 1),
+                                       .owner = db_text(&r, i, 2),
+                                       .fence = db_int(&r, i, 3),
+                                       .heartbeat = db_int(&r, i, 4),
+                                       .lease_until = db_int(&r, i, 5)};
     }
     *rows = list;
     *count = kind ? 0 : r.rows;
@@ -41,17 +47,19 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
     takeover *t = baton;
     db_result r;
     ida_kind kind = store_write(s, c, STMT_queue_take_over,
-                                DB_ARGS(DB_T(t->seen->task_id), DB_I(t->seen->fence), DB_I(t->seen->heartbeat), DB_T(t->owner),
+                                DB_ARGS(DB_T(t->seen->task_id), DB_I(t->seen->fence),
+                                        DB_I(t->seen->heartbeat), DB_T(t->owner),
                                         DB_I(t->lease_until)),
                                 &r);
     if (!kind && !r.changes) {
-        kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.", t->seen->task_id);
+        kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.",
+                        t->seen->task_id);
     }
     return kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
 }
 
-ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner, int64_t now, int64_t lease_ms,
-                               ida_task **task)
+ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner,
+                         int64_t now, int64_t lease_ms, ida_task **task)
 {
     takeover t = {.seen = seen, .owner = owner, .lease_until = now + lease_ms};
     ida_kind kind = store_transaction(s, c, take_over, &t);

@@ -1,16 +1,17 @@
-/* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is under the fencing number;
- * nothing of a run whose lease is lost gets through.
+/* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is
+ * under the fencing number; nothing of a run whose lease is lost gets through.
  *
- * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back, so the tenant's row is
- * locked as late as can be: after the task's own, and just before the end. Whoever locks the tenant first leaves the rows of
- * running tasks alone (core/queue/change.c); should two meet all the same, the server undoes one of them, which is repeated. */
+ * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back,
+ * so the tenant's row is locked as late as can be: after the task's own, and just before the end.
+ * Whoever locks the tenant first leaves the rows of running tasks alone (core/queue/change.c);
+ * should two meet all the same, the server undoes one of them, which is repeated. */
 #include <string.h>
 
-#include "core/store/audit.h"
+#include "core/base/text.h"
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
+#include "core/store/audit.h"
 #include "core/store/tenant.h"
-#include "core/base/text.h"
 
 typedef struct outcome {
     const ida_task *task;
@@ -24,13 +25,15 @@ typedef struct outcome {
 } outcome;
 
 /* A write under the fence: IDA_CONFLICT when it touched no row. */
-static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement, const db_arg *args, size_t count)
+static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement,
+                       const db_arg *args, size_t count)
 {
     db_result r;
     ida_kind kind = store_write(s, c, statement, args, count, &r);
     return kind || r.changes
                ? kind
-               : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id, (long long)task->fence);
+               : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id,
+                          (long long)task->fence);
 }
 
 static ida_kind audited(store *s, ida_ctx *c, const outcome *o)
@@ -41,14 +44,14 @@ static ida_kind audited(store *s, ida_ctx *c, const outcome *o)
 static ida_kind put_step(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
-    ida_kind kind =
-        fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->progress)));
+    ida_kind kind = fenced(s, c, o->task, STMT_queue_progress,
+                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->progress)));
     kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
     return kind ? kind : audited(s, c, o);
 }
 
-ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *progress,
-                          const struct audit_record *audit)
+ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
+                    const char *progress, const struct audit_record *audit)
 {
     outcome o = {.task = task, .step = step, .progress = progress, .audit = audit};
     return store_transaction(s, c, put_step, &o);
@@ -58,16 +61,19 @@ ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *
 static ida_kind move_person(store *s, ida_ctx *c, const ida_task *old, const char *person)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_person_lock, DB_ARGS(DB_T(old->tenant), DB_T(person), DB_T(old->id)), &r);
+    ida_kind kind = store_write(s, c, STMT_queue_person_lock,
+                                DB_ARGS(DB_T(old->tenant), DB_T(person), DB_T(old->id)), &r);
     if (!kind && !r.changes) {
         return ida_fail(c, IDA_CONFLICT, "Another task of %s is running.", person);
     }
     return kind ? kind
-                : store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(old->tenant), DB_T(old->person), DB_T(old->id)), NULL);
+                : store_write(s, c, STMT_queue_person_unlock,
+                              DB_ARGS(DB_T(old->tenant), DB_T(old->person), DB_T(old->id)), NULL);
 }
 
 /* Reserves what the task is called from now on and lets go of the rest. */
-static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const queue_task_change *change)
+static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old,
+                             const queue_task_change *change)
 {
     const char *upn = ida_fold_address(c->pool, change->upn ? change->upn : old->upn);
     const char *given = change->mail ? change->mail : old->mail;
@@ -79,7 +85,9 @@ static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old, const qu
     if (kind == IDA_CONFLICT) {
         return ida_fail(c, IDA_UNPROCESSABLE, "%s", c->message);
     }
-    kind = kind ? kind : store_write(s, c, STMT_address_free_but, DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
+    kind = kind ? kind
+                : store_write(s, c, STMT_address_free_but,
+                              DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
     return kind || strcmp(upn, old->person) == 0 ? kind : move_person(s, c, old, upn);
 }
 
@@ -91,14 +99,18 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
     ida_task *old;
     ida_kind kind = IDA_OK;
     if (ch->upn || ch->mail) {
-        kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
-        kind = kind ? kind : queue_task_get(s, c, o->task->tenant, o->task->id, 0, &old); /* under the row's lock: the names as they are now */
+        kind = fenced(s, c, o->task, STMT_queue_progress,
+                      DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
+        kind = kind ? kind
+                    : queue_task_get(s, c, o->task->tenant, o->task->id, 0,
+                                     &old); /* under the row's lock: the names as they are now */
         kind = kind ? kind : change_names(s, c, old, ch);
     }
     return kind ? kind
                 : fenced(s, c, o->task, STMT_queue_change,
-                         DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(ch->upn), DB_T(person), DB_T(ch->mail),
-                                 DB_T(ch->display_name), DB_T(ch->marker), DB_T(ch->progress), DB_T(ch->object_id),
+                         DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(ch->upn),
+                                 DB_T(person), DB_T(ch->mail), DB_T(ch->display_name),
+                                 DB_T(ch->marker), DB_T(ch->progress), DB_T(ch->object_id),
                                  DB_T(ch->warnings)));
 }
 
@@ -117,8 +129,8 @@ static ida_kind give_back(store *s, ida_ctx *c, const ida_task *task)
 static ida_kind account_made(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
-    ida_kind kind =
-        fenced(s, c, o->task, STMT_queue_made, DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
+    ida_kind kind = fenced(s, c, o->task, STMT_queue_made,
+                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
     kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
     kind = kind ? kind : audited(s, c, o);
     if (kind || o->later) {
@@ -128,10 +140,11 @@ static ida_kind account_made(store *s, ida_ctx *c, void *baton)
     return kind ? kind : give_back(s, c, o->task);
 }
 
-ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step, const char *object_id, int later,
-                                  const struct audit_record *audit)
+ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
+                            const char *object_id, int later, const struct audit_record *audit)
 {
-    outcome o = {.task = task, .step = step, .object_id = object_id, .later = later, .audit = audit};
+    outcome o = {
+        .task = task, .step = step, .object_id = object_id, .later = later, .audit = audit};
     return store_transaction(s, c, account_made, &o);
 }
 
@@ -142,9 +155,10 @@ typedef struct seat_taking {
     int full;
 } seat_taking;
 
-/* One seat a person. Another update could be cancelled and give back what this one's call stands on, so its seat is moved here. One
- * beside the cache's word is not counted, and lasts when a sync takes that word back. The seat of a creation, which is the account's,
- * comes to this task when the creation gives it back (queue_task_give_back_seat). */
+/* One seat a person. Another update could be cancelled and give back what this one's call stands
+ * on, so its seat is moved here. One beside the cache's word is not counted, and lasts when a sync
+ * takes that word back. The seat of a creation, which is the account's, comes to this task when the
+ * creation gives it back (queue_task_give_back_seat). */
 static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_task *now)
 {
     int had = now->seat, counted = QUEUE_SEAT_NONE;
@@ -156,7 +170,8 @@ static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_
     if (!kind && counted == QUEUE_SEAT_NONE) {
         kind = queue_seat_free(s, c, t->tenant);
     }
-    return kind || counted == QUEUE_SEAT_HELD ? kind : queue_task_take_seat(s, c, now->tenant, now->id);
+    return kind || counted == QUEUE_SEAT_HELD ? kind
+                                              : queue_task_take_seat(s, c, now->tenant, now->id);
 }
 
 static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
@@ -165,7 +180,9 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
     ida_task *now;
     t->full = 0;
     ida_kind kind = store_tenant_lock(s, c, t->task->tenant);
-    kind = kind ? kind : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
+    kind = kind ? kind
+                : fenced(s, c, t->task, STMT_queue_progress,
+                         DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
     kind = kind ? kind : queue_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
     kind = kind ? kind : find_seat(s, c, t, now);
     if (kind == IDA_FORBIDDEN) {
@@ -174,11 +191,12 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
         return IDA_OK;
     }
     return kind ? kind
-                : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(t->progress)));
+                : fenced(s, c, t->task, STMT_queue_progress,
+                         DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(t->progress)));
 }
 
-ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant, const char *progress,
-                               int *full)
+ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant,
+                         const char *progress, int *full)
 {
     seat_taking t = {.task = task, .tenant = tenant, .progress = progress};
     ida_kind kind = store_transaction(s, c, take_seat, &t);
@@ -188,10 +206,12 @@ ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_t
 
 static ida_kind free_person(store *s, ida_ctx *c, const ida_task *now)
 {
-    return store_write(s, c, STMT_queue_person_unlock, DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
+    return store_write(s, c, STMT_queue_person_unlock,
+                       DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
 }
 
-/* The offboarding has seen that the person is out: no update that is over keeps a seat for what it may have enabled. */
+/* The offboarding has seen that the person is out: no update that is over keeps a seat for what it
+ * may have enabled. */
 static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const char *over)
 {
     ida_kind kind = IDA_OK;
@@ -202,13 +222,15 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
     return kind;
 }
 
-/* Row and steps are read before the fence is asked: nobody but the run that has it changes them. The person is let go last: who
- * waits to claim the next task of the person holds that one's row, which may be the heir of the seat. */
+/* Row and steps are read before the fence is asked: nobody but the run that has it changes them.
+ * The person is let go last: who waits to claim the next task of the person holds that one's row,
+ * which may be the heir of the seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const ida_task *t = o->task;
-    int holds = t->type == IDA_USER_CREATE || t->type == IDA_USER_UPDATE; /* perhaps seat and names */
+    int holds = t->type == IDA_USER_CREATE ||
+                t->type == IDA_USER_UPDATE; /* perhaps seat and names */
     int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
     const char *over = NULL;
     ida_task *now;
@@ -218,42 +240,45 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
-                         DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
-                                 DB_T(o->warnings), DB_I(finished_at)));
+                         DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)),
+                                 DB_T(o->error), DB_T(o->warnings), DB_I(finished_at)));
     kind = kind ? kind : audited(s, c, o);
     if (!kind && (over || (holds && now->seat))) {
         kind = store_tenant_lock(s, c, t->tenant);
     }
     kind = kind ? kind : settle_seats(s, c, now, over);
-    int keeps = o->state == IDA_ATTENTION || (o->state == IDA_FAILED && !kind && queue_task_account_possible(c, now));
+    int keeps = o->state == IDA_ATTENTION ||
+                (o->state == IDA_FAILED && !kind && queue_task_account_possible(c, now));
     if (!kind && holds && !keeps) {
         kind = give_back(s, c, now);
     }
     return kind ? kind : free_person(s, c, now);
 }
 
-ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state, const char *error,
-                            const char *warnings, const struct audit_record *audit)
+ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
+                      const char *error, const char *warnings, const struct audit_record *audit)
 {
-    outcome o = {.task = task, .state = state, .error = error, .warnings = warnings, .audit = audit};
+    outcome o = {
+        .task = task, .state = state, .error = error, .warnings = warnings, .audit = audit};
     return store_transaction(s, c, finish, &o);
 }
 
 static ida_kind again(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
-    ida_kind kind =
-        fenced(s, c, o->task, STMT_queue_again,
-               DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at), DB_T(o->error), DB_I(o->counts != 0)));
+    ida_kind kind = fenced(s, c, o->task, STMT_queue_again,
+                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at),
+                                   DB_T(o->error), DB_I(o->counts != 0)));
     ida_task *now;
     kind = kind ? kind : queue_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
     kind = kind ? kind : free_person(s, c, now);
     return kind ? kind : audited(s, c, o);
 }
 
-ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at, const char *reason, int counts,
-                           const struct audit_record *audit)
+ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at,
+                     const char *reason, int counts, const struct audit_record *audit)
 {
-    outcome o = {.task = task, .next_at = next_at, .error = reason, .counts = counts, .audit = audit};
+    outcome o = {
+        .task = task, .next_at = next_at, .error = reason, .counts = counts, .audit = audit};
     return store_transaction(s, c, again, &o);
 }

@@ -6,7 +6,7 @@
 #include "core/queue/inner.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
-#define STEP_BATCH 256 /* tasks whose steps are asked for at once */
+#define STEP_BATCH 256           /* tasks whose steps are asked for at once */
 
 ida_kind queue_task_missing(ida_ctx *c, const char *id)
 {
@@ -51,12 +51,15 @@ enum {
 
 ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task)
 {
-    int type = ida_task_type_parse(db_text(r, row, COL_TYPE)), state = ida_task_state_parse(db_text(r, row, COL_STATE));
+    int type = ida_task_type_parse(db_text(r, row, COL_TYPE)),
+        state = ida_task_state_parse(db_text(r, row, COL_STATE));
     int directory = ida_directory_parse(db_text(r, row, COL_DIRECTORY));
     if (type < 0 || state < 0 || directory < 0) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0020",
-                "task %s has a type, state or directory that this program does not know: %s, %s, %s", db_text(r, row, COL_ID),
-                db_text(r, row, COL_TYPE), db_text(r, row, COL_STATE), db_text(r, row, COL_DIRECTORY));
+        ida_log(
+            c->env, IDA_LOG_ERROR, "IDA0020",
+            "task %s has a type, state or directory that this program does not know: %s, %s, %s",
+            db_text(r, row, COL_ID), db_text(r, row, COL_TYPE), db_text(r, row, COL_STATE),
+            db_text(r, row, COL_DIRECTORY));
         return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
     }
     *task = (ida_task){.id = db_text(r, row, COL_ID),
@@ -100,14 +103,15 @@ static int by_id(const void *a, const void *b)
     return strcmp((*(ida_task *const *)a)->id, (*(ida_task *const *)b)->id);
 }
 
-static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_result *r, int row, int *capacity)
+static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_result *r, int row,
+                         int *capacity)
 {
     ida_task probe = {.id = db_text(r, row, 0)}, *wanted = &probe;
     ida_task **found = bsearch(&wanted, tasks, (size_t)count, sizeof *tasks, by_id);
     int outcome = ida_outcome_parse(db_text(r, row, 3));
     if (!found || outcome < 0) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0021", "a step of task %s has the unknown outcome \"%s\"", probe.id,
-                db_text(r, row, 3));
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
+                "a step of task %s has the unknown outcome \"%s\"", probe.id, db_text(r, row, 3));
         return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
     }
     ida_task *task = *found;
@@ -139,7 +143,8 @@ static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
     }
     qsort(sorted, (size_t)count, sizeof *sorted, by_id);
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &r);
+    ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))),
+                               &r);
     for (int row = 0; !kind && row < r.rows; row++) {
         kind = add_step(c, sorted, count, &r, row, capacity);
     }
@@ -171,7 +176,8 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
     return kind;
 }
 
-ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload, ida_task **task)
+ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id, int with_payload,
+                        ida_task **task)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_get, DB_ARGS(DB_T(tenant), DB_T(id)), &r);
@@ -181,15 +187,19 @@ ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id
     return r.rows ? one_task(s, c, &r, with_payload, task) : queue_task_missing(c, id);
 }
 
-ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person, ida_task_type type, ida_task **task)
+ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person,
+                         ida_task_type type, ida_task **task)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_open, DB_ARGS(DB_T(tenant), DB_T(person), DB_T(ida_task_type_text(type))), &r);
+    ida_kind kind = store_read(s, c, STMT_task_open,
+                               DB_ARGS(DB_T(tenant), DB_T(person), DB_T(ida_task_type_text(type))),
+                               &r);
     if (kind) {
         return kind;
     }
     return r.rows ? one_task(s, c, &r, 0, task)
-                  : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.", ida_task_type_text(type), person);
+                  : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.",
+                             ida_task_type_text(type), person);
 }
 
 typedef struct listing {
@@ -208,20 +218,28 @@ static ida_kind list_rows(store *s, ida_ctx *c, const listing *l, db_result *pag
     ida_kind kind;
     if (f->person) {
         kind = store_read(s, c, STMT_task_list_person,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type), DB_T(before), DB_I(f->limit)),
+                          DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type),
+                                  DB_T(before), DB_I(f->limit)),
                           page);
         return kind ? kind
                     : store_read(s, c, STMT_task_count_person,
-                                 DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type)), total);
+                                 DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state),
+                                         DB_T(f->type)),
+                                 total);
     }
     if (f->state) {
         kind = store_read(s, c, STMT_task_list_state,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
+                          DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type), DB_T(before),
+                                  DB_I(f->limit)),
+                          page);
         return kind ? kind
-                    : store_read(s, c, STMT_task_count_state, DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type)), total);
+                    : store_read(s, c, STMT_task_count_state,
+                                 DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type)), total);
     }
-    kind = store_read(s, c, STMT_task_list, DB_ARGS(DB_T(l->tenant), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
-    return kind ? kind : store_read(s, c, STMT_task_count, DB_ARGS(DB_T(l->tenant), DB_T(f->type)), total);
+    kind = store_read(s, c, STMT_task_list,
+                      DB_ARGS(DB_T(l->tenant), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
+    return kind ? kind
+                : store_read(s, c, STMT_task_count, DB_ARGS(DB_T(l->tenant), DB_T(f->type)), total);
 }
 
 static ida_kind list(store *s, ida_ctx *c, void *baton)
@@ -241,8 +259,8 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return kind ? kind : queue_task_load_steps(s, c, l->tasks, l->count);
 }
 
-ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter, ida_task **tasks, int *count,
-                         int64_t *total)
+ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,
+                         ida_task **tasks, int *count, int64_t *total)
 {
     listing l = {.tenant = tenant, .filter = filter};
     ida_kind kind = store_snapshot(s, c, list, &l);
@@ -252,28 +270,34 @@ ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_t
     return kind;
 }
 
-ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *count)
+ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
+                                       int64_t *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
+    ida_kind kind = store_read(s, c, STMT_disablings_started,
+                               DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but, int64_t at, int64_t *count)
+ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
+                                        int64_t at, int64_t *count)
 {
     db_result r;
     int64_t from = at - HOUR_MS, due_from = from < ida_now(c->env) ? 0 : from;
-    ida_kind kind = store_read(s, c, STMT_disablings_expected,
-                               DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_disablings_expected,
+        DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)), &r);
     *count = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person, int limit, ida_task **tasks, int *count)
+ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,
+                                   int limit, ida_task **tasks, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_naming_manager, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);
+    ida_kind kind = store_read(s, c, STMT_task_naming_manager,
+                               DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);
     *count = kind ? 0 : r.rows;
     *tasks = apr_pcalloc(c->pool, sizeof **tasks * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {

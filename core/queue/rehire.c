@@ -6,10 +6,12 @@
 
 #include "core/queue/claim.h"
 
-ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, queue_coming **rows, int *count)
+ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                             queue_coming **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+    ida_kind kind = store_read(s, c, STMT_creations_of_employee,
+                               DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
     *count = kind ? 0 : r.rows;
     *rows = apr_palloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
@@ -18,21 +20,27 @@ ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const cha
     return kind;
 }
 
-ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
+                                  ida_directory_kind directory, const char *object_id,
                                   queue_membership **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_memberships_lost,
-        DB_ARGS(DB_T(tenant), DB_T(object_id), DB_T(ida_directory_name(directory)), DB_I(QUEUE_MEMBERSHIPS_MAX)), &r);
+    ida_kind kind = store_read(s, c, STMT_memberships_lost,
+                               DB_ARGS(DB_T(tenant), DB_T(object_id),
+                                       DB_T(ida_directory_name(directory)),
+                                       DB_I(QUEUE_MEMBERSHIPS_MAX)),
+                               &r);
     *count = kind ? 0 : r.rows;
     *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
         int where = ida_directory_parse(db_text(&r, i, 0));
         if (where < 0) {
-            return ida_fail(c, IDA_INTERNAL_ERROR, "a recorded membership names a directory that this version does not know");
+            return ida_fail(
+                c, IDA_INTERNAL_ERROR,
+                "a recorded membership names a directory that this version does not know");
         }
-        (*rows)[i] = (queue_membership){(ida_directory_kind)where, db_text(&r, i, 1), db_text(&r, i, 2), db_text(&r, i, 3)};
+        (*rows)[i] = (queue_membership){(ida_directory_kind)where, db_text(&r, i, 1),
+                                        db_text(&r, i, 2), db_text(&r, i, 3)};
     }
     return kind;
 }
@@ -40,8 +48,9 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_offboarded_since,
-                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), &r);
+    ida_kind kind = store_read(
+        s, c, STMT_offboarded_since,
+        DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), &r);
     *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
     return kind;
 }
@@ -66,15 +75,19 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     const snapshot *w = baton;
     ida_kind kind = fence(s, c, w->task);
     for (int i = 0; !kind && i < w->count; i++) {
-        kind = store_write(s, c, STMT_membership_put,
-                           DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->rows[i].directory)), DB_T(w->rows[i].group_id),
-                                   DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id), DB_T(w->rows[i].retained)),
-                           NULL);
+        kind = store_write(
+            s, c, STMT_membership_put,
+            DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->rows[i].directory)),
+                    DB_T(w->rows[i].group_id),
+                    DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id),
+                    DB_T(w->rows[i].retained)),
+            NULL);
     }
     return kind;
 }
 
-ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows, int count)
+ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows,
+                           int count)
 {
     snapshot w = {task, rows, count};
     return store_transaction(s, c, put, &w);
@@ -86,7 +99,8 @@ static ida_kind restored(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fence(s, c, task);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
-                              DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))), NULL);
+                              DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))),
+                              NULL);
 }
 
 ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)

@@ -1,12 +1,17 @@
-/* People who come back: creations with their employeeId, what an offboarding took away. Main file. */
+/* People who come back: creations with their employeeId, what an offboarding took away. Main file.
+ */
 #ifndef CORE_QUEUE_REHIRE_H
 #define CORE_QUEUE_REHIRE_H
 
 #include "core/queue/change.h"
 
-/* Creations with this employeeId that are open (queued, running, waiting for attention): UPN and ID of the task, at most 20. */
-typedef struct queue_coming { const char *upn, *task_id; } queue_coming;
-ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id, queue_coming **rows, int *count);
+/* Creations with this employeeId that are open (queued, running, waiting for attention): UPN and ID
+ * of the task, at most 20. */
+typedef struct queue_coming {
+    const char *upn, *task_id;
+} queue_coming;
+ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                             queue_coming **rows, int *count);
 
 #define QUEUE_MEMBERSHIPS_MAX 10000
 
@@ -16,11 +21,14 @@ typedef struct queue_membership {
     const char *retained; /* why the offboarding could not revoke it; NULL: it was revoked */
 } queue_membership;
 
-/* What the offboarding that disabled this account found in either directory, with those after it, and no rehire gave back yet. */
-ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *object_id,
+/* What the offboarding that disabled this account found in either directory, with those after it,
+ * and no rehire gave back yet. */
+ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
+                                  ida_directory_kind directory, const char *object_id,
                                   queue_membership **rows, int *count);
 
-/* ID of an offboarding of the task's person that was asked for after the task and has begun, else NULL: the last word holds. */
+/* ID of an offboarding of the task's person that was asked for after the task and has begun, else
+ * NULL: the last word holds. */
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
 
 #endif

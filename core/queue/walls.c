@@ -1,15 +1,18 @@
-/* Owns the due times of queued tasks under changing zone rules. Must not know where rules come from. */
+/* Owns the due times of queued tasks under changing zone rules. Must not know where rules come
+ * from. */
 #include "core/queue/walls.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "core/zone/schedule.h"
 #include "core/store/audit.h"
+#include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 
 #define PAGE 500
-#define LOOKS 3 /* after a change: other processes may queue by the old rules for a moment longer */
+#define LOOKS                                                                           \
+    3 /* after a change: other processes may queue by the old rules for a moment longer \
+       */
 
 typedef struct seen {
     const zone_info *rules;
@@ -48,8 +51,11 @@ static ida_kind apply(store *s, ida_ctx *c, void *baton)
     record->action = "task.reschedule";
     record->target = t->upn;
     record->outcome = "ok";
-    record->detail = ida_printf(c->pool, "task %s: %s %s in %s is another instant since the zone's rules changed; it moves by %lld s",
-                                t->id, t->wall_date, t->wall_time, t->zone, (long long)((m->due - t->due_at) / 1000));
+    record->detail = ida_printf(c->pool,
+                                "task %s: %s %s in %s is another instant since the zone's rules "
+                                "changed; it moves by %lld s",
+                                t->id, t->wall_date, t->wall_time, t->zone,
+                                (long long)((m->due - t->due_at) / 1000));
     kind = store_audit_add(s, c, record);
     return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
 }
@@ -68,8 +74,11 @@ static ida_kind resolve(store *s, ida_ctx *c, const ida_task *task, int *moved)
     }
     if (!kind) {
         ++*moved;
-        ida_log(c->env, IDA_LOG_INFO, NULL, "task %s: %s %s in %s is another instant since the zone's rules changed; it was moved by %lld s",
-                task->id, task->wall_date, task->wall_time, task->zone, (long long)((m.due - task->due_at) / 1000));
+        ida_log(c->env, IDA_LOG_INFO, NULL,
+                "task %s: %s %s in %s is another instant since the zone's rules changed; it was "
+                "moved by %lld s",
+                task->id, task->wall_date, task->wall_time, task->zone,
+                (long long)((m.due - task->due_at) / 1000));
     }
     return kind;
 }
@@ -77,10 +86,12 @@ static ida_kind resolve(store *s, ida_ctx *c, const ida_task *task, int *moved)
 /* The failure's message must outlive the page's pool. */
 static ida_kind failed(ida_ctx *c, const ida_ctx *page, ida_kind kind)
 {
-    return kind ? ida_fail(c, kind, "%s", page->message ? page->message : ida_kind_text(kind)) : IDA_OK;
+    return kind ? ida_fail(c, kind, "%s", page->message ? page->message : ida_kind_text(kind))
+                : IDA_OK;
 }
 
-static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)(void *), void *baton, int *moved)
+static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)(void *),
+                             void *baton, int *moved)
 {
     apr_pool_t *pool;
     char after[64] = "";
@@ -104,7 +115,8 @@ static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)
     return kind;
 }
 
-ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved)
+ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton,
+                          int *moved)
 {
     const char *zone = "";
     *moved = 0;

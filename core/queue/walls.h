@@ -1,4 +1,5 @@
-/* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks move. */
+/* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks
+ * move. */
 #ifndef CORE_QUEUE_WALLS_H
 #define CORE_QUEUE_WALLS_H
 
@@ -8,8 +9,10 @@
 typedef struct queue_walls queue_walls;
 queue_walls *queue_walls_make(apr_pool_t *pool);
 
-/* Asks which zones queued tasks are in, and resolves again those tasks whose zone has other rules than at the last look: cheap as long
- * as none has. Each task that moves is audited (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
-ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton, int *moved);
+/* Asks which zones queued tasks are in, and resolves again those tasks whose zone has other rules
+ * than at the last look: cheap as long as none has. Each task that moves is audited
+ * (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
+ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton,
+                          int *moved);
 
 #endif

@@ -5,33 +5,41 @@
 
 #include "core/base/text.h"
 
-static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const ida_task *task, const char *workflow)
+static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const ida_task *task,
+                            const char *workflow)
 {
     ida_kind kind = IDA_OK;
     for (int i = 0; i < task->step_count && !kind; i++) {
         ida_action_name name;
-        if (ida_task_action_name(c->pool, task->steps[i].name, &name) && strcmp(name.workflow, workflow) == 0) {
-            kind = store_write(s, c, STMT_workflow_action_add, DB_ARGS(DB_T(run_id), DB_I(name.position), DB_T(name.type)), NULL);
+        if (ida_task_action_name(c->pool, task->steps[i].name, &name) &&
+            strcmp(name.workflow, workflow) == 0) {
+            kind = store_write(s, c, STMT_workflow_action_add,
+                               DB_ARGS(DB_T(run_id), DB_I(name.position), DB_T(name.type)), NULL);
         }
     }
     return kind;
 }
 
-static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *workflow, int64_t started_at, const char **run_id)
+static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *workflow,
+                      int64_t started_at, const char **run_id)
 {
     db_result r;
     *run_id = ida_new_id(c->pool, c->env);
-    ida_kind kind = store_write(s, c, STMT_workflow_run_begin,
-                                DB_ARGS(DB_T(*run_id), DB_T(task->tenant), DB_T(workflow), DB_T(ida_task_type_text(task->type)),
-                                        DB_T(task->id), DB_T(task->upn), DB_I(started_at ? started_at : ida_now(c->env)), DB_T("running")),
-                                &r);
+    ida_kind kind = store_write(
+        s, c, STMT_workflow_run_begin,
+        DB_ARGS(DB_T(*run_id), DB_T(task->tenant), DB_T(workflow),
+                DB_T(ida_task_type_text(task->type)), DB_T(task->id), DB_T(task->upn),
+                DB_I(started_at ? started_at : ida_now(c->env)), DB_T("running")),
+        &r);
     if (kind || r.changes) {
         return kind ? kind : add_actions(s, c, *run_id, task, workflow);
     }
     kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), &r);
     *run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
-    return kind || *run_id ? kind
-                           : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.", workflow, task->id);
+    return kind || *run_id
+               ? kind
+               : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.",
+                          workflow, task->id);
 }
 
 typedef struct telling {
@@ -47,14 +55,18 @@ static ida_kind tell(store *s, ida_ctx *c, void *baton)
     ida_kind kind = begin(s, c, t->task, n->action.workflow, n->started_at, &run_id);
     kind = kind ? kind
                 : store_write(s, c, STMT_workflow_action_set,
-                              DB_ARGS(DB_T(run_id), DB_I(n->action.position), DB_T(n->status), DB_I(n->started_at),
-                                      DB_I(n->finished_at), DB_T(n->error)), NULL);
+                              DB_ARGS(DB_T(run_id), DB_I(n->action.position), DB_T(n->status),
+                                      DB_I(n->started_at), DB_I(n->finished_at), DB_T(n->error)),
+                              NULL);
     return kind ? kind
                 : store_write(s, c, STMT_workflow_run_set,
-                              DB_ARGS(DB_T(run_id), DB_T(n->run_status), DB_I(n->run_ended ? ida_now(c->env) : 0)), NULL);
+                              DB_ARGS(DB_T(run_id), DB_T(n->run_status),
+                                      DB_I(n->run_ended ? ida_now(c->env) : 0)),
+                              NULL);
 }
 
-ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task, const queue_workflow_news *news)
+ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task,
+                             const queue_workflow_news *news)
 {
     telling t = {.task = task, .news = news};
     return store_transaction(s, c, tell, &t);
@@ -64,7 +76,9 @@ static ida_kind cancelled(store *s, ida_ctx *c, void *baton)
 {
     const char *task_id = baton;
     ida_kind kind = store_write(s, c, STMT_workflow_actions_cancel, DB_ARGS(DB_T(task_id)), NULL);
-    return kind ? kind : store_write(s, c, STMT_workflow_runs_cancel, DB_ARGS(DB_T(task_id), DB_I(ida_now(c->env))), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_workflow_runs_cancel,
+                              DB_ARGS(DB_T(task_id), DB_I(ida_now(c->env))), NULL);
 }
 
 ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
@@ -83,9 +97,12 @@ static ida_kind left(store *s, ida_ctx *c, void *baton)
     int64_t now = ida_now(c->env);
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof marks / sizeof *marks; i++) {
-        kind = store_write(s, c, marks[i], DB_ARGS(DB_T(l->task_id), DB_I(now), DB_T(l->why)), NULL);
+        kind = store_write(s, c, marks[i], DB_ARGS(DB_T(l->task_id), DB_I(now), DB_T(l->why)),
+                           NULL);
     }
-    return kind ? kind : store_write(s, c, STMT_workflow_runs_left, DB_ARGS(DB_T(l->task_id), DB_I(now)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_workflow_runs_left, DB_ARGS(DB_T(l->task_id), DB_I(now)),
+                              NULL);
 }
 
 ida_kind queue_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why)

@@ -1,4 +1,5 @@
-/* Owns the way of audit records into the chained record: outbox, spool positions, appending. Must not know where a spool lies. */
+/* Owns the way of audit records into the chained record: outbox, spool positions, appending. Must
+ * not know where a spool lies. */
 #include "core/store/audit.h"
 
 #include <apr_strings.h>
@@ -14,9 +15,11 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
 {
     const char *text = audit_encode(c->pool, record, AUDIT_MAX - 2);
     if (!text) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "An audit record of %s is too large.", record->tenant);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "An audit record of %s is too large.",
+                        record->tenant);
     }
-    return store_write(s, c, STMT_audit_outbox_add, DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text)), NULL);
+    return store_write(s, c, STMT_audit_outbox_add,
+                       DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text)), NULL);
 }
 
 /* --- appending --- */
@@ -33,13 +36,14 @@ static int by_tenant(const void *a, const void *b)
     return order ? order : one->position - two->position;
 }
 
-/* Records of one tenant, in their order, under the lock of its chain: the next seq goes to a record only when its row is new,
- * so the numbers have no gap whatever is ingested twice. */
+/* Records of one tenant, in their order, under the lock of its chain: the next seq goes to a record
+ * only when its row is new, so the numbers have no gap whatever is ingested twice. */
 static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int count)
 {
     const char *tenant = records[0].record->tenant;
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_audit_chain_make, DB_ARGS(DB_T(tenant), DB_T(audit_genesis)), NULL);
+    ida_kind kind = store_write(s, c, STMT_audit_chain_make,
+                                DB_ARGS(DB_T(tenant), DB_T(audit_genesis)), NULL);
     if (!kind) {
         kind = store_read(s, c, STMT_audit_chain_lock, DB_ARGS(DB_T(tenant)), &r);
     }
@@ -56,12 +60,13 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
         const char *personal = audit_personal_hash(c->pool, salt, a);
         const char *next = audit_chain_hash(c->pool, hash, seq + 1, a, personal);
         const char *actor_key = audit_actor_key(c->pool, a->actor);
-        kind = store_write(s, c, STMT_audit_record_add,
-                           DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category), DB_T(a->outcome),
-                                   DB_T(a->actor),
-                                   DB_T(actor_key), DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
-                                       DB_T(a->parameters),
-                                   DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next)), &r);
+        kind = store_write(
+            s, c, STMT_audit_record_add,
+            DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category),
+                    DB_T(a->outcome), DB_T(a->actor), DB_T(actor_key), DB_T(a->label),
+                    DB_T(a->action), DB_T(a->target), DB_T(a->endpoint), DB_T(a->parameters),
+                    DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next)),
+            &r);
         if (kind) {
             return kind;
         }
@@ -70,7 +75,9 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
             hash = next;
         }
     }
-    return seq == before ? IDA_OK : store_write(s, c, STMT_audit_chain_set, DB_ARGS(DB_T(tenant), DB_I(seq), DB_T(hash)), NULL);
+    return seq == before ? IDA_OK
+                         : store_write(s, c, STMT_audit_chain_set,
+                                       DB_ARGS(DB_T(tenant), DB_I(seq), DB_T(hash)), NULL);
 }
 
 typedef struct batch {
@@ -80,7 +87,8 @@ typedef struct batch {
     int64_t position, torn;
 } batch;
 
-/* One transaction of the ingest role. Tenants in one order, so that two ingesters of one database cannot wait for each other. */
+/* One transaction of the ingest role. Tenants in one order, so that two ingesters of one database
+ * cannot wait for each other. */
 static ida_kind append(store *s, ida_ctx *c, void *baton)
 {
     const batch *b = baton;
@@ -91,13 +99,15 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
     }
     qsort(sorted, (size_t)b->count, sizeof *sorted, by_tenant);
     for (int from = 0, to; !kind && from < b->count; from = to) {
-        for (to = from + 1; to < b->count && strcmp(sorted[to].record->tenant, sorted[from].record->tenant) == 0; to++) {
-        }
+        for (to = from + 1;
+             to < b->count && strcmp(sorted[to].record->tenant, sorted[from].record->tenant) == 0;
+             to++) {}
         kind = append_tenant(s, c, sorted + from, to - from);
     }
     if (!kind && b->spool) {
-        kind = store_write(s, c, STMT_audit_position_set, DB_ARGS(DB_T(b->spool), DB_T(b->segment), DB_I(b->position),
-                                                                  DB_I(b->torn)), NULL);
+        kind = store_write(
+            s, c, STMT_audit_position_set,
+            DB_ARGS(DB_T(b->spool), DB_T(b->segment), DB_I(b->position), DB_I(b->torn)), NULL);
     }
     return kind;
 }
@@ -106,8 +116,10 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
 
 static audit_record *damaged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
-    ida_log(c->env, IDA_LOG_ERROR, "IDA0140", "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome "
-                                              "\"damaged\"", rid, tenant);
+    ida_log(c->env, IDA_LOG_ERROR, "IDA0140",
+            "audit: the outbox record %s of %s cannot be read; it is kept as one with outcome "
+            "\"damaged\"",
+            rid, tenant);
     return audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
 }
 
@@ -124,16 +136,19 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     for (int i = 0; i < r.rows; i++) {
         const char *rid = db_text(&r, i, 0), *tenant = db_text(&r, i, 1), *text = db_text(&r, i, 2);
         audit_record *record = audit_decode(c->pool, text, strlen(text));
-        /* The columns say whose it is and which; a text that says otherwise is not to be believed. */
-        records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0 ? record
-            : damaged(c, rid, tenant, text);
+        /* The columns say whose it is and which; a text that says otherwise is not to be believed.
+         */
+        records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0
+                         ? record
+                         : damaged(c, rid, tenant, text);
         json_array_append_new(rids, json_string(rid));
     }
     batch b = {records, r.rows, NULL, NULL, 0, 0};
     kind = store_transaction(ingest, c, append, &b);
     if (!kind) {
         /* A crash before this moves the same records again, which append passes over by rid. */
-        kind = store_write(main, c, STMT_audit_outbox_delete, DB_ARGS(DB_T(ida_json_text(c->pool, rids))), NULL);
+        kind = store_write(main, c, STMT_audit_outbox_delete,
+                           DB_ARGS(DB_T(ida_json_text(c->pool, rids))), NULL);
     }
     *moved = kind ? 0 : r.rows;
     return kind;
@@ -141,16 +156,19 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
 
 /* --- spool --- */
 
-ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position)
+ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment,
+                                    int64_t *position)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_audit_position_get, DB_ARGS(DB_T(spool), DB_T(segment)), &r);
+    ida_kind kind = store_read(s, c, STMT_audit_position_get, DB_ARGS(DB_T(spool), DB_T(segment)),
+                               &r);
     *position = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
-                                 audit_record *const *records, int count)
+ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment,
+                                 int64_t position, int64_t torn, audit_record *const *records,
+                                 int count)
 {
     batch b = {records, count, spool, segment, position, torn};
     return store_transaction(s, c, append, &b);

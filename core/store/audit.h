@@ -1,4 +1,5 @@
-/* Audit: the outbox written with what it tells of, ingestion into the chained record, reading and verifying. */
+/* Audit: the outbox written with what it tells of, ingestion into the chained record, reading and
+ * verifying. */
 #ifndef CORE_STORE_AUDIT_H
 #define CORE_STORE_AUDIT_H
 
@@ -8,32 +9,36 @@
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record);
 
-/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`, then deletes from the outbox.
- * *moved tells how many. Repeatable at any crash point (rid). A record that cannot be decoded is moved as one with outcome
- * "damaged" and logged: it blocks nothing. */
+/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`,
+ * then deletes from the outbox. *moved tells how many. Repeatable at any crash point (rid). A
+ * record that cannot be decoded is moved as one with outcome "damaged" and logged: it blocks
+ * nothing. */
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved);
 
-/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in one transaction (role
- * DB_INGEST). `torn`: how many incomplete records this batch skipped; added to the segment's count. A record met before is
- * passed over. */
-ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t *position);
-ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment, int64_t position, int64_t torn,
-                                 audit_record *const *records, int count);
+/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in
+ * one transaction (role DB_INGEST). `torn`: how many incomplete records this batch skipped; added
+ * to the segment's count. A record met before is passed over. */
+ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment,
+                                    int64_t *position);
+ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment,
+                                 int64_t position, int64_t torn, audit_record *const *records,
+                                 int count);
 /* Forgets the position of a segment that was removed. */
 ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const char *segment);
 
 typedef struct store_audit_filter {
-    const char *actor, *category;   /* NULL: all */
-    int64_t from, to;               /* ms, from inclusive, to exclusive; 0: open */
-    int64_t before_seq;             /* page: records with a smaller seq (newest first); 0: from the newest */
-    int by_time;                    /* 1: newest by time instead of by place in the chain; a page then needs before_at too */
+    const char *actor, *category; /* NULL: all */
+    int64_t from, to;             /* ms, from inclusive, to exclusive; 0: open */
+    int64_t before_seq; /* page: records with a smaller seq (newest first); 0: from the newest */
+    int by_time; /* 1: newest by time instead of by place in the chain; a page then needs before_at
+                    too */
     int64_t before_at;
     int limit;
 } store_audit_filter;
 
 /* Newest first; *total (may be NULL) counts all that the filter takes (without the page). */
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const audit_row **rows,
-                          int *count,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant,
+                          const store_audit_filter *filter, const audit_row **rows, int *count,
                           int64_t *total);
 
 typedef struct store_audit_about_filter {
@@ -43,15 +48,20 @@ typedef struct store_audit_about_filter {
     int limit;
 } store_audit_about_filter;
 
-/* Records of what was done to a person, or in the course of tasks, in the order of the chain. Looks at every record since `from`. */
-ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *filter, const audit_row **rows, int *count);
+/* Records of what was done to a person, or in the course of tasks, in the order of the chain. Looks
+ * at every record since `from`. */
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
+                           const store_audit_about_filter *filter, const audit_row **rows,
+                           int *count);
 
-/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and c->message says how (the
- * call still answers IDA_OK). *count: records walked. */
-ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count);
+/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and
+ * c->message says how (the call still answers IDA_OK). *count: records walked. */
+ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
+                            int64_t *count);
 
-/* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping the last hash. *removed tells how many;
- * less than `max`: no more of them. */
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed);
+/* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping
+ * the last hash. *removed tells how many; less than `max`: no more of them. */
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                            int *removed);
 
 #endif

@@ -1,15 +1,33 @@
-/* Owns what is asked of the chained record: pages of it, the proof that it is whole, the removal of what grew too old. */
+/* Owns what is asked of the chained record: pages of it, the proof that it is whole, the removal of
+ * what grew too old. */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/store/audit.h"
 #include "core/base/text.h"
+#include "core/store/audit.h"
 
 #define WALK_PAGE 1000
 
 /* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
-enum { SEQ, RID, AT, CATEGORY, OUTCOME, ACTOR, LABEL, ACTION, TARGET, ENDPOINT, PARAMETERS, DETAIL, ADDRESS, SALT, PERSONAL, HASH,
-      ACTOR_KEY };
+enum {
+    SEQ,
+    RID,
+    AT,
+    CATEGORY,
+    OUTCOME,
+    ACTOR,
+    LABEL,
+    ACTION,
+    TARGET,
+    ENDPOINT,
+    PARAMETERS,
+    DETAIL,
+    ADDRESS,
+    SALT,
+    PERSONAL,
+    HASH,
+    ACTOR_KEY
+};
 
 static audit_row row_of(const db_result *r, int i, const char *tenant)
 {
@@ -17,11 +35,19 @@ static audit_row row_of(const db_result *r, int i, const char *tenant)
         .seq = db_int(r, i, SEQ),
         .erased = db_text(r, i, SALT) == NULL,
         .hash = db_text(r, i, HASH),
-        .record = {.rid = db_text(r, i, RID), .tenant = tenant, .at = db_int(r, i, AT), .category = db_text(r, i, CATEGORY),
-                   .actor = db_text(r, i, ACTOR), .label = db_text(r, i, LABEL), .action = db_text(r, i, ACTION),
-                   .target = db_text(r, i, TARGET), .endpoint = db_text(r, i, ENDPOINT),
-                   .parameters = db_text(r, i, PARAMETERS), .outcome = db_text(r, i, OUTCOME),
-                   .detail = db_text(r, i, DETAIL), .address = db_text(r, i, ADDRESS)},
+        .record = {.rid = db_text(r, i, RID),
+                   .tenant = tenant,
+                   .at = db_int(r, i, AT),
+                   .category = db_text(r, i, CATEGORY),
+                   .actor = db_text(r, i, ACTOR),
+                   .label = db_text(r, i, LABEL),
+                   .action = db_text(r, i, ACTION),
+                   .target = db_text(r, i, TARGET),
+                   .endpoint = db_text(r, i, ENDPOINT),
+                   .parameters = db_text(r, i, PARAMETERS),
+                   .outcome = db_text(r, i, OUTCOME),
+                   .detail = db_text(r, i, DETAIL),
+                   .address = db_text(r, i, ADDRESS)},
     };
 }
 
@@ -37,15 +63,18 @@ typedef struct list_work {
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     static const db_statement lists[2][2][2] = {
-        {{STMT_audit_list, STMT_audit_list_category}, {STMT_audit_list_actor, STMT_audit_list_actor_category}},
-        {{STMT_audit_times, STMT_audit_times_category}, {STMT_audit_times_actor, STMT_audit_times_actor_category}}};
+        {{STMT_audit_list, STMT_audit_list_category},
+         {STMT_audit_list_actor, STMT_audit_list_actor_category}},
+        {{STMT_audit_times, STMT_audit_times_category},
+         {STMT_audit_times_actor, STMT_audit_times_actor_category}}};
     static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category},
-                                              {STMT_audit_count_actor, STMT_audit_count_actor_category}};
+                                              {STMT_audit_count_actor,
+                                               STMT_audit_count_actor_category}};
     list_work *w = baton;
     const store_audit_filter *f = w->filter;
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
-    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to), DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX),
-                      DB_I(f->limit)};
+    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
+                      DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
     if (f->by_time) { /* at first nobody has this seq: all of the instant `to` stay out */
         args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);
         args[3] = (db_arg)DB_I(f->before_seq);
@@ -59,17 +88,19 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         own[count++] = (db_arg)DB_T(f->category);
     }
     memcpy(args + 5, own, count * sizeof *own);
-    ida_kind kind = store_read(s, c, lists[f->by_time][f->actor != NULL][f->category != NULL], args, 5 + count, &w->page);
+    ida_kind kind = store_read(s, c, lists[f->by_time][f->actor != NULL][f->category != NULL], args,
+                               5 + count, &w->page);
     if (!kind && w->count) {
         args[2] = (db_arg)DB_I(to);
         memcpy(args + 3, own, count * sizeof *own);
-        kind = store_read(s, c, counts[f->actor != NULL][f->category != NULL], args, 3 + count, &w->total);
+        kind = store_read(s, c, counts[f->actor != NULL][f->category != NULL], args, 3 + count,
+                          &w->total);
     }
     return kind;
 }
 
-ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_audit_filter *filter, const audit_row **rows,
-                          int *count,
+ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant,
+                          const store_audit_filter *filter, const audit_row **rows, int *count,
                           int64_t *total)
 {
     list_work w = {.tenant = tenant, .filter = filter, .count = total != NULL};
@@ -89,11 +120,14 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant, const store_
     return IDA_OK;
 }
 
-ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant, const store_audit_about_filter *f, const audit_row **rows, int *count)
+ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
+                           const store_audit_about_filter *f, const audit_row **rows, int *count)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_audit_about,
-                               DB_ARGS(DB_T(tenant), DB_I(f->after_seq), DB_I(f->from), DB_T(f->target), DB_T(f->tasks), DB_I(f->limit)), &r);
+                               DB_ARGS(DB_T(tenant), DB_I(f->after_seq), DB_I(f->from),
+                                       DB_T(f->target), DB_T(f->tasks), DB_I(f->limit)),
+                               &r);
     audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         all[i] = row_of(&r, i, tenant);
@@ -122,20 +156,25 @@ static int same(const char *a, const char *b)
 }
 
 /* What is wrong with a row that should follow `previous` as number `seq`; NULL: nothing. */
-static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant, int64_t seq, const char *previous)
+static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant,
+                            int64_t seq, const char *previous)
 {
     audit_row row = row_of(r, i, tenant);
-    const char *personal = db_text(r, i, PERSONAL), *salt = db_text(r, i, SALT), *actor = row.record.actor;
+    const char *personal = db_text(r, i, PERSONAL), *salt = db_text(r, i, SALT),
+               *actor = row.record.actor;
     if (row.seq != seq) {
         return "is missing";
     }
     if (!same(audit_chain_hash(pool, previous, seq, &row.record, personal), db_text(r, i, HASH))) {
-        return "does not fit the one before it: its time, category, outcome, identity or place was changed";
+        return "does not fit the one before it: its time, category, outcome, identity or place was "
+               "changed";
     }
     if (salt ? !same(audit_personal_hash(pool, salt, &row.record), personal)
-             : actor || row.record.label || row.record.action || row.record.target || row.record.endpoint ||
-                 row.record.parameters || row.record.detail || row.record.address) {
-        return salt ? "was changed in its personal part" : "counts as erased but has a personal part";
+             : actor || row.record.label || row.record.action || row.record.target ||
+                   row.record.endpoint || row.record.parameters || row.record.detail ||
+                   row.record.address) {
+        return salt ? "was changed in its personal part"
+                    : "counts as erased but has a personal part";
     }
     if (!same(audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
         return "was changed in the key of its actor";
@@ -143,8 +182,8 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
     return NULL;
 }
 
-static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash, int64_t head,
-                     const char *head_hash)
+static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash,
+                     int64_t head, const char *head_hash)
 {
     int64_t seq = from;
     /* what is longer is no hash and fits nothing */
@@ -156,7 +195,8 @@ static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const c
     while (!kind && !w->broken && seq < head) {
         db_result r;
         apr_pool_clear(page.pool);
-        kind = store_read(s, &page, STMT_audit_walk, DB_ARGS(DB_T(w->tenant), DB_I(seq), DB_I(head), DB_I(WALK_PAGE)), &r);
+        kind = store_read(s, &page, STMT_audit_walk,
+                          DB_ARGS(DB_T(w->tenant), DB_I(seq), DB_I(head), DB_I(WALK_PAGE)), &r);
         if (!kind && !r.rows) {
             broken_at(w, c, seq + 1, "is missing");
         }
@@ -209,12 +249,15 @@ static ida_kind verify(store *s, ida_ctx *c, void *baton)
     }
     kind = store_read(s, c, STMT_audit_beyond_head, DB_ARGS(DB_T(w->tenant), DB_I(head)), &stray);
     if (!kind && db_int(&stray, 0, 0)) {
-        broken_at(w, c, head + 1, chain.rows ? "stands behind the end of the chain" : "has no chain: its head is missing");
+        broken_at(w, c, head + 1,
+                  chain.rows ? "stands behind the end of the chain"
+                             : "has no chain: its head is missing");
     }
     return kind;
 }
 
-ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq, int64_t *count)
+ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
+                            int64_t *count)
 {
     verify_work w = {.tenant = tenant};
     ida_kind kind = store_snapshot(s, c, verify, &w);
@@ -244,7 +287,8 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     }
     int64_t head = db_int(&r, 0, 0), first = db_int(&r, 0, 2);
     int64_t end = head - first > w->max ? first + w->max : head;
-    kind = store_read(s, c, STMT_audit_first_young, DB_ARGS(DB_T(w->tenant), DB_I(w->before), DB_I(end)), &young);
+    kind = store_read(s, c, STMT_audit_first_young,
+                      DB_ARGS(DB_T(w->tenant), DB_I(w->before), DB_I(end)), &young);
     if (kind) {
         return kind;
     }
@@ -252,24 +296,31 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     if (end <= first) {
         return IDA_OK;
     }
-    if ((kind = store_read(s, c, STMT_audit_hash_at, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) != IDA_OK) {
+    if ((kind = store_read(s, c, STMT_audit_hash_at, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) !=
+        IDA_OK) {
         return kind;
     }
     if (!r.rows) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0141", "audit: the record %lld of %s is missing: retention leaves the chain as it is; "
-                                                  "see idadminctl audit verify",
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0141",
+                "audit: the record %lld of %s is missing: retention leaves the chain as it is; "
+                "see idadminctl audit verify",
                 (long long)end, w->tenant);
-        return ida_fail(c, IDA_CONFLICT, "The audit record %lld is missing: verify the chain first.", (long long)end);
+        return ida_fail(c, IDA_CONFLICT,
+                        "The audit record %lld is missing: verify the chain first.",
+                        (long long)end);
     }
     const char *hash = db_text(&r, 0, 0);
-    kind = store_write(s, c, STMT_audit_chain_set_first, DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
-    if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) == IDA_OK) {
+    kind = store_write(s, c, STMT_audit_chain_set_first,
+                       DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
+    if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix,
+                                     DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) == IDA_OK) {
         w->removed = (int)r.changes; /* at most `max` */
     }
     return kind;
 }
 
-ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max, int *removed)
+ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                            int *removed)
 {
     retain_work w = {.tenant = tenant, .before = before, .max = max};
     ida_kind kind = store_transaction(s, c, retain, &w);

@@ -1,7 +1,8 @@
 /* Owns the queue of writers of one process and who of them leads. Must not know what they write.
  *
- * Whoever finds nobody leading leads: takes the gate, runs the work of all who wait, each in a savepoint, commits, wakes them. A
- * member's work runs in the leader's thread while the member sleeps, so its context and pool still have one user at a time. */
+ * Whoever finds nobody leading leads: takes the gate, runs the work of all who wait, each in a
+ * savepoint, commits, wakes them. A member's work runs in the leader's thread while the member
+ * sleeps, so its context and pool still have one user at a time. */
 #include "core/store/commit_queue.h"
 
 #include <apr_strings.h>
@@ -23,11 +24,12 @@ struct store_group {
     pthread_mutex_t lock;
     member *first, **end; /* waiting, in order of arrival */
     int leading;
-    store *connection;    /* the leader's */
+    store *connection; /* the leader's */
     store door;
 };
 
-/* The group whose work this thread is running: work that asks the door again joins the transaction it is in. */
+/* The group whose work this thread is running: work that asks the door again joins the transaction
+ * it is in. */
 static _Thread_local store_group *inside;
 
 typedef struct batch {
@@ -89,7 +91,8 @@ static void collect(batch *b)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* One member inside the open transaction; what it returns is about the transaction, m->kind about the member. */
+/* One member inside the open transaction; what it returns is about the transaction, m->kind about
+ * the member. */
 static ida_kind run_member(store_group *g, store *s, ida_ctx *c, member *m)
 {
     ida_ctx_clear(m->c); /* a repeated transaction starts anew */
@@ -143,7 +146,8 @@ static void lead(store_group *g, const ida_ctx *leader)
         inside = g;
         for (int i = 0; i < b.count; i++) {
             ida_ctx_clear(b.members[i]->c);
-            b.members[i]->kind = store_transaction(g->connection, b.members[i]->c, b.members[i]->work, b.members[i]->baton);
+            b.members[i]->kind = store_transaction(g->connection, b.members[i]->c,
+                                                   b.members[i]->work, b.members[i]->baton);
         }
         inside = NULL;
     } else if (kind) {

@@ -1,15 +1,17 @@
-/* Owns the rows of directory_state and worker: holds, what administrators ask of syncs, sync leases, workers that were seen. Must
- * not know why a directory does not answer. */
+/* Owns the rows of directory_state and worker: holds, what administrators ask of syncs, sync
+ * leases, workers that were seen. Must not know why a directory does not answer. */
 #include "core/store/directory.h"
 
 #define LIST_MAX 10000
-#define WORKER_FORGOTTEN_AFTER_MS INT64_C(604800000) /* a week: of a worker that was killed and never came back under its ID */
+#define WORKER_FORGOTTEN_AFTER_MS \
+    INT64_C(604800000) /* a week: of a worker that was killed and never came back under its ID */
 
 static void of_row(const db_result *r, int row, store_directory *out)
 {
     int directory = ida_directory_parse(db_text(r, row, 1));
     *out = (store_directory){.tenant = db_text(r, row, 0),
-                             .directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
+                             .directory = directory < 0 ? IDA_DIR_CLOUD
+                                                        : (ida_directory_kind)directory,
                              .hold_reason = db_text(r, row, 2),
                              .hold_since = db_int(r, row, 3),
                              .hold_until = db_int(r, row, 4),
@@ -23,10 +25,12 @@ static void of_row(const db_result *r, int row, store_directory *out)
                              .sync_heartbeat = db_int(r, row, 12)};
 }
 
-ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_directory *out)
+ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             store_directory *out)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_directory_get, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    ida_kind kind = store_read(s, c, STMT_directory_get,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
     *out = (store_directory){.tenant = tenant, .directory = directory};
     if (!kind && r.rows) {
         of_row(&r, 0, out);
@@ -47,80 +51,95 @@ ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows
     return kind;
 }
 
-ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
-                              int64_t until, int64_t failures)
+ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant,
+                              ida_directory_kind directory, const char *reason, int64_t until,
+                              int64_t failures)
 {
     return store_write(s, c, STMT_directory_hold,
-                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(reason), DB_I(ida_now(c->env)),
-                               DB_I(until), DB_I(failures)),
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(reason),
+                               DB_I(ida_now(c->env)), DB_I(until), DB_I(failures)),
                        NULL);
 }
 
-ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t until, int *was_held)
+ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t until, int *was_held)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_directory_clear, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(until)), &r);
+    ida_kind kind = store_write(
+        s, c, STMT_directory_clear,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(until)), &r);
     *was_held = !kind && r.changes;
     return kind;
 }
 
-ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t seen_alarm_at,
-                               int *raised)
+ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t seen_alarm_at, int *raised)
 {
     db_result r;
     int64_t now = ida_now(c->env);
     ida_kind kind = store_write(s, c, STMT_directory_alarm,
-                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(seen_alarm_at),
+                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)),
+                                        DB_I(seen_alarm_at),
                                         DB_I(now > seen_alarm_at ? now : seen_alarm_at + 1)),
                                 &r);
     *raised = !kind && r.changes;
     return kind;
 }
 
-ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int accept_deletions,
-                            int reset)
+ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            int accept_deletions, int reset)
 {
     return store_write(s, c, STMT_directory_sync_request,
-                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(ida_now(c->env)),
-                               DB_I(accept_deletions != 0), DB_I(reset != 0)),
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)),
+                               DB_I(ida_now(c->env)), DB_I(accept_deletions != 0),
+                               DB_I(reset != 0)),
                        NULL);
 }
 
-ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t requested_at)
+ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant,
+                                 ida_directory_kind directory, int64_t requested_at)
 {
-    return store_write(s, c, STMT_directory_sync_request_done,
-                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(requested_at)), NULL);
+    return store_write(
+        s, c, STMT_directory_sync_request_done,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(requested_at)), NULL);
 }
 
-ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *owner,
-                          const store_directory *still, int64_t *fence)
+ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          const char *owner, const store_directory *still, int64_t *fence)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_directory_sync_lease,
-                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(owner),
-                                        DB_T(still ? still->sync_owner : NULL), DB_I(still ? still->sync_fence : -1),
+                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)),
+                                        DB_T(owner), DB_T(still ? still->sync_owner : NULL),
+                                        DB_I(still ? still->sync_fence : -1),
                                         DB_I(still ? still->sync_heartbeat : -1)),
                                 &r);
     if (!kind && !r.rows) {
-        kind = ida_fail(c, IDA_CONFLICT, "Another worker syncs the directory %s of %s.", ida_directory_name(directory), tenant);
+        kind = ida_fail(c, IDA_CONFLICT, "Another worker syncs the directory %s of %s.",
+                        ida_directory_name(directory), tenant);
     }
     *fence = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence)
+ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          int64_t fence)
 {
     db_result r;
-    ida_kind kind =
-        store_write(s, c, STMT_directory_sync_renew, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(fence)), &r);
-    return kind || r.changes ? kind
-                             : ida_fail(c, IDA_CONFLICT, "The sync lease on directory %s of %s is lost.",
-                                        ida_directory_name(directory), tenant);
+    ida_kind kind = store_write(
+        s, c, STMT_directory_sync_renew,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(fence)), &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "The sync lease on directory %s of %s is lost.",
+                          ida_directory_name(directory), tenant);
 }
 
-ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence)
+ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            int64_t fence)
 {
-    return store_write(s, c, STMT_directory_sync_release, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(fence)),
+    return store_write(s, c, STMT_directory_sync_release,
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(fence)),
                        NULL);
 }
 
@@ -128,10 +147,12 @@ static ida_kind seen(store *s, ida_ctx *c, void *baton)
 {
     const store_worker *w = baton;
     ida_kind kind = store_write(s, c, STMT_worker_seen,
-                                DB_ARGS(DB_T(w->id), DB_T(w->host), DB_I(w->pid), DB_T(w->version), DB_I(w->threads),
-                                        DB_I(w->started_at), DB_I(w->seen_at)),
+                                DB_ARGS(DB_T(w->id), DB_T(w->host), DB_I(w->pid), DB_T(w->version),
+                                        DB_I(w->threads), DB_I(w->started_at), DB_I(w->seen_at)),
                                 NULL);
-    return kind ? kind : store_write(s, c, STMT_worker_forget, DB_ARGS(DB_I(w->seen_at - WORKER_FORGOTTEN_AFTER_MS)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_worker_forget,
+                              DB_ARGS(DB_I(w->seen_at - WORKER_FORGOTTEN_AFTER_MS)), NULL);
 }
 
 ida_kind store_worker_seen(store *s, ida_ctx *c, const store_worker *worker)

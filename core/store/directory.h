@@ -1,4 +1,5 @@
-/* Health of directories (holds), what administrators ask of syncs, sync leases, and the workers that were seen. Main file. */
+/* Health of directories (holds), what administrators ask of syncs, sync leases, and the workers
+ * that were seen. Main file. */
 #ifndef CORE_STORE_DIRECTORY_H
 #define CORE_STORE_DIRECTORY_H
 
@@ -17,33 +18,43 @@ typedef struct store_directory {
 } store_directory;
 
 /* All zero when nothing is known yet (not IDA_NOT_FOUND). */
-ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, store_directory *out);
-ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows, int *count); /* all that are held */
+ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             store_directory *out);
+ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows,
+                              int *count); /* all that are held */
 
-/* Holds (or holds on) a directory: reason, since (first time), until, and the failures so far as the caller counts them: calls that
- * fail at the same time read the same number and write the same one. */
-ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *reason,
-                              int64_t until, int64_t failures);
-/* The directory answered again to whoever saw the hold that lasts until `until`: that one ends, not one that came since. 0: any
- * (its settings are others now). *was_held tells whether it was there. */
-ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t until, int *was_held);
+/* Holds (or holds on) a directory: reason, since (first time), until, and the failures so far as
+ * the caller counts them: calls that fail at the same time read the same number and write the same
+ * one. */
+ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant,
+                              ida_directory_kind directory, const char *reason, int64_t until,
+                              int64_t failures);
+/* The directory answered again to whoever saw the hold that lasts until `until`: that one ends, not
+ * one that came since. 0: any (its settings are others now). *was_held tells whether it was there.
+ */
+ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t until, int *was_held);
 /* Marks the 15-minute alarm as raised: 1 in *raised for exactly one worker. */
-ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t seen_alarm_at,
-                               int *raised);
+ida_kind store_directory_alarm(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t seen_alarm_at, int *raised);
 
 /* idadminctl sync / cache reset. */
-ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int accept_deletions,
-                            int reset);
+ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            int accept_deletions, int reset);
 /* The worker takes what was asked (sync_requested_at as seen): clears it if unchanged. */
-ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t requested_at);
+ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant,
+                                 ida_directory_kind directory, int64_t requested_at);
 
-/* One sync per directory over all workers: lease by heartbeat like tasks. *fence on success; IDA_CONFLICT while another worker's
- * heartbeat may live (the caller watches (owner, fence, heartbeat) by its own monotonic clock and passes what it has seen still
- * for a whole lease as `still`; NULL when none). */
-ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, const char *owner,
-                          const store_directory *still, int64_t *fence);
-ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence);
-ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory, int64_t fence);
+/* One sync per directory over all workers: lease by heartbeat like tasks. *fence on success;
+ * IDA_CONFLICT while another worker's heartbeat may live (the caller watches (owner, fence,
+ * heartbeat) by its own monotonic clock and passes what it has seen still for a whole lease as
+ * `still`; NULL when none). */
+ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          const char *owner, const store_directory *still, int64_t *fence);
+ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          int64_t fence);
+ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            int64_t fence);
 
 typedef struct store_worker {
     const char *id, *host, *version;

@@ -1,7 +1,9 @@
 /* Owns the answers that are kept under idempotency keys. Must not know what the answers say. */
 #include "core/store/idempotency.h"
 
-#define KEY_OF(row) DB_T((row)->tenant), DB_T((row)->username), DB_T((row)->method), DB_T((row)->path), DB_T((row)->key)
+#define KEY_OF(row)                                                                     \
+    DB_T((row)->tenant), DB_T((row)->username), DB_T((row)->method), DB_T((row)->path), \
+        DB_T((row)->key)
 
 ida_kind store_idempotency_find(store *s, ida_ctx *c, store_idempotency *row, int *found)
 {
@@ -28,19 +30,23 @@ ida_kind store_idempotency_take(store *s, ida_ctx *c, store_idempotency *row, in
         return kind;
     }
     kind = store_idempotency_find(s, c, row, &found);
-    return kind || found ? kind : ida_fail(c, IDA_CONFLICT, "The Idempotency-Key was forgotten at this moment. Try again.");
+    return kind || found ? kind
+                         : ida_fail(c, IDA_CONFLICT,
+                                    "The Idempotency-Key was forgotten at this moment. Try again.");
 }
 
 ida_kind store_idempotency_keep(store *s, ida_ctx *c, const store_idempotency *row)
 {
-    return store_write(s, c, STMT_idempotency_keep,
-                       DB_ARGS(KEY_OF(row), DB_T(row->answer), DB_T(row->location), DB_T(row->task_id)), NULL);
+    return store_write(
+        s, c, STMT_idempotency_keep,
+        DB_ARGS(KEY_OF(row), DB_T(row->answer), DB_T(row->location), DB_T(row->task_id)), NULL);
 }
 
 ida_kind store_idempotency_retain(store *s, ida_ctx *c, int64_t before, int max, int *removed)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_idempotency_retain, DB_ARGS(DB_I(before), DB_I(max)), &r);
+    ida_kind kind = store_write(s, c, STMT_idempotency_retain, DB_ARGS(DB_I(before), DB_I(max)),
+                                &r);
     *removed = kind ? 0 : (int)r.changes;
     return kind;
 }

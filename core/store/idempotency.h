@@ -1,4 +1,5 @@
-/* First answers of writes under an Idempotency-Key, kept in the write's own transaction. Main file. */
+/* First answers of writes under an Idempotency-Key, kept in the write's own transaction. Main file.
+ */
 #ifndef CORE_STORE_IDEMPOTENCY_H
 #define CORE_STORE_IDEMPOTENCY_H
 
@@ -8,7 +9,7 @@
 
 typedef struct store_idempotency {
     const char *tenant, *username, *method, *path, *key; /* whose key it is */
-    const char *hash;                                    /* of the request; as kept, after find and take */
+    const char *hash; /* of the request; as kept, after find and take */
     /* the answer: `data` as JSON text, where the task is found, its ID (NULL: none) */
     const char *answer, *location, *task_id;
 } store_idempotency;
@@ -16,8 +17,9 @@ typedef struct store_idempotency {
 /* *found: hash and answer of the key. */
 ida_kind store_idempotency_find(store *s, ida_ctx *c, store_idempotency *row, int *found);
 
-/* First thing of a write's transaction: *taken = 1 when the key is this transaction's, to be given its answer before the commit.
- * 0: somebody had it before; hash and answer are filled in. A parallel twin that has not ended is waited for. */
+/* First thing of a write's transaction: *taken = 1 when the key is this transaction's, to be given
+ * its answer before the commit. 0: somebody had it before; hash and answer are filled in. A
+ * parallel twin that has not ended is waited for. */
 ida_kind store_idempotency_take(store *s, ida_ctx *c, store_idempotency *row, int *taken);
 ida_kind store_idempotency_keep(store *s, ida_ctx *c, const store_idempotency *row);
 

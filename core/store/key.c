@@ -8,10 +8,12 @@
 
 static ida_kind unknown(ida_ctx *c, const char *company, const char *username)
 {
-    return ida_fail(c, IDA_NOT_FOUND, "There is no API user %s in the company %s.", username, company);
+    return ida_fail(c, IDA_NOT_FOUND, "There is no API user %s in the company %s.", username,
+                    company);
 }
 
-ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username, store_key *key)
+ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username,
+                        store_key *key)
 {
     db_result r;
     *key = (store_key){0};
@@ -25,8 +27,9 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     ida_principal *p = &key->principal;
     if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
         /* A key whose limits cannot be read admits nobody. */
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0130", "store: the row of API user %s:%s is damaged (access level or rate limit)",
-                company, username);
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0130",
+                "store: the row of API user %s:%s is damaged (access level or rate limit)", company,
+                username);
         return ida_fail(c, IDA_INTERNAL_ERROR, "The stored API user %s is damaged.", username);
     }
     p->company = apr_pstrdup(c->pool, company);
@@ -56,25 +59,32 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     kind = store_write(s, c, STMT_key_create,
-                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash), DB_T(ida_access_level_text(p->access)),
-                               DB_T(p->label ? p->label : ""), DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
-                               DB_I(ida_now(c->env)), DB_T(p->from)), &r);
+                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash),
+                               DB_T(ida_access_level_text(p->access)),
+                               DB_T(p->label ? p->label : ""),
+                               DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
+                               DB_I(ida_now(c->env)), DB_T(p->from)),
+                       &r);
     if (!kind && !r.changes) {
-        kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company, p->username);
+        kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company,
+                        p->username);
     }
     return kind;
 }
 
-ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal, const char *key_hash)
+ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
+                          const char *key_hash)
 {
     create_work work = {principal, key_hash};
     return store_transaction(s, c, create, &work);
 }
 
-ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username, int disabled)
+ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username,
+                                int disabled)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_key_set_disabled, DB_ARGS(DB_T(company), DB_T(username), DB_I(disabled != 0)), &r);
+    ida_kind kind = store_write(s, c, STMT_key_set_disabled,
+                                DB_ARGS(DB_T(company), DB_T(username), DB_I(disabled != 0)), &r);
     return kind || r.changes ? kind : unknown(c, company, username);
 }
 

@@ -4,10 +4,11 @@
 
 #include <jansson.h>
 
-#include "core/tenant/principal.h"
 #include "core/store/store.h"
+#include "core/tenant/principal.h"
 
-/* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still compares, in the same time). */
+/* What authentication needs, in one statement. key_hash NULL: no such API user (the caller still
+ * compares, in the same time). */
 typedef struct store_key {
     ida_principal principal;
     int company_known; /* there is such a tenant */
@@ -17,13 +18,17 @@ typedef struct store_key {
 } store_key;
 
 /* IDA_OK also when there is no such user (key->key_hash NULL). */
-ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username, store_key *key);
+ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username,
+                        store_key *key);
 /* IDA_CONFLICT when the username exists in the tenant, IDA_NOT_FOUND when the tenant does not. */
-ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal, const char *key_hash);
-ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username, int disabled);
+ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
+                          const char *key_hash);
+ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username,
+                                int disabled);
 ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username);
-/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt, from, lastUsedAt}; never hashes. lastUsedAt: of the
- * newest call in the audit log, null when it holds none. */
+/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt, from,
+ * lastUsedAt}; never hashes. lastUsedAt: of the newest call in the audit log, null when it holds
+ * none. */
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array);
 
 #endif

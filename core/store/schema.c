@@ -1,12 +1,12 @@
-/* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is made anew instead. Must not
- * know an engine. */
+/* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is
+ * made anew instead. Must not know an engine. */
 #include <jansson.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/db/migrations.h"
 #include "core/store/store.h"
-#include "core/base/text.h"
 
 int store_schema_version(void)
 {
@@ -36,10 +36,13 @@ static const ida_migration *next_migration(const db *d, db_file file, int versio
 static ida_kind refuse_newer(const db *d, ida_ctx *c, db_file file, int version)
 {
     int known = db_known_version(d, file);
-    return version <= known ? IDA_OK
-                            : ida_fail(c, IDA_CONFLICT, "The %s schema of the store is number %d, newer than this program, which "
-                                                        "knows up to %d: "
-                                       "install the newer version.", db_file_name(file), version, known);
+    return version <= known
+               ? IDA_OK
+               : ida_fail(c, IDA_CONFLICT,
+                          "The %s schema of the store is number %d, newer than this program, which "
+                          "knows up to %d: "
+                          "install the newer version.",
+                          db_file_name(file), version, known);
 }
 
 static ida_kind apply(db *d, ida_ctx *c, db_file file, const ida_migration *m, json_t *steps)
@@ -49,14 +52,15 @@ static ida_kind apply(db *d, ida_ctx *c, db_file file, const ida_migration *m, j
         kind = db_schema_set_version(d, c, file, m->number);
     }
     if (kind) {
-        return ida_fail(c, kind, "The migration %s of the %s schema failed and changed nothing: %s", m->name, db_file_name(file),
-                        c->message);
+        return ida_fail(c, kind, "The migration %s of the %s schema failed and changed nothing: %s",
+                        m->name, db_file_name(file), c->message);
     }
     tell(steps, ida_printf(c->pool, "%s: %s applied", db_file_name(file), m->name));
     return IDA_OK;
 }
 
-/* One transaction: the next migration, or for a cache of another version the whole of it. *more: there is another one. */
+/* One transaction: the next migration, or for a cache of another version the whole of it. *more:
+ * there is another one. */
 static ida_kind advance(db *d, ida_ctx *c, db_file file, json_t *steps, int *more)
 {
     int version = 0;
@@ -69,7 +73,8 @@ static ida_kind advance(db *d, ida_ctx *c, db_file file, json_t *steps, int *mor
         if ((kind = db_schema_wipe(d, c, file)) != IDA_OK) {
             goto leave;
         }
-        tell(steps, ida_printf(c->pool, "cache: emptied (was number %d); the next sync fills it", version));
+        tell(steps, ida_printf(c->pool, "cache: emptied (was number %d); the next sync fills it",
+                               version));
         version = 0;
     }
     if ((kind = refuse_newer(d, c, file, version)) != IDA_OK) {
@@ -123,7 +128,8 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
-/* It has nothing to lose, and a restored store comes without one. A cache of another version belongs to an upgrade. */
+/* It has nothing to lose, and a restored store comes without one. A cache of another version
+ * belongs to an upgrade. */
 void store_cache_make(const char *dsn, ida_ctx *c)
 {
     apr_pool_t *pool;
@@ -135,8 +141,11 @@ void store_cache_make(const char *dsn, ida_ctx *c)
     }
     apr_pool_create(&pool, c->pool);
     if (db_open_unchecked(&d, dsn, DB_SYNC, own, pool) == IDA_OK) {
-        if (db_schema_version(d, own, DB_CACHE, &version) == IDA_OK && version == 0 && upgrade_file(d, own, DB_CACHE, NULL) == IDA_OK) {
-            ida_log(c->env, IDA_LOG_INFO, NULL, "store: the cache was not there and has been made; the directories will be synchronised");
+        if (db_schema_version(d, own, DB_CACHE, &version) == IDA_OK && version == 0 &&
+            upgrade_file(d, own, DB_CACHE, NULL) == IDA_OK) {
+            ida_log(c->env, IDA_LOG_INFO, NULL,
+                    "store: the cache was not there and has been made; the directories will be "
+                    "synchronised");
         }
         db_close(d);
     }
@@ -150,7 +159,8 @@ static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     ida_kind kind = db_open(&d, dsn, DB_REQUEST, c, pool);
     if (!kind) {
         ida_random(c->env, key, sizeof key);
-        kind = db_run(d, c, STMT_setting_add, DB_ARGS(DB_T("cursor_key"), DB_T(ida_hex(c->pool, key, sizeof key))), NULL);
+        kind = db_run(d, c, STMT_setting_add,
+                      DB_ARGS(DB_T("cursor_key"), DB_T(ida_hex(c->pool, key, sizeof key))), NULL);
         OPENSSL_cleanse(key, sizeof key);
         db_close(d);
     }

@@ -1,8 +1,8 @@
 /* Owns the settings of the store itself. */
 #include <string.h>
 
-#include "core/store/store.h"
 #include "core/base/text.h"
+#include "core/store/store.h"
 
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value)
 {
@@ -26,9 +26,11 @@ ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32])
         }
         const unsigned char *bytes = kind ? NULL : ida_unhex(c->pool, hex, &len);
         if (!bytes || len != sizeof s->cursor_key) {
-            ida_log(c->env, IDA_LOG_ERROR, "IDA0111", "store: the setting cursor_key is missing or damaged: run idadminctl "
-                                                      "schema upgrade");
-            return ida_fail(c, IDA_INTERNAL_ERROR, "The store has no cursor key: run idadminctl schema upgrade.");
+            ida_log(c->env, IDA_LOG_ERROR, "IDA0111",
+                    "store: the setting cursor_key is missing or damaged: run idadminctl "
+                    "schema upgrade");
+            return ida_fail(c, IDA_INTERNAL_ERROR,
+                            "The store has no cursor key: run idadminctl schema upgrade.");
         }
         memcpy(s->cursor_key, bytes, len);
         s->has_cursor_key = 1;

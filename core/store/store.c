@@ -1,5 +1,5 @@
-/* Owns the handle through which everybody reaches the store: connecting and reconnecting, transactions repeated as a whole.
- * Must not know an engine nor the statements. */
+/* Owns the handle through which everybody reaches the store: connecting and reconnecting,
+ * transactions repeated as a whole. Must not know an engine nor the statements. */
 #include "core/store/store.h"
 
 #include <apr_allocator.h>
@@ -31,7 +31,8 @@ const char *store_default_dsn(void)
 
 const char *store_sqlite_path(const char *dsn)
 {
-    return strncmp(dsn, SQLITE_PREFIX, strlen(SQLITE_PREFIX)) == 0 ? dsn + strlen(SQLITE_PREFIX) : NULL;
+    return strncmp(dsn, SQLITE_PREFIX, strlen(SQLITE_PREFIX)) == 0 ? dsn + strlen(SQLITE_PREFIX)
+                                                                   : NULL;
 }
 
 const char *store_dsn_fault(const char *dsn)
@@ -46,12 +47,18 @@ const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *fil
         return NULL;
     }
     if (!file || stat(file, &status) != 0) {
-        return "holds a password, which everybody on this machine can read from a command line: name a file that holds it "
-               "(passfile=PATH, for its owner alone), or write the DSN into a configuration file that others cannot read";
+        return "holds a password, which everybody on this machine can read from a command line: "
+               "name a file that holds it "
+               "(passfile=PATH, for its owner alone), or write the DSN into a configuration file "
+               "that others cannot read";
     }
-    return status.st_mode & S_IROTH ? ida_printf(pool, "holds a password, and %s can be read by everybody on this machine: name a file that "
-                                                       "holds it (passfile=PATH, for its owner alone), or run chmod o= %s", file, file)
-                                    : NULL;
+    return status.st_mode & S_IROTH
+               ? ida_printf(pool,
+                            "holds a password, and %s can be read by everybody on this machine: "
+                            "name a file that "
+                            "holds it (passfile=PATH, for its owner alone), or run chmod o= %s",
+                            file, file)
+               : NULL;
 }
 
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
@@ -67,8 +74,9 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
 
 /* --- the places of this process --- */
 
-/* All handles of one DSN and role share what is known of it: when the store is away, one of them tries again each second and
- * the others answer at once. Few (a process has one DSN and three roles), never freed. */
+/* All handles of one DSN and role share what is known of it: when the store is away, one of them
+ * tries again each second and the others answer at once. Few (a process has one DSN and three
+ * roles), never freed. */
 typedef struct store_place {
     struct store_place *next;
     db_role role;
@@ -100,7 +108,8 @@ static store_place *place_of(const char *dsn, db_role role)
     return p;
 }
 
-/* 1 when this caller may try; while the store is away that also reserves the attempt of this second. */
+/* 1 when this caller may try; while the store is away that also reserves the attempt of this
+ * second. */
 static int may_try(store_place *place, int64_t now)
 {
     pthread_mutex_lock(&places_lock);
@@ -140,8 +149,9 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role)
     s->dsn = apr_pstrdup(pool, dsn);
     s->role = role;
     s->place = place_of(dsn, role);
-    /* With an allocator of its own: handles move between threads, and a child of `pool` would share its allocator with all of
-     * them. Unmanaged: APR's global pool would else destroy it first when the process ends. */
+    /* With an allocator of its own: handles move between threads, and a child of `pool` would share
+     * its allocator with all of them. Unmanaged: APR's global pool would else destroy it first when
+     * the process ends. */
     apr_allocator_create(&allocator);
     apr_pool_create_unmanaged_ex(&s->pool, NULL, allocator);
     apr_allocator_owner_set(allocator, s->pool);
@@ -164,20 +174,25 @@ ida_kind store_connect(store *s, ida_ctx *c)
     int64_t now = ida_monotonic(c->env);
     if (!may_try(s->place, now)) {
         c->retry_after = 1;
-        return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is not reachable at the moment; it is tried again every second.");
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The store is not reachable at the moment; it is tried again every second.");
     }
     store_disconnect(s);
     ida_kind kind = db_open(&s->db, s->dsn, s->role, c, s->pool);
     int before = note_attempt(s->place, kind != IDA_OK, ida_monotonic(c->env));
     if (kind && !before) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0110", "store (%s connection): %s", roles[s->role], c->message);
+        ida_log(c->env, IDA_LOG_ERROR, "IDA0110", "store (%s connection): %s", roles[s->role],
+                c->message);
     } else if (!kind && before) {
-        ida_log(c->env, IDA_LOG_INFO, NULL, "store (%s connection): reachable again", roles[s->role]);
+        ida_log(c->env, IDA_LOG_INFO, NULL, "store (%s connection): reachable again",
+                roles[s->role]);
     }
     return kind;
 }
 
-/* Connects again when the failure was that of a connection that had died; 1 when there is a good one now. */
+/* Connects again when the failure was that of a connection that had died; 1 when there is a good
+ * one now. */
 static int revived(store *s, ida_ctx *c)
 {
     if (!db_is_broken(s->db)) {
@@ -208,7 +223,8 @@ static int reads_by_group(const store *s)
     return s->group && (!s->reads_alone || store_group_inside(s->group));
 }
 
-ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result)
 {
     if (reads_by_group(s)) {
         one_statement one = {statement, args, count, result};
@@ -250,7 +266,8 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
         return work(s, c, baton);
     }
     int64_t end = ida_monotonic(c->env) + REPEAT_FOR_MS;
-    for (int wait = 2, waited = 0;; waited += wait, wait = wait * 2 < REPEAT_NAP_MAX_MS ? wait * 2 : REPEAT_NAP_MAX_MS) {
+    for (int wait = 2, waited = 0;;
+         waited += wait, wait = wait * 2 < REPEAT_NAP_MAX_MS ? wait * 2 : REPEAT_NAP_MAX_MS) {
         ida_kind kind = begin(s, c, db_begin);
         if (kind) {
             return kind;
@@ -262,7 +279,8 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
             db_rollback(s->db);
         }
         /* `waited` bounds the loop also under a clock that stands. */
-        if (!kind || !db_must_repeat(s->db) || db_is_broken(s->db) || waited >= REPEAT_FOR_MS || ida_monotonic(c->env) >= end) {
+        if (!kind || !db_must_repeat(s->db) || db_is_broken(s->db) || waited >= REPEAT_FOR_MS ||
+            ida_monotonic(c->env) >= end) {
             return kind;
         }
         ida_ctx_clear(c);
@@ -297,7 +315,8 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
     return kind;
 }
 
-ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result)
+ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                     db_result *result)
 {
     one_statement one = {statement, args, count, result};
     return store_transaction(s, c, run_one, &one);

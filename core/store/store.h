@@ -1,7 +1,7 @@
-/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it (httpd: a few per
- * child; worker: one a thread and role). Functions are in store_<domain>.h; every one takes (store *, ida_ctx *), answers an
- * ida_kind and allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
- * otherwise. */
+/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it
+ * (httpd: a few per child; worker: one a thread and role). Functions are in store_<domain>.h; every
+ * one takes (store *, ida_ctx *), answers an ida_kind and allocates in the context's pool. "Not
+ * found" is IDA_NOT_FOUND with nothing logged, unless a function says otherwise. */
 #ifndef CORE_STORE_STORE_H
 #define CORE_STORE_STORE_H
 
@@ -14,11 +14,14 @@ typedef struct store {
     db *db;
     const char *dsn;
     db_role role;
-    apr_pool_t *pool;         /* own root of this connection; cleared on reconnect */
-    struct store_place *place; /* what the process knows of this DSN and role: away since when, next attempt */
-    int in_snapshot;          /* store_snapshot's work is running */
-    struct store_group *group; /* its transactions are run by the group (core/store/commit_queue.h) */
-    int reads_alone;          /* with a group: reads outside of a transaction go by a connection of its own; else (a door) it has none */
+    apr_pool_t *pool; /* own root of this connection; cleared on reconnect */
+    struct store_place
+        *place; /* what the process knows of this DSN and role: away since when, next attempt */
+    int in_snapshot; /* store_snapshot's work is running */
+    struct store_group
+        *group;      /* its transactions are run by the group (core/store/commit_queue.h) */
+    int reads_alone; /* with a group: reads outside of a transaction go by a connection of its own;
+                        else (a door) it has none */
     unsigned char cursor_key[32];
     int has_cursor_key;
 } store;
@@ -29,27 +32,33 @@ const char *store_default_dsn(void);
 const char *store_sqlite_path(const char *dsn);
 /* Checks the form of a DSN: NULL when good, else the rule. */
 const char *store_dsn_fault(const char *dsn);
-/* Why a DSN that was found there must not be used: it holds a password that others on the machine can read. `file`: the configuration
- * file it stands in; NULL: a command line. NULL when it may. */
+/* Why a DSN that was found there must not be used: it holds a password that others on the machine
+ * can read. `file`: the configuration file it stands in; NULL: a command line. NULL when it may. */
 const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *file);
-/* Seal key file by design 8: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key for PostgreSQL. */
+/* Seal key file by design 8: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key
+ * for PostgreSQL. */
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
 store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
-/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the store is away; one attempt a
- * process and second, everybody else is refused at once. */
+/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the
+ * store is away; one attempt a process and second, everybody else is refused at once. */
 ida_kind store_connect(store *s, ida_ctx *c);
 void store_disconnect(store *s);
 
-/* One read statement, repeated once on a new connection when the connection proved dead. For store_*.c. */
-ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
-/* One writing statement inside the transaction that is open, else by store_transaction. For store_*.c. */
-ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count, db_result *result);
+/* One read statement, repeated once on a new connection when the connection proved dead. For
+ * store_*.c. */
+ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result);
+/* One writing statement inside the transaction that is open, else by store_transaction. For
+ * store_*.c. */
+ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                     db_result *result);
 
-/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back. Repeated as a whole (fresh context
- * state, at most 5 s) when the engine asks for it, so `work` must not have effects outside the store and its baton must be
- * re-settable. Inside an open transaction `work` joins that one. A connection lost during the commit leaves open whether it
+/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back.
+ * Repeated as a whole (fresh context state, at most 5 s) when the engine asks for it, so `work`
+ * must not have effects outside the store and its baton must be re-settable. Inside an open
+ * transaction `work` joins that one. A connection lost during the commit leaves open whether it
  * took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
 typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
@@ -57,11 +66,11 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
 /* Same, for reads that must see one state. */
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 
-/* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text for each migration carried
- * out (json array of strings). Refuses a schema newer than it knows. */
+/* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text
+ * for each migration carried out (json array of strings). Refuses a schema newer than it knows. */
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
-/* At the start of worker and idadminctl: makes a cache that is not there, or empty, when the store is and this process may. What stands in the
- * way is told by whoever then wants to use it. */
+/* At the start of worker and idadminctl: makes a cache that is not there, or empty, when the store
+ * is and this process may. What stands in the way is told by whoever then wants to use it. */
 void store_cache_make(const char *dsn, ida_ctx *c);
 /* Newest migration number this program knows. */
 int store_schema_version(void);

@@ -1,5 +1,6 @@
-/* Owns tenants in the store and the rows that follow from their documents: workflows, role templates, access catalog. Must not
- * know the rules of the document, which core/tenant/tenant.h has checked. */
+/* Owns tenants in the store and the rows that follow from their documents: workflows, role
+ * templates, access catalog. Must not know the rules of the document, which core/tenant/tenant.h
+ * has checked. */
 #include "core/store/tenant.h"
 
 #include <apr_hash.h>
@@ -30,7 +31,8 @@ ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_
     return kind;
 }
 
-ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision)
+ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
+                          const char **seal, int64_t *revision)
 {
     ida_stored_tenant stored;
     ida_kind kind = store_tenant_document(s, c, id, &stored);
@@ -44,9 +46,12 @@ ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **ten
         *revision = stored.revision;
     }
     kind = ida_tenant_load(c, stored.document, tenant);
-    if (!kind && strcmp((*tenant)->id, id) != 0) { /* another tenant's document is sealed as well, and would serve this one's tasks there */
-        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The document stored for tenant %s is that of tenant %s. Run idadminctl tenant apply.", id,
-                        (*tenant)->id);
+    if (!kind && strcmp((*tenant)->id, id) != 0) { /* another tenant's document is sealed as well,
+                                                      and would serve this one's tasks there */
+        kind = ida_fail(
+            c, IDA_INTERNAL_ERROR,
+            "The document stored for tenant %s is that of tenant %s. Run idadminctl tenant apply.",
+            id, (*tenant)->id);
     }
     return kind;
 }
@@ -97,7 +102,7 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
         const json_t *limit = json_object_get(document, "seatLimit");
         const char *name;
         json_t *value;
-        json_object_foreach(json_object_get(document, "directories"), name, value) {
+        json_object_foreach (json_object_get(document, "directories"), name, value) {
             if (json_is_object(value)) {
                 json_array_append_new(names, json_string(name));
             }
@@ -105,9 +110,12 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
         ida_json_put(item, "companyId", db_text(&r, i, 0));
         ida_json_put_or_null(item, "name", ida_json_string(document, "name"));
         json_object_set_new(item, "directories", names);
-        json_object_set_new(item, "seatLimit", json_is_integer(limit) ? json_integer(json_integer_value(limit)) : json_null());
+        json_object_set_new(item, "seatLimit",
+                            json_is_integer(limit) ? json_integer(json_integer_value(limit))
+                                                   : json_null());
         json_object_set_new(item, "seatsHeld", json_integer(db_int(&r, i, 2)));
-        json_object_set_new(item, "enabledMembers", db_text(&r, i, 4) ? json_integer(db_int(&r, i, 4)) : json_null());
+        json_object_set_new(item, "enabledMembers",
+                            db_text(&r, i, 4) ? json_integer(db_int(&r, i, 4)) : json_null());
         ida_json_put_time(item, "updatedAt", db_int(&r, i, 3));
         json_array_append_new(*array, item);
         json_decref(document);
@@ -136,7 +144,7 @@ static apr_hash_t *names_in(ida_ctx *c, const json_t *list)
     size_t i;
     json_t *item;
     apr_hash_t *names = apr_hash_make(c->pool);
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         apr_hash_set(names, ida_json_string(item, "name"), APR_HASH_KEY_STRING, item);
     }
     return names;
@@ -153,17 +161,21 @@ static ida_kind put_workflows(store *s, ida_ctx *c, const ida_tenant *tenant)
     ida_kind kind = store_read(s, c, STMT_tenant_workflows, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
         if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
-            kind = store_write(s, c, STMT_tenant_workflow_remove, DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 1))), NULL);
+            kind = store_write(s, c, STMT_tenant_workflow_remove,
+                               DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 1))), NULL);
         }
     }
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         if (kind) {
             break;
         }
         int active = !json_is_false(json_object_get(item, "active"));
         kind = store_write(s, c, STMT_tenant_workflow_put,
-                           DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)), DB_T(ida_json_string(item, "name")), DB_I(i),
-                                   DB_T(ida_json_string(item, "trigger")), DB_I(active), DB_T(list_text(c, item, "actions"))), NULL);
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)),
+                                   DB_T(ida_json_string(item, "name")), DB_I(i),
+                                   DB_T(ida_json_string(item, "trigger")), DB_I(active),
+                                   DB_T(list_text(c, item, "actions"))),
+                           NULL);
     }
     return kind;
 }
@@ -173,37 +185,47 @@ static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
     size_t i;
     json_t *item;
     ida_kind kind = store_write(s, c, STMT_tenant_services_clear, DB_ARGS(DB_T(tenant->id)), NULL);
-    json_array_foreach(json_object_get(tenant->document, "accessCatalog"), i, item) {
+    json_array_foreach (json_object_get(tenant->document, "accessCatalog"), i, item) {
         if (kind) {
             break;
         }
         kind = store_write(s, c, STMT_tenant_service_add,
-                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "service")), DB_T(ida_json_string(item, "group")),
-                                   DB_T(list_text(c, item, "approvers"))), NULL);
+                           DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "service")),
+                                   DB_T(ida_json_string(item, "group")),
+                                   DB_T(list_text(c, item, "approvers"))),
+                           NULL);
     }
     return kind;
 }
 
-ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total)
+ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,
+                                 int64_t *total)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_template_assigned, DB_ARGS(DB_T(tenant), DB_T(template_id)), &r);
+    ida_kind kind = store_read(s, c, STMT_template_assigned,
+                               DB_ARGS(DB_T(tenant), DB_T(template_id)), &r);
     *total = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
-/* A template that somebody has cannot go: what it gave would stay with people, and nothing would say why. */
-static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const char *id, const char *name)
+/* A template that somebody has cannot go: what it gave would stay with people, and nothing would
+ * say why. */
+static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const char *id,
+                              const char *name)
 {
     int64_t assigned;
     ida_kind kind = store_template_assigned(s, c, tenant, id, &assigned);
     if (!kind && assigned) {
         return ida_fail(c, IDA_CONFLICT,
-                        "The role template %s is missing in the document but assigned to %lld people (see `idadminctl role list %s`): keep it, or "
-                        "take it from them first with `idadminctl role unassign`. (Another name makes another template.)",
+                        "The role template %s is missing in the document but assigned to %lld "
+                        "people (see `idadminctl role list %s`): keep it, or "
+                        "take it from them first with `idadminctl role unassign`. (Another name "
+                        "makes another template.)",
                         name, (long long)assigned, tenant);
     }
-    return kind ? kind : store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant), DB_T(id)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant), DB_T(id)),
+                              NULL);
 }
 
 /* Assignments refer to a template's ID: a template that keeps its name keeps its ID. */
@@ -216,17 +238,20 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
     ida_kind kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
         if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
-            kind = drop_template(s, c, tenant->id, db_text(&before, row, 0), db_text(&before, row, 1));
+            kind = drop_template(s, c, tenant->id, db_text(&before, row, 0),
+                                 db_text(&before, row, 1));
         }
     }
-    json_array_foreach(json_object_get(tenant->document, "roleTemplates"), i, item) {
+    json_array_foreach (json_object_get(tenant->document, "roleTemplates"), i, item) {
         if (kind) {
             break;
         }
-        kind = store_write(s, c, STMT_tenant_template_put,
-                           DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)), DB_T(ida_json_string(item, "name")),
-                                   DB_T(text_or_empty(item, "description")), DB_T(list_text(c, item, "groups")),
-                                   DB_T(list_text(c, item, "licenses"))), NULL);
+        kind = store_write(
+            s, c, STMT_tenant_template_put,
+            DB_ARGS(DB_T(tenant->id), DB_T(ida_new_id(c->pool, c->env)),
+                    DB_T(ida_json_string(item, "name")), DB_T(text_or_empty(item, "description")),
+                    DB_T(list_text(c, item, "groups")), DB_T(list_text(c, item, "licenses"))),
+            NULL);
     }
     return kind;
 }
@@ -240,8 +265,10 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
 {
     const put_work *w = baton;
     ida_kind kind = store_write(s, c, STMT_tenant_put,
-                                DB_ARGS(DB_T(w->tenant->id), DB_T(w->stored->document), DB_T(w->stored->seal), DB_I(w->stored->revision),
-                                        DB_I(ida_now(c->env))), NULL);
+                                DB_ARGS(DB_T(w->tenant->id), DB_T(w->stored->document),
+                                        DB_T(w->stored->seal), DB_I(w->stored->revision),
+                                        DB_I(ida_now(c->env))),
+                                NULL);
     if (!kind) {
         kind = put_workflows(s, c, w->tenant);
     }
@@ -251,7 +278,8 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     return kind ? kind : put_templates(s, c, w->tenant);
 }
 
-ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const ida_stored_tenant *stored)
+ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant,
+                          const ida_stored_tenant *stored)
 {
     put_work work = {tenant, stored};
     return store_transaction(s, c, put, &work);

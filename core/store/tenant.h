@@ -1,4 +1,5 @@
-/* Tenants and their documents in the store, with the tables that follow from them (workflows, role templates, access catalog). */
+/* Tenants and their documents in the store, with the tables that follow from them (workflows, role
+ * templates, access catalog). */
 #ifndef CORE_STORE_TENANT_H
 #define CORE_STORE_TENANT_H
 
@@ -6,25 +7,33 @@
 #include "core/tenant/tenant.h"
 
 /* Parsed tenant; *seal and *revision may be NULL. */
-ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant, const char **seal, int64_t *revision);
+ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
+                          const char **seal, int64_t *revision);
 /* The number that a changed document raises; IDA_NOT_FOUND. */
 ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision);
 /* The stored canonical document with its seal, as they are; IDA_NOT_FOUND. */
 ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_tenant *stored);
-/* Writes document, seal and the revision that the seal covers, and brings workflow, role_template, access_service in line (matching by name; IDs of templates that
- * stay are kept; a template that goes takes its assignments with it). One transaction; call inside store_transaction together
- * with the audit record. */
-ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant, const ida_stored_tenant *stored);
-/* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at most 10,000. */
+/* Writes document, seal and the revision that the seal covers, and brings workflow, role_template,
+ * access_service in line (matching by name; IDs of templates that stay are kept; a template that
+ * goes takes its assignments with it). One transaction; call inside store_transaction together with
+ * the audit record. */
+ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant,
+                          const ida_stored_tenant *stored);
+/* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at
+ * most 10,000. */
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array);
 /* All tenant IDs with their revision, for the worker: sorted. */
-typedef struct store_tenant_id { const char *id; int64_t revision; } store_tenant_id;
+typedef struct store_tenant_id {
+    const char *id;
+    int64_t revision;
+} store_tenant_id;
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count);
-/* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the gate is held.
- * IDA_NOT_FOUND. Order of locks: tenant, then user. */
+/* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the
+ * gate is held. IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
 
 /* How many people have a role template. */
-ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id, int64_t *total);
+ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,
+                                 int64_t *total);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the rules between members of the tenant document, and the defaults that depend on other members. Must not know how
- * documents are merged or stored. */
+/* Owns the rules between members of the tenant document, and the defaults that depend on other
+ * members. Must not know how documents are merged or stored. */
 #include "core/tenant/check.h"
 
 #include <apr_strings.h>
@@ -24,7 +24,8 @@ static void check_cloud(ida_tenant_checking *k, const json_t *cloud)
         certificate = json_object_get(cloud, "certificateFile") != NULL;
     if (secret + certificate != 1) {
         ida_tenant_fault(k, "directories.cloud",
-                         secret ? "must have clientSecretFile or certificateFile, not both (set the other one to null)"
+                         secret ? "must have clientSecretFile or certificateFile, not both (set "
+                                  "the other one to null)"
                                 : "must have clientSecretFile or certificateFile");
     }
 }
@@ -36,20 +37,23 @@ static void check_on_premises(ida_tenant_checking *k, const json_t *directory)
     for (size_t i = 0; i < 2; i++) {
         int present = json_object_get(directory, simple_only[i]) != NULL;
         if (present != simple) {
-            ida_tenant_fault(k, apr_pstrcat(k->c->pool, "directories.onPremises.", simple_only[i], NULL),
-                             simple ? "is required with \"bind\": \"simple\"" : "is only used with \"bind\": \"simple\"");
+            ida_tenant_fault(
+                k, apr_pstrcat(k->c->pool, "directories.onPremises.", simple_only[i], NULL),
+                simple ? "is required with \"bind\": \"simple\""
+                       : "is only used with \"bind\": \"simple\"");
         }
     }
     int start_tls = json_is_true(json_object_get(directory, "startTls"));
     const json_t *url;
     size_t i;
-    json_array_foreach(json_object_get(directory, "urls"), i, url) {
+    json_array_foreach (json_object_get(directory, "urls"), i, url) {
         const char *text = json_string_value(url);
         const char *at = ida_printf(k->c->pool, "directories.onPremises.urls[%zu]", i);
         if (text && strncmp(text, "ldap://", 7) == 0 && !start_tls) {
             ida_tenant_fault(k, at, "begins with ldap://, which needs \"startTls\": true");
         } else if (text && strncmp(text, "ldaps://", 8) == 0 && start_tls) {
-            ida_tenant_fault(k, at, "begins with ldaps://, which does not go with \"startTls\": true");
+            ida_tenant_fault(k, at,
+                             "begins with ldaps://, which does not go with \"startTls\": true");
         }
     }
 }
@@ -60,7 +64,9 @@ static void check_domains(ida_tenant_checking *k, const json_t *document)
     for (size_t i = 0; i < 2; i++) {
         if (strlen(text_of(document, names[i], "")) > CLOUD_DOMAIN_MAX) {
             ida_tenant_fault(k, names[i],
-                             ida_printf(k->c->pool, "must be at most %d characters for the cloud directory", CLOUD_DOMAIN_MAX));
+                             ida_printf(k->c->pool,
+                                        "must be at most %d characters for the cloud directory",
+                                        CLOUD_DOMAIN_MAX));
         }
     }
 }
@@ -70,10 +76,13 @@ static void check_one_value(ida_tenant_checking *k, const json_t *document)
     const char *domain = text_of(document, "upnDomain", ""),
                *format = text_of(document, "usernameFormat", "{firstname}.{surname}");
     if (strcasecmp(text_of(document, "emailDomain", domain), domain) != 0) {
-        ida_tenant_fault(k, "emailDomain", "must equal upnDomain: with upnAttribute \"mail\" both are one value");
+        ida_tenant_fault(k, "emailDomain",
+                         "must equal upnDomain: with upnAttribute \"mail\" both are one value");
     }
     if (strcmp(text_of(document, "emailFormat", format), format) != 0) {
-        ida_tenant_fault(k, "emailFormat", "must equal usernameFormat: with upnAttribute \"mail\" both are one value");
+        ida_tenant_fault(
+            k, "emailFormat",
+            "must equal usernameFormat: with upnAttribute \"mail\" both are one value");
     }
 }
 
@@ -81,7 +90,7 @@ static int has_template(const json_t *document, const char *name)
 {
     const json_t *one;
     size_t i;
-    json_array_foreach(json_object_get(document, "roleTemplates"), i, one) {
+    json_array_foreach (json_object_get(document, "roleTemplates"), i, one) {
         if (strcmp(text_of(one, "name", ""), name) == 0) {
             return 1;
         }
@@ -94,20 +103,26 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
 {
     const json_t *workflow, *action;
     size_t w, a;
-    json_array_foreach(json_object_get(document, "workflows"), w, workflow) {
-        json_array_foreach(json_object_get(workflow, "actions"), a, action) {
+    json_array_foreach (json_object_get(document, "workflows"), w, workflow) {
+        json_array_foreach (json_object_get(workflow, "actions"), a, action) {
             const char *name = json_string_value(json_object_get(action, "roleTemplate"));
-            if (k->applying && strcmp(text_of(action, "type", ""), IDA_ACTION_PASSWORD) == 0 && strcmp(text_of(workflow, "trigger", ""), "userCreate") != 0) {
-                ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
-                                 "can be used with the trigger userCreate alone: an initial password is for an account that is new, or "
+            if (k->applying && strcmp(text_of(action, "type", ""), IDA_ACTION_PASSWORD) == 0 &&
+                strcmp(text_of(workflow, "trigger", ""), "userCreate") != 0) {
+                ida_tenant_fault(k,
+                                 ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                                 "can be used with the trigger userCreate alone: an initial "
+                                 "password is for an account that is new, or "
                                  "comes back by a creation with \"rehire\"");
             }
             if (name && !has_template(document, name)) {
-                ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
-                                 "is not the name of a role template");
+                ida_tenant_fault(
+                    k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
+                    "is not the name of a role template");
             } else if (name && strcmp(text_of(workflow, "trigger", ""), "userDelete") == 0) {
-                ida_tenant_fault(k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
-                                 "cannot be used with the trigger userDelete, which ends what role templates grant");
+                ida_tenant_fault(k,
+                                 ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                                 "cannot be used with the trigger userDelete, which ends what role "
+                                 "templates grant");
             }
         }
     }
@@ -125,7 +140,8 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int applying)
     ida_tenant_shape_check(&k, document);
 
     const json_t *directories = json_object_get(document, "directories");
-    const json_t *cloud = json_object_get(directories, "cloud"), *on_premises = json_object_get(directories, "onPremises");
+    const json_t *cloud = json_object_get(directories, "cloud"),
+                 *on_premises = json_object_get(directories, "onPremises");
     if (json_is_object(directories) && !cloud && !on_premises) {
         ida_tenant_fault(&k, "directories", "must have cloud, onPremises or both");
     }
@@ -141,8 +157,10 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int applying)
     }
     const char *create_in = json_string_value(json_object_get(document, "createUsersIn"));
     if (!create_in && cloud && on_premises) {
-        ida_tenant_fault(&k, "createUsersIn", "is required with two directories: \"cloud\" or \"onPremises\"");
-    } else if (create_in && ida_directory_parse(create_in) >= 0 && !json_object_get(directories, create_in)) {
+        ida_tenant_fault(&k, "createUsersIn",
+                         "is required with two directories: \"cloud\" or \"onPremises\"");
+    } else if (create_in && ida_directory_parse(create_in) >= 0 &&
+               !json_object_get(directories, create_in)) {
         ida_tenant_fault(&k, "createUsersIn", "names a directory that is not configured");
     }
     check_actions(&k, document);
@@ -161,13 +179,15 @@ json_t *ida_tenant_filled(const json_t *document)
     ida_tenant_shape_fill(filled);
     fill_text(filled, "emailFormat", text_of(filled, "usernameFormat", ""));
     fill_text(filled, "emailDomain", text_of(filled, "upnDomain", ""));
-    json_t *directories = json_object_get(filled, "directories"), *on_premises = json_object_get(directories, "onPremises");
+    json_t *directories = json_object_get(filled, "directories"),
+           *on_premises = json_object_get(directories, "onPremises");
     if (on_premises) {
         int openldap = strcmp(text_of(on_premises, "dialect", ""), "openLdap") == 0;
         fill_text(on_premises, "upnAttribute", upn_attribute(on_premises));
         fill_text(on_premises, "markerAttribute", openldap ? IDA_OPENLDAP_MARKER : IDA_AD_MARKER);
         fill_text(on_premises, "createIn", text_of(on_premises, "userBase", ""));
     }
-    fill_text(filled, "createUsersIn", ida_directory_name(on_premises ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD));
+    fill_text(filled, "createUsersIn",
+              ida_directory_name(on_premises ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD));
     return filled;
 }

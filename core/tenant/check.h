@@ -6,12 +6,14 @@
 
 #include "core/tenant/tenant.h"
 
-/* Adds a fault to c for each member of the document that is unknown, missing, of the wrong type or against a rule. `applying`:
- * also against what can change under a stored document (time zone files), and against rules that came after documents which broke them had been stored: the
- * worker keeps those rules itself, and their tenants are served on. */
+/* Adds a fault to c for each member of the document that is unknown, missing, of the wrong type or
+ * against a rule. `applying`: also against what can change under a stored document (time zone
+ * files), and against rules that came after documents which broke them had been stored: the worker
+ * keeps those rules itself, and their tenants are served on. */
 void ida_tenant_check(ida_ctx *c, const json_t *document, int applying);
 
-/* Deep copy of the document with every default of design 3.5 filled in, also inside the directories. New reference. */
+/* Deep copy of the document with every default of design 3.5 filled in, also inside the
+ * directories. New reference. */
 json_t *ida_tenant_filled(const json_t *document);
 
 #endif

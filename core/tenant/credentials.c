@@ -1,4 +1,5 @@
-/* Owns the shapes of names and secrets, and how keys are compared. Must not know where they are stored or in which header they come. */
+/* Owns the shapes of names and secrets, and how keys are compared. Must not know where they are
+ * stored or in which header they come. */
 #include "core/tenant/credentials.h"
 
 #include <apr_strings.h>
@@ -17,7 +18,8 @@ int ida_name_valid(const char *text)
 {
     size_t len = 0;
     for (; text && text[len]; len++) {
-        if (len == IDA_NAME_MAX || (!is_alnum(text[len]) && text[len] != '.' && text[len] != '_' && text[len] != '-')) {
+        if (len == IDA_NAME_MAX ||
+            (!is_alnum(text[len]) && text[len] != '.' && text[len] != '_' && text[len] != '-')) {
             return 0;
         }
     }
@@ -39,12 +41,14 @@ void ida_key_hash(const char *key, char out[IDA_KEY_HASH_LEN + 1])
 int ida_key_hash_equal(const char *a, const char *b)
 {
     static const char nobody[IDA_KEY_HASH_LEN + 1] = "";
-    int known = b && strnlen(b, IDA_KEY_HASH_LEN) == IDA_KEY_HASH_LEN; /* a damaged row is nobody's hash */
+    int known = b && strnlen(b, IDA_KEY_HASH_LEN) ==
+                         IDA_KEY_HASH_LEN; /* a damaged row is nobody's hash */
     int same = CRYPTO_memcmp(a, known ? b : nobody, IDA_KEY_HASH_LEN) == 0;
     return same & known;
 }
 
-int ida_secret_split(apr_pool_t *pool, const char *secret, char **company, char **username, char **key)
+int ida_secret_split(apr_pool_t *pool, const char *secret, char **company, char **username,
+                     char **key)
 {
     const char *first = secret ? strchr(secret, ':') : NULL;
     const char *second = first ? strchr(first + 1, ':') : NULL;

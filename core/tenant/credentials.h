@@ -1,4 +1,5 @@
-/* Hashes of API keys (their shape: core/base/key.h) and the shapes of company IDs, usernames and secrets (design 4). Knows no store and no header. */
+/* Hashes of API keys (their shape: core/base/key.h) and the shapes of company IDs, usernames and
+ * secrets (design 4). Knows no store and no header. */
 #ifndef CORE_TENANT_CREDENTIALS_H
 #define CORE_TENANT_CREDENTIALS_H
 
@@ -14,11 +15,12 @@ int ida_name_valid(const char *text);
 /* Lower-case hex SHA-256 (IDA_KEY_HASH_LEN characters) into out[65]. */
 void ida_key_hash(const char *key, char out[IDA_KEY_HASH_LEN + 1]);
 
-/* Constant-time comparison of two hashes of IDA_KEY_HASH_LEN characters; b may be NULL (unknown user): takes the same time,
- * answers 0. */
+/* Constant-time comparison of two hashes of IDA_KEY_HASH_LEN characters; b may be NULL (unknown
+ * user): takes the same time, answers 0. */
 int ida_key_hash_equal(const char *a, const char *b);
 
 /* Splits `companyId:username:apiKey` in place-free copies. 0 when it is not of that shape. */
-int ida_secret_split(apr_pool_t *pool, const char *secret, char **company, char **username, char **key);
+int ida_secret_split(apr_pool_t *pool, const char *secret, char **company, char **username,
+                     char **key);
 
 #endif

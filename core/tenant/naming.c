@@ -1,4 +1,5 @@
-/* Owns the making of names from formats. Must not know who holds which name: candidates are counted here, looked up elsewhere. */
+/* Owns the making of names from formats. Must not know who holds which name: candidates are counted
+ * here, looked up elsewhere. */
 #include "core/tenant/naming.h"
 
 #include <apr_strings.h>
@@ -11,16 +12,17 @@
 
 #define LOCAL_MAX 64
 #define ADDRESS_MAX 113
-#define DISPLAY_MAX 256    /* UTF-16 units */
-#define NAME_READ_MAX 1024 /* bytes of one name that are looked at; more cannot matter in 64 characters */
-#define FORMAT_MAX 200     /* bytes */
+#define DISPLAY_MAX 256 /* UTF-16 units */
+#define NAME_READ_MAX \
+    1024 /* bytes of one name that are looked at; more cannot matter in 64 characters */
+#define FORMAT_MAX 200 /* bytes */
 
 /* One piece of a format: literal text, or a placeholder with its cut. */
 typedef struct piece {
     const char *literal; /* NULL for a placeholder */
     size_t literal_len;
-    int part;            /* index into parts[] */
-    int letters;         /* 0 = all */
+    int part;    /* index into parts[] */
+    int letters; /* 0 = all */
 } piece;
 
 static const struct {
@@ -49,7 +51,8 @@ static int part_named(const char *name, size_t len)
     return -1;
 }
 
-/* Reads the piece at *format and moves behind it. 1 = a piece, 0 = the end, -1 = a fault at *format. */
+/* Reads the piece at *format and moves behind it. 1 = a piece, 0 = the end, -1 = a fault at
+ * *format. */
 static int next_piece(const char **format, piece *out)
 {
     const char *p = *format;
@@ -86,7 +89,8 @@ static int next_piece(const char **format, piece *out)
 
 static int is_local_char(char ch)
 {
-    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_' || ch == '-';
+    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_' ||
+           ch == '-';
 }
 
 static int is_letter_or_digit(char ch)
@@ -117,7 +121,8 @@ const char *ida_naming_format_fault(apr_pool_t *pool, const char *format, int ad
     }
     if (got < 0) {
         return ida_printf(pool,
-                          "has an unknown placeholder at \"%s\"; known are {firstname} {middleName} {surname}, each also with "
+                          "has an unknown placeholder at \"%s\"; known are {firstname} "
+                          "{middleName} {surname}, each also with "
                           ":n for its first n letters (1 to %d)",
                           ida_clean(pool, at, strlen(at), 40), LOCAL_MAX);
     }
@@ -138,8 +143,8 @@ static int has_letter_or_digit(const char *text)
     return 0;
 }
 
-/* A name as part of an address: what is left of its transliteration, nothing of a name that is only signs ("-" for no middle name).
- * `letters` > 0 keeps that many letters and digits only. */
+/* A name as part of an address: what is left of its transliteration, nothing of a name that is only
+ * signs ("-" for no middle name). `letters` > 0 keeps that many letters and digits only. */
 static const char *address_part(apr_pool_t *pool, const char *name, int letters)
 {
     char *text = ida_transliterate(pool, ida_clean(pool, name, strnlen(name, NAME_READ_MAX), 0));
@@ -155,8 +160,8 @@ static const char *address_part(apr_pool_t *pool, const char *name, int letters)
     return has_letter_or_digit(text) ? text : "";
 }
 
-/* Cuts separators off both ends and makes each run of dots one, in place. A name left out ("{firstname}.{middleName}.{surname}")
- * or a cut must not leave "anna..berg" or "anna." behind. */
+/* Cuts separators off both ends and makes each run of dots one, in place. A name left out
+ * ("{firstname}.{middleName}.{surname}") or a cut must not leave "anna..berg" or "anna." behind. */
 static char *tidy(char *local)
 {
     char *to = local;
@@ -193,7 +198,8 @@ ida_kind ida_naming_local(ida_ctx *c, const char *format, const ida_name_parts *
         if (!p.literal) {
             lettered = lettered || has_letter_or_digit(text);
             if (!mentioned[p.part] && *value_of(parts, p.part)) {
-                used = used ? apr_pstrcat(c->pool, used, ", ", parts_table[p.part].name, NULL) : parts_table[p.part].name;
+                used = used ? apr_pstrcat(c->pool, used, ", ", parts_table[p.part].name, NULL)
+                            : parts_table[p.part].name;
             }
             mentioned[p.part] = 1;
         }
@@ -203,8 +209,10 @@ ida_kind ida_naming_local(ida_ctx *c, const char *format, const ida_name_parts *
                         ida_clean(c->pool, format, strlen(format), 80));
     }
     if (!lettered) {
-        return ida_fail(c, IDA_BAD_REQUEST, "%s: must hold at least one letter or digit from which a user name can be made",
-                        used ? used : "firstname, surname");
+        return ida_fail(
+            c, IDA_BAD_REQUEST,
+            "%s: must hold at least one letter or digit from which a user name can be made",
+            used ? used : "firstname, surname");
     }
     *local = cut(c->pool, joined, LOCAL_MAX);
     return IDA_OK;

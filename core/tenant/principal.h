@@ -13,13 +13,13 @@ typedef enum ida_access_level {
 } ida_access_level;
 
 typedef struct ida_principal {
-    const char *company;  /* tenant ID */
+    const char *company; /* tenant ID */
     const char *username;
-    const char *label;    /* "" when none */
+    const char *label; /* "" when none */
     ida_access_level access;
-    ida_rate rate;        /* key's own limit; limit 0 = none of its own */
-    int64_t expires_at;   /* ms UTC, 0 = never */
-    const char *from;     /* networks it may be used from (core/base/network.h); NULL = from anywhere */
+    ida_rate rate;      /* key's own limit; limit 0 = none of its own */
+    int64_t expires_at; /* ms UTC, 0 = never */
+    const char *from; /* networks it may be used from (core/base/network.h); NULL = from anywhere */
 } ida_principal;
 
 /* "read-only", "full", "legacy" and back (-1 when unknown). */

@@ -1,5 +1,5 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and workflows, the seal's key, and
- * the files that hold secrets. Must not know the store. */
+/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and
+ * workflows, the seal's key, and the files that hold secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 #include "core/base/digest.h"
-#include "core/base/json.h"
-#include "core/tenant/tenant.h"
-#include "core/tenant/shape.h"
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/web_user.h"
+#include "core/tenant/shape.h"
+#include "core/tenant/tenant.h"
 
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
 
-/* What the seal covers, in one order: whoever changes where the directory's secrets, initial passwords or webhooks go, or what the
- * worker does by itself, breaks it. */
+/* What the seal covers, in one order: whoever changes where the directory's secrets, initial
+ * passwords or webhooks go, or what the worker does by itself, breaks it. */
 static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision)
 {
     json_t *all = json_object();
@@ -35,7 +35,8 @@ static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t rev
     return text;
 }
 
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision)
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                      const ida_tenant *tenant, int64_t revision)
 {
     unsigned char mac[IDA_DIGEST_LEN];
     const char *text = sealed_text(pool, tenant, revision);
@@ -44,19 +45,22 @@ char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN
     return ida_hex(pool, mac, sizeof mac);
 }
 
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision, const char *seal)
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                          int64_t revision, const char *seal)
 {
     apr_pool_t *scratch;
     if (!seal || strlen(seal) != IDA_DIGEST_LEN * 2) {
         return 0;
     }
     apr_pool_create(&scratch, NULL);
-    int valid = CRYPTO_memcmp(ida_tenant_seal(scratch, key, tenant, revision), seal, IDA_DIGEST_LEN * 2) == 0;
+    int valid = CRYPTO_memcmp(ida_tenant_seal(scratch, key, tenant, revision), seal,
+                              IDA_DIGEST_LEN * 2) == 0;
     apr_pool_destroy(scratch);
     return valid;
 }
 
-/* NULL when the file may be used, else why not. The permissions judged are those of the descriptor that was opened. */
+/* NULL when the file may be used, else why not. The permissions judged are those of the descriptor
+ * that was opened. */
 static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
 {
     struct stat status;
@@ -70,8 +74,8 @@ static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
     } else if (!S_ISREG(status.st_mode)) {
         fault = ida_printf(pool, "%s is not a regular file", path);
     } else if (secret && (status.st_mode & S_IRWXO)) {
-        fault = ida_printf(pool, "the file %s is open to other users (mode %04o); run: chmod o= %s", path,
-                           (unsigned)(status.st_mode & 07777), path);
+        fault = ida_printf(pool, "the file %s is open to other users (mode %04o); run: chmod o= %s",
+                           path, (unsigned)(status.st_mode & 07777), path);
     } else if (!status.st_size) {
         fault = ida_printf(pool, "the file %s is empty", path);
     }
@@ -82,7 +86,8 @@ static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
 
 static void check_file(ida_ctx *c, const char *member, const char *path, int secret)
 {
-    const char *fault = path[0] == '/' ? file_fault(c->pool, path, secret) : "must be the absolute path of a file";
+    const char *fault = path[0] == '/' ? file_fault(c->pool, path, secret)
+                                       : "must be the absolute path of a file";
     if (fault) {
         ida_fault_add(c, member, "%s", fault);
     }
@@ -104,7 +109,8 @@ static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t 
 {
     struct stat st;
     const char *slash = strrchr(path, '/');
-    if (stat(slash ? apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path + 1)) : ".", &st) != 0) {
+    if (stat(slash ? apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path + 1)) : ".", &st) !=
+        0) {
         return errno;
     }
     *owner = st.st_uid;
@@ -112,7 +118,8 @@ static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t 
     return 0;
 }
 
-/* Writes a new key beside `path` and links it into place: nobody ever sees half a key, and the first of two makers wins. */
+/* Writes a new key beside `path` and links it into place: nobody ever sees half a key, and the
+ * first of two makers wins. */
 static ida_kind make_key(ida_ctx *c, const char *path, uid_t owner, gid_t group)
 {
     unsigned char bytes[IDA_SEAL_KEY_LEN];
@@ -136,7 +143,8 @@ static ida_kind make_key(ida_ctx *c, const char *path, uid_t owner, gid_t group)
         close(fd);
         unlink(fresh);
     }
-    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error))) : IDA_OK;
+    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
+                 : IDA_OK;
 }
 
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group)
@@ -152,7 +160,8 @@ ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t grou
             return make_key(c, path, owner, group);
         }
     }
-    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error))) : IDA_OK;
+    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
+                 : IDA_OK;
 }
 
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN])
@@ -160,8 +169,10 @@ ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_S
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return key_fail(c, path, errno == ENOENT ? "does not exist; idadminctl schema upgrade makes it."
-                                                 : ida_printf(c->pool, "cannot be read: %s.", strerror(errno)));
+        return key_fail(c, path,
+                        errno == ENOENT
+                            ? "does not exist; idadminctl schema upgrade makes it."
+                            : ida_printf(c->pool, "cannot be read: %s.", strerror(errno)));
     }
     char text[KEY_TEXT_LEN + 2];
     ida_kind kind = IDA_OK;

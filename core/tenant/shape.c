@@ -1,37 +1,58 @@
-/* Owns the shape of the tenant document: one table row per member (design 3.5), and the walks over them: faults, defaults, files.
- * Must not know what members mean to one another. */
+/* Owns the shape of the tenant document: one table row per member (design 3.5), and the walks over
+ * them: faults, defaults, files. Must not know what members mean to one another. */
 #include "core/tenant/shape.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/tenant/value.h"
 #include "core/base/text.h"
+#include "core/tenant/value.h"
 
-#define FAULTS_MAX 50      /* one answer names no more */
-#define TEXT_MAX 256       /* UTF-16 units of a string without a limit of its own */
+#define FAULTS_MAX 50 /* one answer names no more */
+#define TEXT_MAX 256  /* UTF-16 units of a string without a limit of its own */
 
-typedef enum member_type { STRING, INTEGER, BOOLEAN, OBJECT, STRINGS, OBJECTS, VARIANT } member_type;
-enum { OPTIONAL = 0, REQUIRED = 1, FILL = 2, SECRET_FILE = 4, PUBLIC_FILE = 8, NOT_EMPTY = 16, MAY_BE_EMPTY = 32 };
+typedef enum member_type {
+    STRING,
+    INTEGER,
+    BOOLEAN,
+    OBJECT,
+    STRINGS,
+    OBJECTS,
+    VARIANT
+} member_type;
+enum {
+    OPTIONAL = 0,
+    REQUIRED = 1,
+    FILL = 2,
+    SECRET_FILE = 4,
+    PUBLIC_FILE = 8,
+    NOT_EMPTY = 16,
+    MAY_BE_EMPTY = 32
+};
 
 typedef struct shape shape;
 typedef struct member {
     const char *name;
     member_type type;
     int flags;
-    const char *fallback;   /* JSON text of the default, NULL when none (or one that depends on other members) */
-    ida_value_rule *rule;   /* for each string of STRINGS */
-    int64_t low, high;      /* INTEGER: range; STRING: `high` is the length limit when not 0; lists: `high` entries */
-    const shape *inner;     /* OBJECT, OBJECTS */
+    const char *fallback; /* JSON text of the default, NULL when none (or one that depends on other
+                             members) */
+    ida_value_rule *rule; /* for each string of STRINGS */
+    int64_t low, high;    /* INTEGER: range; STRING: `high` is the length limit when not 0; lists:
+                             `high` entries */
+    const shape *inner;   /* OBJECT, OBJECTS */
 } member;
 
 struct shape {
     const member *members;
     size_t count;
-    const char *unique;     /* OBJECTS: no two entries share this member */
+    const char *unique; /* OBJECTS: no two entries share this member */
 };
 
-#define SHAPE(table, key) {table, sizeof(table) / sizeof *(table), key}
+#define SHAPE(table, key)                           \
+    {                                               \
+        table, sizeof(table) / sizeof *(table), key \
+    }
 
 static const member modules_members[] = {
     {"publicApi", BOOLEAN, FILL, "true", NULL, 0, 0, NULL},
@@ -62,15 +83,18 @@ static const member retention_members[] = {
 static const shape retention_shape = SHAPE(retention_members, NULL);
 
 static const member cloud_members[] = {
-    {"apiUrl", STRING, FILL, "\"https://graph.microsoft.com/v1.0\"", ida_rule_service_url, 0, 2048, NULL},
-    {"authorityUrl", STRING, FILL, "\"https://login.microsoftonline.com\"", ida_rule_service_url, 0, 2048, NULL},
+    {"apiUrl", STRING, FILL, "\"https://graph.microsoft.com/v1.0\"", ida_rule_service_url, 0, 2048,
+     NULL},
+    {"authorityUrl", STRING, FILL, "\"https://login.microsoftonline.com\"", ida_rule_service_url, 0,
+     2048, NULL},
     {"directoryId", STRING, REQUIRED, NULL, ida_rule_guid, 0, 0, NULL},
     {"clientId", STRING, REQUIRED, NULL, ida_rule_guid, 0, 0, NULL},
     {"clientSecretFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"certificateFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"proxyUrl", STRING, OPTIONAL, NULL, ida_rule_proxy_url, 0, 2048, NULL},
-    {"markerAttribute", STRING, FILL, "\"" IDA_CLOUD_MARKER "\"", ida_rule_cloud_marker, 0, 0, NULL},
+    {"markerAttribute", STRING, FILL, "\"" IDA_CLOUD_MARKER "\"", ida_rule_cloud_marker, 0, 0,
+     NULL},
     {"protectedAccounts", STRINGS, FILL, "[]", ida_rule_cloud_account, 0, 1000, NULL},
     {"syncInterval", STRING, FILL, "\"60s\"", ida_rule_duration, 0, 0, NULL},
     {"deletionGuard", VARIANT, FILL, "\"20%\"", ida_rule_guard, 0, 0, NULL},
@@ -82,7 +106,8 @@ static const member on_premises_members[] = {
     {"startTls", BOOLEAN, FILL, "false", NULL, 0, 0, NULL},
     {"dialect", STRING, REQUIRED, NULL, ida_rule_dialect, 0, 0, NULL},
     {"bind", STRING, FILL, "\"simple\"", ida_rule_bind, 0, 0, NULL},
-    {"bindDn", STRING, OPTIONAL, NULL, ida_rule_name, 0, 1024, NULL}, /* AD also takes user@realm and DOMAIN\user */
+    {"bindDn", STRING, OPTIONAL, NULL, ida_rule_name, 0, 1024,
+     NULL}, /* AD also takes user@realm and DOMAIN\user */
     {"bindPasswordFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
     {"userBase", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL},
@@ -119,21 +144,28 @@ static const member service_members[] = {
 static const shape service_shape = SHAPE(service_members, "service");
 
 /* Every action has these two; the rest depends on its type. */
-#define ACTION_COMMON \
-    {"type", STRING, REQUIRED, NULL, NULL, 0, 0, NULL}, \
-    {"continueOnError", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL}
+#define ACTION_COMMON                                                \
+    {"type", STRING, REQUIRED, NULL, NULL, 0, 0, NULL},              \
+    {                                                                \
+        "continueOnError", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL \
+    }
 
 static const member bare_action[] = {ACTION_COMMON};
-static const member group_action[] = {ACTION_COMMON, {"group", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
-static const member template_action[] = {ACTION_COMMON, {"roleTemplate", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
+static const member group_action[] = {ACTION_COMMON,
+                                      {"group", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
+static const member template_action[] = {
+    ACTION_COMMON, {"roleTemplate", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
 static const member attribute_action[] = {
     ACTION_COMMON,
     {"attribute", STRING, REQUIRED, NULL, ida_rule_attribute, 0, 0, NULL},
-    {"value", STRING, REQUIRED | MAY_BE_EMPTY, NULL, ida_rule_text, 0, 1024, NULL}, /* empty clears the attribute */
+    {"value", STRING, REQUIRED | MAY_BE_EMPTY, NULL, ida_rule_text, 0, 1024,
+     NULL}, /* empty clears the attribute */
 };
-static const member move_action[] = {ACTION_COMMON, {"container", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL}};
+static const member move_action[] = {
+    ACTION_COMMON, {"container", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL}};
 static const member reports_action[] = {ACTION_COMMON,
-                                        {"to", STRING, OPTIONAL, NULL, ida_rule_recipient, 0, 0, NULL}}; /* else {manager} */
+                                        {"to", STRING, OPTIONAL, NULL, ida_rule_recipient, 0, 0,
+                                         NULL}}; /* else {manager} */
 static const member mail_action[] = {
     ACTION_COMMON,
     {"to", STRING, REQUIRED, NULL, ida_rule_recipient, 0, 0, NULL},
@@ -171,7 +203,8 @@ static const struct {
     {"callWebhook", SHAPE(webhook_action, NULL)},
 };
 
-static const shape any_action; /* stands in the table of workflows; the real shape follows from `type` */
+static const shape
+    any_action; /* stands in the table of workflows; the real shape follows from `type` */
 
 static const member workflow_members[] = {
     {"name", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
@@ -185,9 +218,11 @@ static const member tenant_members[] = {
     {"companyId", STRING, REQUIRED, NULL, ida_rule_company, 0, 0, NULL},
     {"name", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
     {"timeZone", STRING, FILL, "\"Europe/Stockholm\"", ida_rule_zone, 0, 0, NULL},
-    {"usernameFormat", STRING, FILL, "\"{firstname}.{surname}\"", ida_rule_local_format, 0, 0, NULL},
+    {"usernameFormat", STRING, FILL, "\"{firstname}.{surname}\"", ida_rule_local_format, 0, 0,
+     NULL},
     {"emailFormat", STRING, OPTIONAL, NULL, ida_rule_local_format, 0, 0, NULL},
-    {"displayNameFormat", STRING, FILL, "\"{firstname} {surname}\"", ida_rule_display_format, 0, 0, NULL},
+    {"displayNameFormat", STRING, FILL, "\"{firstname} {surname}\"", ida_rule_display_format, 0, 0,
+     NULL},
     {"upnDomain", STRING, REQUIRED, NULL, ida_rule_domain, 0, 0, NULL},
     {"emailDomain", STRING, OPTIONAL, NULL, ida_rule_domain, 0, 0, NULL},
     {"createUsersIn", STRING, OPTIONAL, NULL, ida_rule_directory, 0, 0, NULL},
@@ -223,7 +258,8 @@ static const char *entry(ida_tenant_checking *k, const char *path, size_t index)
     return ida_printf(k->c->pool, "%s[%zu]", path, index);
 }
 
-static void check_string(ida_tenant_checking *k, const char *path, const json_t *value, const member *m)
+static void check_string(ida_tenant_checking *k, const char *path, const json_t *value,
+                         const member *m)
 {
     const char *text = json_string_value(value);
     if (!text) {
@@ -254,7 +290,8 @@ static const shape *action_shape(const json_t *action)
     return NULL;
 }
 
-static void check_object(ida_tenant_checking *k, const char *path, const json_t *object, const shape *s);
+static void check_object(ida_tenant_checking *k, const char *path, const json_t *object,
+                         const shape *s);
 
 static void check_action(ida_tenant_checking *k, const char *path, const json_t *action)
 {
@@ -270,16 +307,18 @@ static void check_action(ida_tenant_checking *k, const char *path, const json_t 
     ida_tenant_fault(k, join(k, path, "type"), known);
 }
 
-static void check_unique(ida_tenant_checking *k, const char *path, const json_t *list, const char *key)
+static void check_unique(ida_tenant_checking *k, const char *path, const json_t *list,
+                         const char *key)
 {
     json_t *seen = json_object();
     const json_t *one;
     size_t i;
-    json_array_foreach((json_t *)list, i, one) {
+    json_array_foreach ((json_t *)list, i, one) {
         const char *name = json_string_value(json_object_get(one, key));
         const char *folded = name ? ida_fold_search(k->c->pool, name) : NULL;
         if (folded && json_object_get(seen, folded)) {
-            ida_tenant_fault(k, join(k, entry(k, path, i), key), "is used twice in this list (case and accents do not count)");
+            ida_tenant_fault(k, join(k, entry(k, path, i), key),
+                             "is used twice in this list (case and accents do not count)");
         } else if (folded) {
             json_object_set_new(seen, folded, json_true());
         }
@@ -287,22 +326,26 @@ static void check_unique(ida_tenant_checking *k, const char *path, const json_t 
     json_decref(seen);
 }
 
-static void check_list(ida_tenant_checking *k, const char *path, const json_t *value, const member *m)
+static void check_list(ida_tenant_checking *k, const char *path, const json_t *value,
+                       const member *m)
 {
     if (!json_is_array(value)) {
-        ida_tenant_fault(k, path, m->type == STRINGS ? "must be a list of strings" : "must be a list of objects");
+        ida_tenant_fault(k, path,
+                         m->type == STRINGS ? "must be a list of strings"
+                                            : "must be a list of objects");
         return;
     }
     if ((m->flags & NOT_EMPTY) && !json_array_size(value)) {
         ida_tenant_fault(k, path, "must not be empty");
     }
     if (json_array_size(value) > (size_t)m->high) {
-        ida_tenant_fault(k, path, ida_printf(k->c->pool, "must have at most %lld entries", (long long)m->high));
+        ida_tenant_fault(
+            k, path, ida_printf(k->c->pool, "must have at most %lld entries", (long long)m->high));
         return;
     }
     const json_t *one;
     size_t i;
-    json_array_foreach((json_t *)value, i, one) {
+    json_array_foreach ((json_t *)value, i, one) {
         const char *at = entry(k, path, i);
         if (m->type == STRINGS) {
             check_string(k, at, one, m);
@@ -319,18 +362,18 @@ static void check_list(ida_tenant_checking *k, const char *path, const json_t *v
     }
 }
 
-static void check_member(ida_tenant_checking *k, const char *path, const json_t *value, const member *m)
+static void check_member(ida_tenant_checking *k, const char *path, const json_t *value,
+                         const member *m)
 {
     const char *broken;
     switch (m->type) {
-    case STRING:
-        check_string(k, path, value, m);
-        break;
+    case STRING: check_string(k, path, value, m); break;
     case INTEGER:
-        if (!json_is_integer(value) || json_integer_value(value) < m->low || json_integer_value(value) > m->high) {
+        if (!json_is_integer(value) || json_integer_value(value) < m->low ||
+            json_integer_value(value) > m->high) {
             ida_tenant_fault(k, path,
-                             ida_printf(k->c->pool, "must be a whole number from %lld to %lld", (long long)m->low,
-                                        (long long)m->high));
+                             ida_printf(k->c->pool, "must be a whole number from %lld to %lld",
+                                        (long long)m->low, (long long)m->high));
         }
         break;
     case BOOLEAN:
@@ -346,9 +389,7 @@ static void check_member(ida_tenant_checking *k, const char *path, const json_t 
         }
         break;
     case STRINGS:
-    case OBJECTS:
-        check_list(k, path, value, m);
-        break;
+    case OBJECTS: check_list(k, path, value, m); break;
     case VARIANT:
         broken = m->rule(k->c, value);
         if (broken) {
@@ -368,13 +409,15 @@ static const member *member_named(const shape *s, const char *name)
     return NULL;
 }
 
-static void check_object(ida_tenant_checking *k, const char *path, const json_t *object, const shape *s)
+static void check_object(ida_tenant_checking *k, const char *path, const json_t *object,
+                         const shape *s)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)object, name, value) {
+    json_object_foreach ((json_t *)object, name, value) {
         if (!member_named(s, name)) {
-            ida_tenant_fault(k, join(k, path, ida_clean(k->c->pool, name, strlen(name), 64)), "is not a known member");
+            ida_tenant_fault(k, join(k, path, ida_clean(k->c->pool, name, strlen(name), 64)),
+                             "is not a known member");
         }
     }
     for (size_t i = 0; i < s->count; i++) {
@@ -412,7 +455,8 @@ void ida_tenant_shape_fill(json_t *document)
     fill(document, &tenant_shape);
 }
 
-static void visit_files(ida_ctx *c, const char *path, const json_t *object, const shape *s, ida_file_visitor *visit)
+static void visit_files(ida_ctx *c, const char *path, const json_t *object, const shape *s,
+                        ida_file_visitor *visit)
 {
     for (size_t i = 0; s && i < s->count; i++) {
         const member *m = &s->members[i];
@@ -426,9 +470,9 @@ static void visit_files(ida_ctx *c, const char *path, const json_t *object, cons
             visit_files(c, at, value, m->inner, visit);
         } else if (m->type == OBJECTS) {
             size_t n;
-            json_array_foreach((json_t *)value, n, one) {
-                visit_files(c, ida_printf(c->pool, "%s[%zu]", at, n), one, m->inner == &any_action ? action_shape(one) : m->inner,
-                            visit);
+            json_array_foreach ((json_t *)value, n, one) {
+                visit_files(c, ida_printf(c->pool, "%s[%zu]", at, n), one,
+                            m->inner == &any_action ? action_shape(one) : m->inner, visit);
             }
         }
     }

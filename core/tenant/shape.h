@@ -1,4 +1,5 @@
-/* What each member of the tenant document looks like by itself: for core/tenant/check.c and core/tenant/seal.c. */
+/* What each member of the tenant document looks like by itself: for core/tenant/check.c and
+ * core/tenant/seal.c. */
 #ifndef CORE_TENANT_SHAPE_H
 #define CORE_TENANT_SHAPE_H
 
@@ -21,7 +22,8 @@ void ida_tenant_shape_check(ida_tenant_checking *k, const json_t *document);
 /* Puts in the defaults that are the same for everybody. */
 void ida_tenant_shape_fill(json_t *document);
 
-/* Calls `visit` for each member of the document that names a file, with the member's path; `secret` is 0 for CA files. */
+/* Calls `visit` for each member of the document that names a file, with the member's path; `secret`
+ * is 0 for CA files. */
 typedef void ida_file_visitor(ida_ctx *c, const char *member, const char *path, int secret);
 void ida_tenant_files(ida_ctx *c, const json_t *document, ida_file_visitor *visit);
 

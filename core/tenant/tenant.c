@@ -1,5 +1,5 @@
-/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules are those of core/tenant/shape.c and
- * core/tenant/check.c. */
+/* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules
+ * are those of core/tenant/shape.c and core/tenant/check.c. */
 #include "core/tenant/tenant.h"
 
 #include <apr_strings.h>
@@ -10,7 +10,8 @@
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 
-static const char *const directory_names[IDA_DIR_COUNT] = {[IDA_DIR_CLOUD] = "cloud", [IDA_DIR_ON_PREMISES] = "onPremises"};
+static const char *const directory_names[IDA_DIR_COUNT] = {
+    [IDA_DIR_CLOUD] = "cloud", [IDA_DIR_ON_PREMISES] = "onPremises"};
 
 const char *ida_directory_name(ida_directory_kind kind)
 {
@@ -27,7 +28,8 @@ int ida_directory_parse(const char *name)
     return -1;
 }
 
-/* Copy of a value without the members that are null: null says "not set", at every depth. New reference. */
+/* Copy of a value without the members that are null: null says "not set", at every depth. New
+ * reference. */
 static json_t *without_nulls(const json_t *value)
 {
     const char *name;
@@ -35,7 +37,7 @@ static json_t *without_nulls(const json_t *value)
     size_t i;
     if (json_is_object(value)) {
         copy = json_object();
-        json_object_foreach((json_t *)value, name, one) {
+        json_object_foreach ((json_t *)value, name, one) {
             if (!json_is_null(one)) {
                 json_object_set_new(copy, name, without_nulls(one));
             }
@@ -44,8 +46,9 @@ static json_t *without_nulls(const json_t *value)
     }
     if (json_is_array(value)) {
         copy = json_array();
-        json_array_foreach((json_t *)value, i, one) {
-            json_array_append_new(copy, without_nulls(one)); /* a null entry stays, to be named as a fault */
+        json_array_foreach ((json_t *)value, i, one) {
+            json_array_append_new(copy, without_nulls(
+                                            one)); /* a null entry stays, to be named as a fault */
         }
         return copy;
     }
@@ -57,7 +60,7 @@ static void merge(json_t *target, const json_t *patch)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)patch, name, value) {
+    json_object_foreach ((json_t *)patch, name, value) {
         json_t *old = json_object_get(target, name);
         if (json_is_null(value)) {
             json_object_del(target, name);
@@ -74,7 +77,8 @@ static const char *string_at(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static int64_t integer_at(const json_t *object, const char *group, const char *name, int64_t otherwise)
+static int64_t integer_at(const json_t *object, const char *group, const char *name,
+                          int64_t otherwise)
 {
     const json_t *value = json_object_get(group ? json_object_get(object, group) : object, name);
     return value ? json_integer_value(value) : otherwise;
@@ -92,7 +96,8 @@ static void rate_at(const json_t *filled, const char *name, ida_rate *rate)
 static ida_tenant *build(apr_pool_t *pool, json_t *document)
 {
     const json_t *filled = ida_json_keep(pool, ida_tenant_filled(document));
-    const json_t *modules = json_object_get(filled, "modules"), *directories = json_object_get(filled, "directories");
+    const json_t *modules = json_object_get(filled, "modules"),
+                 *directories = json_object_get(filled, "directories");
     ida_tenant *t = apr_pcalloc(pool, sizeof *t);
     t->document = ida_json_keep(pool, json_incref(document));
     t->id = string_at(filled, "companyId");
@@ -103,7 +108,8 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     t->display_name_format = string_at(filled, "displayNameFormat");
     t->upn_domain = string_at(filled, "upnDomain");
     t->email_domain = string_at(filled, "emailDomain");
-    t->create_users_in = (ida_directory_kind)ida_directory_parse(string_at(filled, "createUsersIn"));
+    t->create_users_in = (ida_directory_kind)ida_directory_parse(
+        string_at(filled, "createUsersIn"));
     t->seat_limit = integer_at(filled, NULL, "seatLimit", -1);
     t->public_api = json_is_true(json_object_get(modules, "publicApi"));
     t->access_governance = json_is_true(json_object_get(modules, "accessGovernance"));
@@ -119,17 +125,20 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     }
     const json_t *on_premises = t->directory[IDA_DIR_ON_PREMISES];
     t->dialect = string_at(on_premises, "dialect");
-    t->same_upn_and_mail = on_premises && strcasecmp(string_at(on_premises, "upnAttribute"), "mail") == 0;
+    t->same_upn_and_mail = on_premises &&
+                           strcasecmp(string_at(on_premises, "upnAttribute"), "mail") == 0;
     return t;
 }
 
-ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous, ida_tenant **tenant, char **canonical)
+ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous,
+                          ida_tenant **tenant, char **canonical)
 {
     json_t *given, *merged;
     *tenant = NULL;
     *canonical = NULL;
     if (len > DOCUMENT_MAX) {
-        return ida_fail(c, IDA_BAD_REQUEST, "The tenant document is larger than %d bytes.", DOCUMENT_MAX);
+        return ida_fail(c, IDA_BAD_REQUEST, "The tenant document is larger than %d bytes.",
+                        DOCUMENT_MAX);
     }
     ida_kind kind = ida_json_object(c, text, len, &given);
     if (kind) {
@@ -165,7 +174,8 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
     ida_ctx *own = ida_ctx_make(c->env, c->pool); /* the caller's faults are not ours to raise */
     ida_tenant_check(own, document, 0);
     if (ida_faults_raise(own)) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The stored tenant document is damaged: %s. Run idadminctl tenant apply.",
+        return ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The stored tenant document is damaged: %s. Run idadminctl tenant apply.",
                         own->message);
     }
     *tenant = build(c->pool, document);

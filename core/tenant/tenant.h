@@ -1,5 +1,5 @@
-/* The tenant document (design 3.5): parsing with every rule, merging with the document before it, sealing of what the worker must be
- * able to trust. Knows no store. */
+/* The tenant document (design 3.5): parsing with every rule, merging with the document before it,
+ * sealing of what the worker must be able to trust. Knows no store. */
 #ifndef CORE_TENANT_TENANT_H
 #define CORE_TENANT_TENANT_H
 
@@ -11,7 +11,11 @@
 
 #define IDA_SEAL_KEY_LEN 32
 
-typedef enum ida_directory_kind { IDA_DIR_CLOUD, IDA_DIR_ON_PREMISES, IDA_DIR_COUNT } ida_directory_kind;
+typedef enum ida_directory_kind {
+    IDA_DIR_CLOUD,
+    IDA_DIR_ON_PREMISES,
+    IDA_DIR_COUNT
+} ida_directory_kind;
 
 /* "cloud", "onPremises": names in documents, columns and results. */
 const char *ida_directory_name(ida_directory_kind kind);
@@ -23,43 +27,52 @@ typedef struct ida_tenant {
     const char *username_format, *email_format, *display_name_format;
     const char *upn_domain, *email_domain;
     ida_directory_kind create_users_in;
-    int64_t seat_limit;           /* -1 = none */
+    int64_t seat_limit; /* -1 = none */
     int public_api, access_governance;
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
-    int64_t brake_per_hour;       /* 0 = none */
+    int64_t brake_per_hour;          /* 0 = none */
     int stale_after_days, task_history_days, audit_days;
     int has_directory[IDA_DIR_COUNT];
-    const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL when absent */
-    const json_t *document;       /* whole merged document; borrowed */
-    int same_upn_and_mail;        /* upnAttribute is mail: one value for both */
-    const char *dialect;          /* of onPremises: "openLdap", "activeDirectory"; NULL without one */
+    const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL
+                                               when absent */
+    const json_t *document;                 /* whole merged document; borrowed */
+    int same_upn_and_mail;                  /* upnAttribute is mail: one value for both */
+    const char *dialect; /* of onPremises: "openLdap", "activeDirectory"; NULL without one */
 } ida_tenant;
 
-/* Parses and checks `text` merged over `previous` (NULL at first). Refusals name the member's path ("directories.onPremises.urls[0]: ...").
- * Secret files are not opened here (see ida_tenant_files_check). `canonical` gets the merged document to store. */
-ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous, ida_tenant **tenant, char **canonical);
+/* Parses and checks `text` merged over `previous` (NULL at first). Refusals name the member's path
+ * ("directories.onPremises.urls[0]: ..."). Secret files are not opened here (see
+ * ida_tenant_files_check). `canonical` gets the merged document to store. */
+ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous,
+                          ida_tenant **tenant, char **canonical);
 
 /* A stored document back into a struct; IDA_INTERNAL_ERROR when it is damaged. */
 ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant);
 
-/* Opens every secret file the document names: absolute path, readable, not readable by others. Refusal names member and file. */
+/* Opens every secret file the document names: absolute path, readable, not readable by others.
+ * Refusal names member and file. */
 ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
 
-/* HMAC-SHA256 in hex over company ID, revision, `directories` and `workflows`. Revision 0: as before seals had revisions. */
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision);
+/* HMAC-SHA256 in hex over company ID, revision, `directories` and `workflows`. Revision 0: as
+ * before seals had revisions. */
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                      const ida_tenant *tenant, int64_t revision);
 /* 1 when the seal is right (constant time). */
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant, int64_t revision, const char *seal);
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                          int64_t revision, const char *seal);
 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
-/* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with (uid_t)-1, whoever owns the directory when
- * root makes it. */
+/* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with
+ * (uid_t)-1, whoever owns the directory when root makes it. */
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
 
-/* --- core/tenant/revision.c: what a store says of a tenant, judged by what this node keeps beside the seal key ---
+/* --- core/tenant/revision.c: what a store says of a tenant, judged by what this node keeps beside
+ * the seal key ---
  *
- * Whoever can write the store can put an old document with its good seal back. So each node keeps the highest sealed revision of each
- * tenant that it has seen, in <seal key>.revisions, which httpd's user cannot write. */
+ * Whoever can write the store can put an old document with its good seal back. So each node keeps
+ * the highest sealed revision of each tenant that it has seen, in <seal key>.revisions, which
+ * httpd's user cannot write. */
 typedef enum ida_seal_state { IDA_SEAL_GOOD, IDA_SEAL_BROKEN, IDA_SEAL_OLDER } ida_seal_state;
 
 typedef struct ida_stored_tenant {
@@ -67,11 +80,13 @@ typedef struct ida_stored_tenant {
     int64_t revision;
 } ida_stored_tenant;
 
-/* *why: a sentence for people, unless the state is good. Fails when key or revisions cannot be read. */
-ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant, const ida_stored_tenant *stored, ida_seal_state *state,
-                        const char **why);
+/* *why: a sentence for people, unless the state is good. Fails when key or revisions cannot be
+ * read. */
+ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant,
+                        const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
 
-/* Highest revision seen of a tenant, 0 when none; and one that was seen now, which never lowers it. */
+/* Highest revision seen of a tenant, 0 when none; and one that was seen now, which never lowers it.
+ */
 ida_kind ida_seal_seen(ida_ctx *c, const char *key_file, const char *tenant, int64_t *revision);
 ida_kind ida_seal_note(ida_ctx *c, const char *key_file, const char *tenant, int64_t revision);
 

@@ -1,17 +1,17 @@
-/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders. Must not know where in the
- * document a value stands. */
+/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders.
+ * Must not know where in the document a value stands. */
 #include "core/tenant/value.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tenant/credentials.h"
 #include "core/base/host.h"
-#include "core/tenant/naming.h"
 #include "core/base/rate.h"
-#include "core/tenant/tenant.h"
 #include "core/base/text.h"
+#include "core/tenant/credentials.h"
+#include "core/tenant/naming.h"
+#include "core/tenant/tenant.h"
 #include "core/zone/zone.h"
 
 #define DOMAIN_MAX 100 /* leaves 12 characters for the local part of an address of 113 */
@@ -59,7 +59,10 @@ int64_t ida_duration_parse(const char *text)
     if (value < 1 || !text[digits] || text[digits + 1]) {
         return 0;
     }
-    int64_t unit = text[digits] == 's' ? 1 : text[digits] == 'm' ? 60 : text[digits] == 'h' ? 3600 : 0;
+    int64_t unit = text[digits] == 's'   ? 1
+                   : text[digits] == 'm' ? 60
+                   : text[digits] == 'h' ? 3600
+                                         : 0;
     return value * unit <= DAY_S ? value * unit * 1000 : 0;
 }
 
@@ -88,14 +91,16 @@ const char *ida_rule_name(ida_ctx *c, const json_t *value)
         return "must not be blank or begin or end with a blank";
     }
     return ida_utf16_length(text) > 256 ? "must be at most 256 characters"
-           : ida_has_control(text, 0)       ? "must not hold control characters"
+           : ida_has_control(text, 0)   ? "must not hold control characters"
                                         : NULL;
 }
 
 const char *ida_rule_company(ida_ctx *c, const json_t *value)
 {
     (void)c;
-    return ida_name_valid(json_string_value(value)) ? NULL : "must be 1 to 64 characters of A-Z a-z 0-9 . _ -";
+    return ida_name_valid(json_string_value(value))
+               ? NULL
+               : "must be 1 to 64 characters of A-Z a-z 0-9 . _ -";
 }
 
 const char *ida_rule_zone(ida_ctx *c, const json_t *value)
@@ -140,13 +145,17 @@ const char *ida_rule_domain(ida_ctx *c, const json_t *value)
     if (len > DOMAIN_MAX) {
         return ida_printf(c->pool, "must be at most %d characters", DOMAIN_MAX);
     }
-    return domain_valid(text, len) && strchr(text, '.') ? NULL : "must be a domain name such as contoso.example";
+    return domain_valid(text, len) && strchr(text, '.')
+               ? NULL
+               : "must be a domain name such as contoso.example";
 }
 
 const char *ida_rule_directory(ida_ctx *c, const json_t *value)
 {
     (void)c;
-    return ida_directory_parse(json_string_value(value)) >= 0 ? NULL : "must be \"cloud\" or \"onPremises\"";
+    return ida_directory_parse(json_string_value(value)) >= 0
+               ? NULL
+               : "must be \"cloud\" or \"onPremises\"";
 }
 
 const char *ida_rule_rate(ida_ctx *c, const json_t *value)
@@ -158,10 +167,12 @@ const char *ida_rule_rate(ida_ctx *c, const json_t *value)
 
 static int ipv6_literal(const char *host, size_t len)
 {
-    return len > 3 && host[0] == '[' && host[len - 1] == ']' && strspn(host + 1, "0123456789abcdefABCDEF:.") == len - 2;
+    return len > 3 && host[0] == '[' && host[len - 1] == ']' &&
+           strspn(host + 1, "0123456789abcdefABCDEF:.") == len - 2;
 }
 
-/* What stands between scheme and path: host[:port]. User info has no place here: secrets come by file only. */
+/* What stands between scheme and path: host[:port]. User info has no place here: secrets come by
+ * file only. */
 static const char *authority_fault(const char *rest, size_t *len, int *is_loopback)
 {
     *len = strcspn(rest, "/?#");
@@ -172,7 +183,8 @@ static const char *authority_fault(const char *rest, size_t *len, int *is_loopba
     const char *from = bracket ? bracket : rest;
     const char *colon = memchr(from, ':', *len - (size_t)(from - rest));
     size_t host_len = colon ? (size_t)(colon - rest) : *len;
-    if (!host_len || host_len > 253 || !(ipv6_literal(rest, host_len) || domain_valid(rest, host_len))) {
+    if (!host_len || host_len > 253 ||
+        !(ipv6_literal(rest, host_len) || domain_valid(rest, host_len))) {
         return "must name a host";
     }
     if (colon) {
@@ -205,7 +217,8 @@ static const char *http_fault(const char *text, int clear_anywhere, int query)
         return "must be an address that begins with https://";
     }
     if (strlen(text) > 2048 || !plain_url(text)) {
-        return "must be an address of at most 2048 characters without blanks, non-ASCII or control characters";
+        return "must be an address of at most 2048 characters without blanks, non-ASCII or control "
+               "characters";
     }
     const char *rest = text + (secure ? 8 : 7), *fault = authority_fault(rest, &len, &near);
     if (fault) {
@@ -253,15 +266,20 @@ const char *ida_rule_ldap_url(ida_ctx *c, const json_t *value)
         return "must begin with ldaps://, with ldap:// (and \"startTls\": true) or with ldapi://";
     }
     if (strlen(text) > 2048 || !plain_url(text)) {
-        return "must be an address of at most 2048 characters without blanks, non-ASCII or control characters";
+        return "must be an address of at most 2048 characters without blanks, non-ASCII or control "
+               "characters";
     }
     const char *rest = text + strlen(schemes[kind]);
     if (kind == 2) {
         size_t path = strcspn(rest, "/?#@");
-        return rest[path] && strcmp(rest + path, "/") != 0 ? "must be ldapi:// and a socket path with %2F for each slash" : NULL;
+        return rest[path] && strcmp(rest + path, "/") != 0
+                   ? "must be ldapi:// and a socket path with %2F for each slash"
+                   : NULL;
     }
     const char *fault = authority_fault(rest, &len, &near);
-    return fault ? fault : rest[len] && strcmp(rest + len, "/") != 0 ? "must end after host and port" : NULL;
+    return fault                                       ? fault
+           : rest[len] && strcmp(rest + len, "/") != 0 ? "must end after host and port"
+                                                       : NULL;
 }
 
 const char *ida_rule_guid(ida_ctx *c, const json_t *value)
@@ -282,7 +300,9 @@ const char *ida_rule_path(ida_ctx *c, const json_t *value)
 {
     (void)c;
     const char *text = json_string_value(value);
-    return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !ida_has_control(text, 0) ? NULL : "must be the absolute path of a file";
+    return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !ida_has_control(text, 0)
+               ? NULL
+               : "must be the absolute path of a file";
 }
 
 const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
@@ -299,7 +319,8 @@ const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
         }
     }
     if (strcmp(text, "employeeId") == 0) {
-        return "must be one of extensionAttribute1 to extensionAttribute15; employeeId is the HR system's own number (member "
+        return "must be one of extensionAttribute1 to extensionAttribute15; employeeId is the HR "
+               "system's own number (member "
                "employeeId of a creation), and its 16 characters are too few for a mark";
     }
     return "must be one of extensionAttribute1 to extensionAttribute15";
@@ -319,8 +340,9 @@ const char *ida_rule_attribute(ida_ctx *c, const json_t *value)
 const char *ida_rule_duration(ida_ctx *c, const json_t *value)
 {
     (void)c;
-    return ida_duration_parse(json_string_value(value)) ? NULL
-                                                        : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
+    return ida_duration_parse(json_string_value(value))
+               ? NULL
+               : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
 }
 
 const char *ida_rule_guard(ida_ctx *c, const json_t *value)
@@ -328,29 +350,35 @@ const char *ida_rule_guard(ida_ctx *c, const json_t *value)
     (void)c;
     int percent;
     int64_t count;
-    return ida_guard_parse(value, &percent, &count) ? NULL
-                                                    : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
+    return ida_guard_parse(value, &percent, &count)
+               ? NULL
+               : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
 }
 
 const char *ida_rule_dialect(ida_ctx *c, const json_t *value)
 {
     (void)c;
     static const char *const words[] = {"activeDirectory", "openLdap", NULL};
-    return one_of(json_string_value(value), words) ? NULL : "must be \"activeDirectory\" or \"openLdap\"";
+    return one_of(json_string_value(value), words) ? NULL
+                                                   : "must be \"activeDirectory\" or \"openLdap\"";
 }
 
 const char *ida_rule_bind(ida_ctx *c, const json_t *value)
 {
     (void)c;
     static const char *const words[] = {"simple", "gssapi", "external", NULL};
-    return one_of(json_string_value(value), words) ? NULL : "must be \"simple\", \"gssapi\" or \"external\"";
+    return one_of(json_string_value(value), words)
+               ? NULL
+               : "must be \"simple\", \"gssapi\" or \"external\"";
 }
 
-/* Enough of RFC 4514 to catch a name that is no DN: every part is attribute=value. The server judges the rest. */
+/* Enough of RFC 4514 to catch a name that is no DN: every part is attribute=value. The server
+ * judges the rest. */
 const char *ida_rule_dn(ida_ctx *c, const json_t *value)
 {
     (void)c;
-    static const char rule[] = "must be a distinguished name such as OU=Staff,DC=contoso,DC=example";
+    static const char rule[] =
+        "must be a distinguished name such as OU=Staff,DC=contoso,DC=example";
     const char *p = json_string_value(value);
     if (strlen(p) > 1024 || ida_has_control(p, 0)) {
         return rule;
@@ -381,29 +409,34 @@ const char *ida_rule_upn(ida_ctx *c, const json_t *value)
 {
     (void)c;
     const char *text = json_string_value(value), *at = strchr(text, '@');
-    return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') && !ida_has_control(text, 0) &&
-                   domain_valid(at + 1, strlen(at + 1))
+    return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') &&
+                   !ida_has_control(text, 0) && domain_valid(at + 1, strlen(at + 1))
                ? NULL
                : "must be a user principal name such as eva.berg@contoso.example";
 }
 
 const char *ida_rule_cloud_account(ida_ctx *c, const json_t *value)
 {
-    return ida_rule_guid(c, value) && ida_rule_upn(c, value) ? "must be an object ID (a GUID) or a user principal name" : NULL;
+    return ida_rule_guid(c, value) && ida_rule_upn(c, value)
+               ? "must be an object ID (a GUID) or a user principal name"
+               : NULL;
 }
 
 const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
 {
     (void)c;
     static const char *const words[] = {"userCreate", "userUpdate", "userDelete", NULL};
-    return one_of(json_string_value(value), words) ? NULL : "must be \"userCreate\", \"userUpdate\" or \"userDelete\"";
+    return one_of(json_string_value(value), words)
+               ? NULL
+               : "must be \"userCreate\", \"userUpdate\" or \"userDelete\"";
 }
 
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
 {
-    static const char *const known[] = {"firstname", "middleName", "surname",    "displayName", "userPrincipalName",
-                                        "mail",      "manager",    "department", "jobTitle",    "companyName",
-                                        "date",      "time",       NULL};
+    static const char *const known[] = {
+        "firstname", "middleName", "surname",    "displayName", "userPrincipalName",
+        "mail",      "manager",    "department", "jobTitle",    "companyName",
+        "date",      "time",       NULL};
     for (const char *open = strchr(text, '{'); open; open = strchr(open + 1, '{')) {
         size_t name = 0, after;
         while (is_letter(open[1 + name])) {
@@ -419,14 +452,17 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
         }
         const char *word = apr_pstrmemdup(pool, open + 1, name);
         if (!one_of(word, known)) {
-            return ida_printf(pool, "has the unknown placeholder {%s}", ida_clean(pool, word, name, 40));
+            return ida_printf(pool, "has the unknown placeholder {%s}",
+                              ida_clean(pool, word, name, 40));
         }
         /* Only the three parts of a name can be cut, from 1 to 64 letters. */
         size_t digits = cut ? after - name - 2 : 0;
         int letters = cut && digits <= 2 ? atoi(open + 2 + name) : 0;
-        if (cut &&
-            (letters < 1 || letters > 64 || (strcmp(word, known[0]) && strcmp(word, known[1]) && strcmp(word, known[2])))) {
-            return ida_printf(pool, "cuts {%s} in a way that is not possible; {firstname:n} takes n from 1 to 64", word);
+        if (cut && (letters < 1 || letters > 64 ||
+                    (strcmp(word, known[0]) && strcmp(word, known[1]) && strcmp(word, known[2])))) {
+            return ida_printf(
+                pool, "cuts {%s} in a way that is not possible; {firstname:n} takes n from 1 to 64",
+                word);
         }
     }
     return NULL;
@@ -435,13 +471,15 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
 const char *ida_rule_text(ida_ctx *c, const json_t *value)
 {
     const char *text = json_string_value(value);
-    return ida_has_control(text, 0) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+    return ida_has_control(text, 0) ? "must not hold control characters"
+                                    : ida_placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_body(ida_ctx *c, const json_t *value)
 {
     const char *text = json_string_value(value);
-    return ida_has_control(text, 1) ? "must not hold control characters" : ida_placeholder_fault(c->pool, text);
+    return ida_has_control(text, 1) ? "must not hold control characters"
+                                    : ida_placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_recipient(ida_ctx *c, const json_t *value)

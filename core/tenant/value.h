@@ -9,23 +9,28 @@
 /* "60s", "5m", "24h", from 1 s to 24 h: milliseconds; 0 when it is none. */
 int64_t ida_duration_parse(const char *text);
 
-/* `deletionGuard`: "20%" (1-100) sets *percent, a count from 1 sets *count, the other one becomes 0. 0 when it is neither. */
+/* `deletionGuard`: "20%" (1-100) sets *percent, a count from 1 sets *count, the other one becomes
+ * 0. 0 when it is neither. */
 int ida_guard_parse(const json_t *value, int *percent, int64_t *count);
 
-/* Attributes used where the document names none. The marker tells an account of ours after a lost answer: it holds a task ID (26
- * characters), so AD's employeeID (16) is too short; adminDescription is in every AD schema and read by nothing else. */
+/* Attributes used where the document names none. The marker tells an account of ours after a lost
+ * answer: it holds a task ID (26 characters), so AD's employeeID (16) is too short;
+ * adminDescription is in every AD schema and read by nothing else. */
 #define IDA_CLOUD_MARKER "extensionAttribute15"
 #define IDA_AD_MARKER "adminDescription"
 #define IDA_OPENLDAP_MARKER "description"
 #define IDA_AD_UPN "userPrincipalName"
 #define IDA_OPENLDAP_UPN "mail"
 
-/* Rules for single values: NULL when `value` (already of the right JSON type) is good, else the rule it breaks, in c->pool. */
+/* Rules for single values: NULL when `value` (already of the right JSON type) is good, else the
+ * rule it breaks, in c->pool. */
 typedef const char *ida_value_rule(ida_ctx *c, const json_t *value);
-ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_format, ida_rule_display_format, ida_rule_domain,
-    ida_rule_directory, ida_rule_rate, ida_rule_service_url, ida_rule_webhook_url, ida_rule_proxy_url, ida_rule_ldap_url,
-    ida_rule_guid, ida_rule_path, ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration, ida_rule_guard, ida_rule_dialect,
-    ida_rule_bind, ida_rule_dn, ida_rule_upn, ida_rule_cloud_account, ida_rule_trigger, ida_rule_text, ida_rule_body, ida_rule_recipient;
+ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_format,
+    ida_rule_display_format, ida_rule_domain, ida_rule_directory, ida_rule_rate,
+    ida_rule_service_url, ida_rule_webhook_url, ida_rule_proxy_url, ida_rule_ldap_url,
+    ida_rule_guid, ida_rule_path, ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration,
+    ida_rule_guard, ida_rule_dialect, ida_rule_bind, ida_rule_dn, ida_rule_upn,
+    ida_rule_cloud_account, ida_rule_trigger, ida_rule_text, ida_rule_body, ida_rule_recipient;
 
 /* `{placeholder}` in a workflow text that is none of design 3.5; NULL when all are known. */
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text);

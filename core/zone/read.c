@@ -1,5 +1,5 @@
-/* Owns the reading of TZif data (RFC 9636). The bytes may be damaged: every count is checked against what is there. Must not know
- * paths. */
+/* Owns the reading of TZif data (RFC 9636). The bytes may be damaged: every count is checked
+ * against what is there. Must not know paths. */
 #include <string.h>
 
 #include "core/zone/data.h"
@@ -40,11 +40,12 @@ static int read_header(const unsigned char *bytes, size_t len, header *h)
 /* Bytes of the data block behind a header; 64 bits hold any sum of the six counts. */
 static uint64_t block_len(const header *h, unsigned time_size)
 {
-    return (uint64_t)h->times * (time_size + 1) + (uint64_t)h->types * 6 + h->chars + (uint64_t)h->leaps * (time_size + 4) +
-           h->standard_flags + h->utc_flags;
+    return (uint64_t)h->times * (time_size + 1) + (uint64_t)h->types * 6 + h->chars +
+           (uint64_t)h->leaps * (time_size + 4) + h->standard_flags + h->utc_flags;
 }
 
-static const char *read_block(apr_pool_t *pool, const unsigned char *block, const header *h, zone_info *zone)
+static const char *read_block(apr_pool_t *pool, const unsigned char *block, const header *h,
+                              zone_info *zone)
 {
     const unsigned char *indexes = block + (size_t)h->times * 8;
     const unsigned char *types = indexes + h->times;
@@ -89,7 +90,8 @@ static const char *read_footer(const unsigned char *footer, size_t len, zone_inf
     return NULL;
 }
 
-int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_info **zone, const char **why)
+int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_info **zone,
+               const char **why)
 {
     header h;
     if (len < 4 || memcmp(bytes, "TZif", 4) != 0) {
@@ -104,7 +106,8 @@ int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_in
         *why = "it is of version 1, which ends in 2038";
         return 0;
     }
-    /* The first block holds 32-bit times for old readers; the real one follows it with a header of its own. */
+    /* The first block holds 32-bit times for old readers; the real one follows it with a header of
+     * its own. */
     uint64_t skip = HEADER_LEN + block_len(&h, 4);
     if (skip > len || !read_header(bytes + skip, len - (size_t)skip, &h)) {
         *why = "it is cut off";

@@ -1,4 +1,5 @@
-/* Owns POSIX TZ rules ("CET-1CEST,M3.5.0,M10.5.0/3"), the footer of TZif files. Must not know files. */
+/* Owns POSIX TZ rules ("CET-1CEST,M3.5.0,M10.5.0/3"), the footer of TZif files. Must not know
+ * files. */
 #include <string.h>
 
 #include "core/zone/data.h"
@@ -51,7 +52,8 @@ static int take_number(cursor *c, int min, int max, int *value)
 static int take_name(cursor *c)
 {
     int quoted = take(c, '<'), len = 0;
-    for (int ch = peek(c); is_letter(ch) || (quoted && (is_digit(ch) || ch == '+' || ch == '-')); ch = peek(c)) {
+    for (int ch = peek(c); is_letter(ch) || (quoted && (is_digit(ch) || ch == '+' || ch == '-'));
+         ch = peek(c)) {
         c->p++;
         len++;
     }
@@ -86,7 +88,8 @@ static int take_change(cursor *c, zone_change *change)
     change->at_s = 2 * 3600;
     if (take(c, 'M')) {
         change->form = IDA_DAY_MONTH_WEEK;
-        if (!take_number(c, 1, 12, &change->month) || !take(c, '.') || !take_number(c, 1, 5, &change->week) || !take(c, '.') ||
+        if (!take_number(c, 1, 12, &change->month) || !take(c, '.') ||
+            !take_number(c, 1, 5, &change->week) || !take(c, '.') ||
             !take_number(c, 0, 6, &change->day)) {
             return 0;
         }
@@ -127,7 +130,8 @@ int zone_rule_parse(const char *text, size_t len, zone_rule *rule)
         }
         rule->summer_s = -west;
     }
-    return take(&c, ',') && take_change(&c, &rule->start) && take(&c, ',') && take_change(&c, &rule->end) && c.p == c.end;
+    return take(&c, ',') && take_change(&c, &rule->start) && take(&c, ',') &&
+           take_change(&c, &rule->end) && c.p == c.end;
 }
 
 static int is_leap(int year)
@@ -145,7 +149,8 @@ static int64_t change_day(const zone_change *change, int year)
         return first + change->day - 1 + (is_leap(year) && change->day >= 60);
     }
     int64_t month = ida_days_from_civil(year, change->month, 1);
-    int64_t next = change->month == 12 ? ida_days_from_civil(year + 1, 1, 1) : ida_days_from_civil(year, change->month + 1, 1);
+    int64_t next = change->month == 12 ? ida_days_from_civil(year + 1, 1, 1)
+                                       : ida_days_from_civil(year, change->month + 1, 1);
     int weekday = (int)(((month + 4) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
     int64_t day = month + (change->day - weekday + 7) % 7 + (change->week - 1) * 7;
     return day < next ? day : day - 7; /* week 5 is the last one */
@@ -158,8 +163,9 @@ typedef struct event {
 
 enum { YEARS = 4, EVENTS = YEARS * 2 };
 
-/* The changes of the years around an instant, in order. When the end of one year and the start of the next fall together (summer
- * time all the year: "0/0,J365/25") the later year's stands behind and wins. */
+/* The changes of the years around an instant, in order. When the end of one year and the start of
+ * the next fall together (summer time all the year: "0/0,J365/25") the later year's stands behind
+ * and wins. */
 static void list_events(const zone_rule *rule, int64_t utc_s, event events[EVENTS])
 {
     int64_t days = (utc_s >= 0 ? utc_s : utc_s - (DAY_S - 1)) / DAY_S;
@@ -167,7 +173,8 @@ static void list_events(const zone_rule *rule, int64_t utc_s, event events[EVENT
     ida_civil_from_days(days, &year, &month, &day);
     for (int y = year - 2; y < year - 2 + YEARS; y++) {
         event two[2] = {
-            {change_day(&rule->start, y) * DAY_S + rule->start.at_s - rule->standard_s, rule->summer_s},
+            {change_day(&rule->start, y) * DAY_S + rule->start.at_s - rule->standard_s,
+             rule->summer_s},
             {change_day(&rule->end, y) * DAY_S + rule->end.at_s - rule->summer_s, rule->standard_s},
         };
         for (int i = 0; i < 2; i++) {

@@ -1,4 +1,5 @@
-/* Owns the way from the texts `date` and `time` to an instant and from instants to words. Must not know tasks or tenants. */
+/* Owns the way from the texts `date` and `time` to an instant and from instants to words. Must not
+ * know tasks or tenants. */
 #include "core/zone/schedule.h"
 
 #include <apr_strings.h>
@@ -20,7 +21,8 @@ static const struct {
     [ZONE_DUE_DELETE] = {"17:00", "17:00"},
 };
 
-/* 1 when text is `shape`, where each '0' stands for a digit; the numbers between the other characters go to value[]. */
+/* 1 when text is `shape`, where each '0' stands for a digit; the numbers between the other
+ * characters go to value[]. */
 static int numbers(const char *text, const char *shape, int *value)
 {
     *value = 0;
@@ -42,7 +44,8 @@ static int numbers(const char *text, const char *shape, int *value)
 static int parse_date(const char *text, zone_wall *wall)
 {
     int part[3], year, month, day;
-    if (!numbers(text, "0000-00-00", part) || part[0] < 1 || part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31) {
+    if (!numbers(text, "0000-00-00", part) || part[0] < 1 || part[1] < 1 || part[1] > 12 ||
+        part[2] < 1 || part[2] > 31) {
         return 0;
     }
     ida_civil_from_days(ida_days_from_civil(part[0], part[1], part[2]), &year, &month, &day);
@@ -77,7 +80,8 @@ static ida_kind tenant_zone(ida_ctx *c, const char *name, const zone_info **zone
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
     if (zone_get(own, name, zone)) {
         /* The caller of the service did not choose the zone. */
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's time zone cannot be used: %s", own->message);
+        return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's time zone cannot be used: %s",
+                        own->message);
     }
     return IDA_OK;
 }
@@ -113,7 +117,8 @@ static int within_reach(ida_ctx *c, const zone_wall *today, const zone_wall *wal
     return 1;
 }
 
-ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date, const char *time, zone_due *due)
+ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date,
+                       const char *time, zone_due *due)
 {
     const zone_info *rules;
     memset(due, 0, sizeof *due);
@@ -132,7 +137,9 @@ ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, cons
         ida_fault_add(c, "date", "must be a date of the calendar written YYYY-MM-DD");
         good = 0;
     }
-    const char *time_or_default = time ? time : date ? defaults[kind].time_with_date : defaults[kind].time_alone_missing;
+    const char *time_or_default = time   ? time
+                                  : date ? defaults[kind].time_with_date
+                                         : defaults[kind].time_alone_missing;
     int is_now = !*time_or_default && !time;
     if (!is_now && !parse_time(time_or_default, &wall)) {
         ida_fault_add(c, "time", "must be a time of day written HH:mm, from 00:00 to 23:59");
@@ -165,7 +172,8 @@ int64_t zone_schedule_again(ida_ctx *c, const char *zone, const char *date, cons
 }
 
 /* Wall time and offset for people; UTC, with a line in the log, when the zone cannot be read. */
-static int wall_of(ida_ctx *c, const char *zone, int64_t at_ms, zone_wall *wall, int *offset_minutes)
+static int wall_of(ida_ctx *c, const char *zone, int64_t at_ms, zone_wall *wall,
+                   int *offset_minutes)
 {
     const zone_info *rules = NULL;
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
@@ -185,8 +193,10 @@ const char *zone_schedule_local(ida_ctx *c, const char *zone, int64_t at_ms)
     zone_wall wall;
     int minutes;
     wall_of(c, zone, at_ms, &wall, &minutes);
-    return ida_printf(c->pool, "%sT%s:%02d%c%02d:%02d", date_text(c->pool, &wall), time_text(c->pool, &wall), wall.second,
-                      minutes < 0 ? '-' : '+', (minutes < 0 ? -minutes : minutes) / 60, (minutes < 0 ? -minutes : minutes) % 60);
+    return ida_printf(c->pool, "%sT%s:%02d%c%02d:%02d", date_text(c->pool, &wall),
+                      time_text(c->pool, &wall), wall.second, minutes < 0 ? '-' : '+',
+                      (minutes < 0 ? -minutes : minutes) / 60,
+                      (minutes < 0 ? -minutes : minutes) % 60);
 }
 
 const char *zone_schedule_people(ida_ctx *c, const char *zone, int64_t at_ms)
@@ -194,6 +204,7 @@ const char *zone_schedule_people(ida_ctx *c, const char *zone, int64_t at_ms)
     zone_wall wall;
     int minutes;
     int known = wall_of(c, zone, at_ms, &wall, &minutes);
-    return ida_printf(c->pool, "%s %s %s (%s)", date_text(c->pool, &wall), time_text(c->pool, &wall), known ? zone : "UTC",
+    return ida_printf(c->pool, "%s %s %s (%s)", date_text(c->pool, &wall),
+                      time_text(c->pool, &wall), known ? zone : "UTC",
                       ida_utc_text(c->pool, floor_s(at_ms) * 1000));
 }

@@ -1,10 +1,12 @@
-/* From `date` and `time` of a payload to an instant, by design 4 ("Dates", "Create time", "Delete time", "Zone"). */
+/* From `date` and `time` of a payload to an instant, by design 4 ("Dates", "Create time", "Delete
+ * time", "Zone"). */
 #ifndef CORE_ZONE_SCHEDULE_H
 #define CORE_ZONE_SCHEDULE_H
 
 #include "core/base/context.h"
 
-/* Wall time and zone are stored beside the instant, so that it can be resolved again when zone rules change. */
+/* Wall time and zone are stored beside the instant, so that it can be resolved again when zone
+ * rules change. */
 typedef struct zone_due {
     const char *date; /* YYYY-MM-DD as it will be carried out, local */
     const char *time; /* HH:mm, local */
@@ -14,17 +16,23 @@ typedef struct zone_due {
     int past;         /* the instant lies before now: runs at once, the answer says so */
 } zone_due;
 
-typedef enum zone_due_default { ZONE_DUE_CREATE, ZONE_DUE_DELETE, ZONE_DUE_UPDATE } zone_due_default;
+typedef enum zone_due_default {
+    ZONE_DUE_CREATE,
+    ZONE_DUE_DELETE,
+    ZONE_DUE_UPDATE
+} zone_due_default;
 
-/* date and time may be NULL. Format, calendar, 366 days past and 10 years ahead are checked; faults are added to c under the
- * fields "date" and "time" (and IDA_OK is returned with due->at_ms 0; the caller raises). Other failures (zone unreadable) are
- * returned. */
-ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date, const char *time, zone_due *due);
+/* date and time may be NULL. Format, calendar, 366 days past and 10 years ahead are checked; faults
+ * are added to c under the fields "date" and "time" (and IDA_OK is returned with due->at_ms 0; the
+ * caller raises). Other failures (zone unreadable) are returned. */
+ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date,
+                       const char *time, zone_due *due);
 
 /* The same wall time and zone resolved anew under today's zone rules; 0 on failure. */
 int64_t zone_schedule_again(ida_ctx *c, const char *zone, const char *date, const char *time);
 
-/* RFC 3339 with the zone's offset at that instant: "2027-03-01T09:00:00+01:00". In UTC when the zone cannot be read. */
+/* RFC 3339 with the zone's offset at that instant: "2027-03-01T09:00:00+01:00". In UTC when the
+ * zone cannot be read. */
 const char *zone_schedule_local(ida_ctx *c, const char *zone, int64_t at_ms);
 
 /* "2027-03-01 09:00 Europe/Stockholm (2027-03-01T08:00:00Z)": for messages to people. */

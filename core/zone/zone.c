@@ -1,4 +1,5 @@
-/* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must not know requests or tenants.
+/* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must
+ * not know requests or tenants.
  */
 #include "core/zone/zone.h"
 
@@ -18,7 +19,7 @@
 #include "core/zone/data.h"
 
 #define DAY_S 86400
-#define FILE_MAX (1024 * 1024)   /* the largest of the tz database has 4 KB */
+#define FILE_MAX (1024 * 1024) /* the largest of the tz database has 4 KB */
 #define NAME_LEN_MAX 100
 #define LOOK_AGAIN_MS 1000
 #define INSTANT_MAX INT64_C(1000000000000000) /* 31 million years: keeps years within int */
@@ -73,10 +74,11 @@ const zone_info *zone_utc(void)
 
 int64_t zone_to_utc(const zone_info *zone, const zone_wall *wall)
 {
-    int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S + wall->hour * 3600 +
-                           wall->minute * 60 + wall->second);
-    /* Spans of one offset in order of time. The first that shows the wall time is the first of a doubled one; when a span begins
-     * beyond it and none before showed it, the time was skipped and the span's begin is the first valid instant. */
+    int64_t naive = within(ida_days_from_civil(wall->year, wall->month, wall->day) * DAY_S +
+                           wall->hour * 3600 + wall->minute * 60 + wall->second);
+    /* Spans of one offset in order of time. The first that shows the wall time is the first of a
+     * doubled one; when a span begins beyond it and none before showed it, the time was skipped and
+     * the span's begin is the first valid instant. */
     int64_t begin = naive - WIDEST_OFFSET;
     for (;;) {
         int64_t instant = naive - zone_offset(zone, begin), end;
@@ -100,7 +102,8 @@ void zone_to_wall(const zone_info *zone, int64_t utc_s, zone_wall *wall)
     wall->second = second % 60;
 }
 
-/* Names of the tz database, which are relative paths; nothing that leaves the directory or hides in it. */
+/* Names of the tz database, which are relative paths; nothing that leaves the directory or hides in
+ * it. */
 static int name_valid(const char *name)
 {
     size_t len = 0, part = 0;
@@ -127,31 +130,37 @@ static int name_valid(const char *name)
 
 static ida_kind refuse(ida_ctx *c, const char *name, const char *reason)
 {
-    return ida_fail(c, IDA_BAD_REQUEST, "The time zone \"%s\" %s. Use a name of the tz database such as \"Europe/Stockholm\".",
-                    ida_clean(c->pool, name, strlen(name), 64), reason);
+    return ida_fail(
+        c, IDA_BAD_REQUEST,
+        "The time zone \"%s\" %s. Use a name of the tz database such as \"Europe/Stockholm\".",
+        ida_clean(c->pool, name, strlen(name), 64), reason);
 }
 
 static ida_kind damaged(ida_ctx *c, const char *path, const char *reason)
 {
-    return ida_fail(c, IDA_INTERNAL_ERROR, "The time zone file %s cannot be used: %s. Reinstall the package tzdata.", path,
+    return ida_fail(c, IDA_INTERNAL_ERROR,
+                    "The time zone file %s cannot be used: %s. Reinstall the package tzdata.", path,
                     reason);
 }
 
 static const char *path_of(apr_pool_t *pool, const char *name)
 {
     const char *directory = getenv("TZDIR");
-    return apr_pstrcat(pool, directory && directory[0] == '/' ? directory : "/usr/share/zoneinfo", "/", name, NULL);
+    return apr_pstrcat(pool, directory && directory[0] == '/' ? directory : "/usr/share/zoneinfo",
+                       "/", name, NULL);
 }
 
 /* The whole file in pool. */
-static ida_kind slurp(ida_ctx *c, apr_pool_t *scratch, const char *name, unsigned char **bytes, size_t *len, struct stat *status)
+static ida_kind slurp(ida_ctx *c, apr_pool_t *scratch, const char *name, unsigned char **bytes,
+                      size_t *len, struct stat *status)
 {
     const char *path = path_of(scratch, name);
     /* Not blocking: a pipe in the place of the file must not hold the caller. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return errno == ENOENT || errno == ENOTDIR ? refuse(c, name, "does not exist on this machine")
-                                                   : damaged(c, path, strerror(errno));
+        return errno == ENOENT || errno == ENOTDIR
+                   ? refuse(c, name, "does not exist on this machine")
+                   : damaged(c, path, strerror(errno));
     }
     ida_kind kind = IDA_OK;
     if (fstat(fd, status) != 0) {
@@ -181,7 +190,8 @@ static ida_kind slurp(ida_ctx *c, apr_pool_t *scratch, const char *name, unsigne
     return kind;
 }
 
-static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, zone_info **zone, struct stat *status)
+static ida_kind read_zone(ida_ctx *c, apr_pool_t *pool, const char *name, zone_info **zone,
+                          struct stat *status)
 {
     if (!name_valid(name)) {
         return refuse(c, name, "is not a valid name");
@@ -217,7 +227,8 @@ typedef struct kept {
     int64_t looked_ms; /* monotonic */
 } kept;
 
-/* Zones in use. Only names of files that exist get in, so their number is that of the tz database. */
+/* Zones in use. Only names of files that exist get in, so their number is that of the tz database.
+ */
 static pthread_mutex_t zones_lock = PTHREAD_MUTEX_INITIALIZER;
 static apr_pool_t *zones_pool;
 static apr_hash_t *zones;
@@ -246,11 +257,13 @@ void zone_init(apr_pool_t *process_pool)
 
 static int unchanged(const kept *entry, const struct stat *status)
 {
-    return entry->changed.tv_sec == status->st_mtim.tv_sec && entry->changed.tv_nsec == status->st_mtim.tv_nsec &&
-           entry->size == status->st_size && entry->inode == status->st_ino;
+    return entry->changed.tv_sec == status->st_mtim.tv_sec &&
+           entry->changed.tv_nsec == status->st_mtim.tv_nsec && entry->size == status->st_size &&
+           entry->inode == status->st_ino;
 }
 
-/* Under the lock. A file that has gone or is damaged (an upgrade of tzdata under way) leaves the version in use as it is. */
+/* Under the lock. A file that has gone or is damaged (an upgrade of tzdata under way) leaves the
+ * version in use as it is. */
 static void look_again(ida_ctx *c, const char *name, kept *entry)
 {
     int64_t now = ida_monotonic(c->env);
@@ -265,7 +278,8 @@ static void look_again(ida_ctx *c, const char *name, kept *entry)
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
     zone_info *zone;
     if (read_zone(own, zones_pool, name, &zone, &status)) {
-        ida_log(c->env, IDA_LOG_WARN, "IDA0001", "%s The rules read before stay in use.", own->message);
+        ida_log(c->env, IDA_LOG_WARN, "IDA0001", "%s The rules read before stay in use.",
+                own->message);
     } else {
         entry->zone = zone;
     }
@@ -282,14 +296,16 @@ ida_kind zone_get(ida_ctx *c, const char *name, const zone_info **zone)
     if (entry) {
         look_again(c, name, entry);
     } else if (!zones) {
-        kind = ida_fail(c, IDA_INTERNAL_ERROR, "The time zones of this process were asked for before zone_init.");
+        kind = ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The time zones of this process were asked for before zone_init.");
     } else {
         zone_info *made;
         struct stat status;
         kind = read_zone(c, zones_pool, name, &made, &status);
         if (!kind) {
             entry = apr_pcalloc(zones_pool, sizeof *entry);
-            *entry = (kept){made, status.st_mtim, status.st_size, status.st_ino, ida_monotonic(c->env)};
+            *entry = (kept){made, status.st_mtim, status.st_size, status.st_ino,
+                            ida_monotonic(c->env)};
             apr_hash_set(zones, apr_pstrdup(zones_pool, name), APR_HASH_KEY_STRING, entry);
         }
     }

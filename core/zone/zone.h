@@ -1,4 +1,5 @@
-/* Time zones from the system's TZif files (RFC 9636, footer rule included). Knows nothing of requests. */
+/* Time zones from the system's TZif files (RFC 9636, footer rule included). Knows nothing of
+ * requests. */
 #ifndef CORE_ZONE_ZONE_H
 #define CORE_ZONE_ZONE_H
 
@@ -10,12 +11,14 @@ typedef struct zone_wall {
     int year, month, day, hour, minute, second; /* month 1-12, day 1-31 */
 } zone_wall;
 
-/* Reads zone `name` ("Europe/Stockholm") below $TZDIR, else /usr/share/zoneinfo, into `pool`. IDA_BAD_REQUEST naming the zone when it
- * does not exist or the name is not a plain relative path; IDA_INTERNAL_ERROR when the file is damaged. */
+/* Reads zone `name` ("Europe/Stockholm") below $TZDIR, else /usr/share/zoneinfo, into `pool`.
+ * IDA_BAD_REQUEST naming the zone when it does not exist or the name is not a plain relative path;
+ * IDA_INTERNAL_ERROR when the file is damaged. */
 ida_kind zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const zone_info **zone);
 
-/* Like zone_read, kept per process and read again when the file's mtime, size or inode changed (looked at most once a second).
- * Thread-safe after zone_init. The returned zone stays valid for the life of the process (old versions are kept; rule updates are rare). */
+/* Like zone_read, kept per process and read again when the file's mtime, size or inode changed
+ * (looked at most once a second). Thread-safe after zone_init. The returned zone stays valid for
+ * the life of the process (old versions are kept; rule updates are rare). */
 ida_kind zone_get(ida_ctx *c, const char *name, const zone_info **zone);
 void zone_init(apr_pool_t *process_pool);
 
@@ -25,7 +28,8 @@ const zone_info *zone_utc(void);
 /* Seconds east of UTC in force at the instant. */
 int zone_offset(const zone_info *zone, int64_t utc_s);
 
-/* Instant of a wall time, by design 4: a skipped time is the first valid instant after the gap, a doubled one the first of the two. */
+/* Instant of a wall time, by design 4: a skipped time is the first valid instant after the gap, a
+ * doubled one the first of the two. */
 int64_t zone_to_utc(const zone_info *zone, const zone_wall *wall);
 
 void zone_to_wall(const zone_info *zone, int64_t utc_s, zone_wall *wall);

@@ -1,4 +1,5 @@
-/* The yardstick: a handler of the same httpd that answers a fixed JSON of 300 bytes, with nothing behind it. */
+/* The yardstick: a handler of the same httpd that answers a fixed JSON of 300 bytes, with nothing
+ * behind it. */
 #include <httpd.h>
 #include <http_config.h>
 #include <http_protocol.h>
@@ -28,4 +29,5 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-module AP_MODULE_DECLARE_DATA fixed_module = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks, 0};
+module AP_MODULE_DECLARE_DATA fixed_module = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL,
+                                              register_hooks,          0};

@@ -1,9 +1,11 @@
-/* Runs a fuzz target where there is no libFuzzer: replays every file of the given directories, then feeds random mutations of them until the
- * time is over. Each input lies in a heap block of exactly its size, so that the address sanitizer sees an overrun of one byte.
+/* Runs a fuzz target where there is no libFuzzer: replays every file of the given directories, then
+ * feeds random mutations of them until the time is over. Each input lies in a heap block of exactly
+ * its size, so that the address sanitizer sees an overrun of one byte.
  *
  *     fuzz_NAME [-max_total_time=SECONDS] [-seed=N] DIRECTORY...
  *
- * The input in hand stands in the shared mapping crash-input of the first directory; the file survives a crash and is removed otherwise. */
+ * The input in hand stands in the shared mapping crash-input of the first directory; the file
+ * survives a crash and is removed otherwise. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -113,23 +115,28 @@ static size_t flip(uint8_t *bytes, size_t size)
 
 static size_t replace(uint8_t *bytes, size_t size)
 {
-    static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xc0, 0xed, 0xf4, 0xff, '"', '\\', '{', '}', '[', ']', ':', ',', '%', '/', '.', '-', ' ', '\n'};
+    static const uint8_t telling[] = {0,   1,    0x7f, 0x80, 0xc0, 0xed, 0xf4, 0xff,
+                                      '"', '\\', '{',  '}',  '[',  ']',  ':',  ',',
+                                      '%', '/',  '.',  '-',  ' ',  '\n'};
     if (size) {
-        bytes[random_below(size)] = random_below(2) ? telling[random_below(sizeof(telling))] : (uint8_t)random_next();
+        bytes[random_below(size)] = random_below(2) ? telling[random_below(sizeof(telling))]
+                                                    : (uint8_t)random_next();
     }
     return size;
 }
 
 static size_t remove_part(uint8_t *bytes, size_t size)
 {
-    size_t at = random_below(size), length = size ? 1 + random_below(size - at < 32 ? size - at : 32) : 0;
+    size_t at = random_below(size),
+           length = size ? 1 + random_below(size - at < 32 ? size - at : 32) : 0;
     memmove(bytes + at, bytes + at + length, size - at - length);
     return size - length;
 }
 
 static size_t repeat_part(uint8_t *bytes, size_t size)
 {
-    size_t at = random_below(size), length = size ? 1 + random_below(size - at < 64 ? size - at : 64) : 0;
+    size_t at = random_below(size),
+           length = size ? 1 + random_below(size - at < 64 ? size - at : 64) : 0;
     if (size + length > INPUT_MAX) {
         return size;
     }
@@ -140,7 +147,8 @@ static size_t repeat_part(uint8_t *bytes, size_t size)
 static size_t join_other(uint8_t *bytes, size_t size)
 {
     const input *other = &corpus[random_below(corpus_count)];
-    size_t keep = random_below(size + 1), from = random_below(other->size + 1), length = other->size - from;
+    size_t keep = random_below(size + 1), from = random_below(other->size + 1),
+           length = other->size - from;
     if (keep + length > INPUT_MAX) {
         length = INPUT_MAX - keep;
     }
@@ -148,7 +156,8 @@ static size_t join_other(uint8_t *bytes, size_t size)
     return keep + length;
 }
 
-static size_t (*const mutations[])(uint8_t *, size_t) = {flip, replace, replace, remove_part, repeat_part, join_other};
+static size_t (*const mutations[])(uint8_t *, size_t) = {flip,        replace,     replace,
+                                                         remove_part, repeat_part, join_other};
 
 int main(int argc, char **argv)
 {
@@ -192,7 +201,8 @@ int main(int argc, char **argv)
     }
     for (;; runs++) {
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 >= seconds) {
+        if ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 >=
+            seconds) {
             break;
         }
         const input *from = &corpus[random_below(corpus_count)];

@@ -1,4 +1,5 @@
-/* What fuzz targets share: one environment with a fixed clock and a fresh context for each input. */
+/* What fuzz targets share: one environment with a fixed clock and a fresh context for each input.
+ */
 #ifndef T_FUZZ_FUZZ_H
 #define T_FUZZ_FUZZ_H
 
@@ -43,7 +44,8 @@ static ida_ctx *fuzz_context(void)
     return ida_ctx_make(&env, pool);
 }
 
-/* Around a library's call that leaks on some input: its leaks are not ours to mend. Where there is a leak checker. */
+/* Around a library's call that leaks on some input: its leaks are not ours to mend. Where there is
+ * a leak checker. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -56,6 +58,11 @@ __attribute__((unused)) static void fuzz_leaks(int theirs)
 }
 
 /* A property that must hold for every input. */
-#define FUZZ_HOLDS(property) do { if (!(property)) { abort(); } } while (0)
+#define FUZZ_HOLDS(property) \
+    do {                     \
+        if (!(property)) {   \
+            abort();         \
+        }                    \
+    } while (0)
 
 #endif

@@ -1,10 +1,10 @@
-/* The first byte chooses an operation that is a tool, the rest is its arguments as a JSON object: checks, cursor, audit record.
- * The store is away; what passes is refused there. */
+/* The first byte chooses an operation that is a tool, the rest is its arguments as a JSON object:
+ * checks, cursor, audit record. The store is away; what passes is refused there. */
+#include "core/audit/spool.h"
 #include "core/base/json.h"
+#include "core/base/time.h"
 #include "core/face/mcp_cut.h"
 #include "core/operation/param.h"
-#include "core/audit/spool.h"
-#include "core/base/time.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static const ida_operation *choose(unsigned number)
@@ -23,8 +23,13 @@ static const ida_operation *choose(unsigned number)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const ida_tenant tenant = {.id = "nordic", .time_zone = "Europe/Stockholm", .public_api = 1, .access_governance = 1, .seat_limit = -1};
-    static const ida_principal who = {.company = "nordic", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    static const ida_tenant tenant = {.id = "nordic",
+                                      .time_zone = "Europe/Stockholm",
+                                      .public_api = 1,
+                                      .access_governance = 1,
+                                      .seat_limit = -1};
+    static const ida_principal who = {
+        .company = "nordic", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
     ida_ctx *c = fuzz_context();
     char *bytes = malloc(size ? size : 1);
     json_t *arguments;
@@ -36,8 +41,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_told(c, kind);
     if (!kind) {
         const char *text;
-        ida_call call = {.c = c, .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST), .operation = choose(data[0]), .face = IDA_FACE_MCP,
-                         .principal = &who, .tenant = &tenant, .synced = 1, .endpoint = "mcp tools/call", .arguments = arguments};
+        ida_call call = {.c = c,
+                         .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db",
+                                             DB_REQUEST),
+                         .operation = choose(data[0]),
+                         .face = IDA_FACE_MCP,
+                         .principal = &who,
+                         .tenant = &tenant,
+                         .synced = 1,
+                         .endpoint = "mcp tools/call",
+                         .arguments = arguments};
         kind = ida_mcp_run_cut(&call, 51200, &text);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind != IDA_OK && call.audit);

@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kind) {
         FUZZ_HOLDS(ida_utf8_valid(c->message, strlen(c->message)));
     } else {
-        FUZZ_HOLDS(config.store && config.spool && config.seal_key && config.threads >= 1 && config.threads <= 64);
+        FUZZ_HOLDS(config.store && config.spool && config.seal_key && config.threads >= 1 &&
+                   config.threads <= 64);
         FUZZ_HOLDS(config.stop_timeout >= 0 && worker_level_parse(config.log_level) >= 0);
     }
     char *text = fuzz_text(data, size);

@@ -17,8 +17,8 @@ __attribute__((unused)) static char *fuzz_text(const uint8_t *data, size_t size)
     return copy;
 }
 
-/* The next line with its end, as a network library hands it over: not terminated, in memory of its exact size that the caller frees;
- * NULL when nothing is left. */
+/* The next line with its end, as a network library hands it over: not terminated, in memory of its
+ * exact size that the caller frees; NULL when nothing is left. */
 __attribute__((unused)) static char *fuzz_line(const uint8_t **data, size_t *size, size_t *len)
 {
     const uint8_t *end = *size ? memchr(*data, '\n', *size) : NULL;

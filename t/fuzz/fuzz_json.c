@@ -1,4 +1,5 @@
-/* Request bodies: whatever the bytes are, they are an object that survives a round trip, or a refusal with a message. */
+/* Request bodies: whatever the bytes are, they are an object that survives a round trip, or a
+ * refusal with a message. */
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "t/fuzz/fuzz.h"

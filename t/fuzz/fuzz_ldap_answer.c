@@ -1,5 +1,6 @@
-/* What an LDAP server sends to one search, through libldap as in a session; the first bit of the input chooses the dialect. Entries
- * become users and groups, their controls and the messages between them are read, and so is the end. */
+/* What an LDAP server sends to one search, through libldap as in a session; the first bit of the
+ * input chooses the dialect. Entries become users and groups, their controls and the messages
+ * between them are read, and so is the end. */
 #include <apr_strings.h>
 #include <openldap.h>
 #include <signal.h>
@@ -58,7 +59,8 @@ static void read_message(directory *d, apr_pool_t *pool, int type, LDAPMessage *
     ld_sync_info info;
     if (type == LDAP_RES_SEARCH_ENTRY) {
         read_entry(d, pool, message);
-        if (ldap_get_entry_controls(d->ld, message, &controls) == LDAP_SUCCESS && ld_sync_state_read(pool, controls, &state) > 0) {
+        if (ldap_get_entry_controls(d->ld, message, &controls) == LDAP_SUCCESS &&
+            ld_sync_state_read(pool, controls, &state) > 0) {
             FUZZ_HOLDS(strlen(state.id) == 36);
         }
         ldap_controls_free(controls);
@@ -101,7 +103,8 @@ static void search(directory *d, apr_pool_t *pool, int peer, const uint8_t *data
     ld_call k = ld_call_begin(d, pool, &e);
     int id, type;
     fuzz_leaks(1); /* libldap loses a request to which it cannot read the answer, and the answer */
-    int code = ldap_search_ext(d->ld, "dc=x", LDAP_SCOPE_SUBTREE, "(objectClass=*)", NULL, 0, NULL, NULL, NULL, 0, &id);
+    int code = ldap_search_ext(d->ld, "dc=x", LDAP_SCOPE_SUBTREE, "(objectClass=*)", NULL, 0, NULL,
+                               NULL, NULL, 0, &id);
     fuzz_leaks(0);
     FUZZ_HOLDS(code == LDAP_SUCCESS);
     FUZZ_HOLDS(write(peer, data, size) == (ssize_t)size);
@@ -128,7 +131,9 @@ static void search(directory *d, apr_pool_t *pool, int peer, const uint8_t *data
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const ida_tenant tenant = {.id = "nordic", .upn_domain = "x.example", .email_domain = "x.example"};
+    static const ida_tenant tenant = {.id = "nordic",
+                                      .upn_domain = "x.example",
+                                      .email_domain = "x.example"};
     if (size < 2 || size > INPUT_MAX) {
         return 0;
     }
@@ -136,14 +141,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     signal(SIGPIPE, SIG_IGN); /* as in the worker */
     ld_server server = {.url = "ldap://fuzz", .host = "fuzz", .scheme = LD_LDAP, .port = 389};
     int ends[2], ad = data[0] & 1;
-    directory d = {.env = c->env, .tenant = &tenant, .pool = c->pool, .dialect = ld_dialect_of(ad ? "activeDirectory" : "openLdap"),
-                   .servers = &server, .server_count = 1, .bind_dn = "cn=a", .user_base = "ou=p,dc=x", .group_base = "ou=g,dc=x",
-                   .create_in = "ou=p,dc=x", .upn_attribute = ad ? "userPrincipalName" : "mail", .marker_attribute = "employeeType",
-                   .fd = -1, .used_at = ida_monotonic(c->env)};
+    directory d = {.env = c->env,
+                   .tenant = &tenant,
+                   .pool = c->pool,
+                   .dialect = ld_dialect_of(ad ? "activeDirectory" : "openLdap"),
+                   .servers = &server,
+                   .server_count = 1,
+                   .bind_dn = "cn=a",
+                   .user_base = "ou=p,dc=x",
+                   .group_base = "ou=g,dc=x",
+                   .create_in = "ou=p,dc=x",
+                   .upn_attribute = ad ? "userPrincipalName" : "mail",
+                   .marker_attribute = "employeeType",
+                   .fd = -1,
+                   .used_at = ida_monotonic(c->env)};
     apr_pool_create(&d.connection, c->pool);
     FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     d.wire = (ld_wire){.env = c->env, .until = d.used_at + 10000};
-    FUZZ_HOLDS(ldap_init_fd(ends[0], LDAP_PROTO_TCP, "ldap://fuzz", &d.ld) == LDAP_SUCCESS && ld_wire_install(d.ld, &d.wire) == 0);
+    FUZZ_HOLDS(ldap_init_fd(ends[0], LDAP_PROTO_TCP, "ldap://fuzz", &d.ld) == LDAP_SUCCESS &&
+               ld_wire_install(d.ld, &d.wire) == 0);
     d.fd = ends[0];
     int version = LDAP_VERSION3;
     ldap_set_option(d.ld, LDAP_OPT_PROTOCOL_VERSION, &version);

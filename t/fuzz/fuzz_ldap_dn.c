@@ -17,14 +17,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     ld_rdn_value(c->pool, text, "cn");
     if (*text && ida_utf8_valid(text, strlen(text))) { /* what is escaped into a DN comes back */
-        char *dn = apr_pstrcat(c->pool, "cn=", ld_dn_value(c->pool, text), ",dc=x", NULL), *back = ld_rdn_value(c->pool, dn, "CN");
+        char *dn = apr_pstrcat(c->pool, "cn=", ld_dn_value(c->pool, text), ",dc=x", NULL),
+             *back = ld_rdn_value(c->pool, dn, "CN");
         FUZZ_HOLDS(back && strcmp(back, text) == 0 && ld_dn_key(c->pool, dn));
     }
     const char *guid, *bare = ld_extended_dn(c->pool, text, &guid);
     FUZZ_HOLDS(bare >= text && bare <= text + strlen(text) && (!guid || strlen(guid) == 36));
     char *uuid = ld_uuid_canonical(c->pool, text);
     FUZZ_HOLDS(!uuid || ld_guid_bytes(c->pool, uuid));
-    char *filter = ld_filter_value(c->pool, data, size), *all = ld_filter_bytes(c->pool, data, size);
+    char *filter = ld_filter_value(c->pool, data, size),
+         *all = ld_filter_bytes(c->pool, data, size);
     FUZZ_HOLDS(!strpbrk(filter, "()*") && strlen(all) == 3 * size);
     ld_time(text);
     ld_filetime(text);

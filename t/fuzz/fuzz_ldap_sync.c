@@ -1,11 +1,12 @@
-/* Values of the controls and messages of content synchronisation, DirSync and post-read, and stored cookies. The first byte says
- * which. */
+/* Values of the controls and messages of content synchronisation, DirSync and post-read, and stored
+ * cookies. The first byte says which. */
 #include "t/fuzz/fuzz_copy.h"
 #include "worker/ldap/ber.h"
 #include "worker/ldap/dirsync.h"
 #include "worker/ldap/sync_message.h"
 
-static const char *const oids[] = {LDAP_CONTROL_SYNC_STATE, LDAP_CONTROL_SYNC_DONE, "1.2.840.113556.1.4.841", LDAP_CONTROL_POST_READ};
+static const char *const oids[] = {LDAP_CONTROL_SYNC_STATE, LDAP_CONTROL_SYNC_DONE,
+                                   "1.2.840.113556.1.4.841", LDAP_CONTROL_POST_READ};
 
 static void check_cookie(const struct berval *cookie)
 {
@@ -22,8 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *bytes = malloc(len ? len : 1);
     FUZZ_HOLDS(bytes);
     memcpy(bytes, data + 1, len);
-    struct berval value = {.bv_val = data[0] & 0x80 ? NULL : bytes, .bv_len = data[0] & 0x80 ? 0 : len}, cookie = {0};
-    LDAPControl control = {.ldctl_oid = (char *)(uintptr_t)oids[data[0] % 4], .ldctl_value = value}, *controls[] = {&control, NULL};
+    struct berval value = {.bv_val = data[0] & 0x80 ? NULL : bytes,
+                           .bv_len = data[0] & 0x80 ? 0 : len},
+                  cookie = {0};
+    LDAPControl control = {.ldctl_oid = (char *)(uintptr_t)oids[data[0] % 4], .ldctl_value = value},
+                *controls[] = {&control, NULL};
     const ld_answer answer = {.controls = controls};
     ld_sync_state state;
     ld_sync_info info;

@@ -1,5 +1,5 @@
-/* Pages of a cloud directory: what another reader of JSON takes, ours takes with the same texts; a page that was opened is read
- * without a fault; no byte behind its end is looked at. */
+/* Pages of a cloud directory: what another reader of JSON takes, ours takes with the same texts; a
+ * page that was opened is read without a fault; no byte behind its end is looked at. */
 #include <jansson.h>
 
 #include "core/base/json.h"
@@ -22,11 +22,11 @@ static int depth(const json_t *value)
     size_t i;
     const char *name;
     json_t *inner;
-    json_array_foreach((json_t *)value, i, inner) {
+    json_array_foreach ((json_t *)value, i, inner) {
         int own = depth(inner);
         deepest = own > deepest ? own : deepest;
     }
-    json_object_foreach((json_t *)value, name, inner) {
+    json_object_foreach ((json_t *)value, name, inner) {
         int own = depth(inner);
         deepest = own > deepest ? own : deepest;
     }
@@ -68,7 +68,8 @@ static int same(graph_reader *r, const json_t *want)
 static void against_another(const uint8_t *data, size_t size)
 {
     graph_reader r;
-    json_t *other = json_loadb((const char *)data, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    json_t *other = json_loadb((const char *)data, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
+                               NULL);
     char *bytes = ended(data, size);
     if (other && depth(other) <= 60) {
         graph_reader_begin(&r, bytes);
@@ -92,7 +93,8 @@ static void as_page(const uint8_t *data, size_t size)
         FUZZ_HOLDS(page.last == !next && !(next && page.delta));
         graph_reader_begin(&r, page.items);
         for (int more = graph_array_begin(&r); more; more = graph_array_next(&r)) {
-            for (int inner = graph_object_begin(&r, &name); inner; inner = graph_object_next(&r, &name)) {
+            for (int inner = graph_object_begin(&r, &name); inner;
+                 inner = graph_object_next(&r, &name)) {
                 FUZZ_HOLDS(strlen(name) == r.len);
                 graph_read_text(&r);
             }
@@ -104,7 +106,8 @@ static void as_page(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!memchr(data, '\0', size)) { /* the fetch lets none through; the other reader leaps over some */
+    if (!memchr(data, '\0',
+                size)) { /* the fetch lets none through; the other reader leaps over some */
         against_another(data, size);
         as_page(data, size);
     }

@@ -1,8 +1,8 @@
 /* Bytes as the body of a create and of a delete request, through names, photo and storage form. */
 #include "core/base/json.h"
-#include "core/tenant/naming.h"
-#include "core/model/payload.h"
 #include "core/base/text.h"
+#include "core/model/payload.h"
+#include "core/tenant/naming.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static void stored_create(ida_ctx *c, const ida_create *create)
@@ -10,12 +10,15 @@ static void stored_create(ida_ctx *c, const ida_create *create)
     ida_create again;
     const json_t *stored = ida_create_to_json(c->pool, create);
     FUZZ_HOLDS(ida_create_from_json(c, stored, &again) == IDA_OK);
-    FUZZ_HOLDS(strcmp(ida_json_sorted(c->pool, stored), ida_json_sorted(c->pool, ida_create_to_json(c->pool, &again))) == 0);
+    FUZZ_HOLDS(strcmp(ida_json_sorted(c->pool, stored),
+                      ida_json_sorted(c->pool, ida_create_to_json(c->pool, &again))) == 0);
     ida_name_parts parts = {create->firstname, create->middle_name, create->surname};
     char *local;
     if (ida_naming_local(c, "{firstname:1}.{middleName}.{surname}", &parts, &local) == IDA_OK) {
-        FUZZ_HOLDS(*local && strlen(local) <= 64 && strspn(local, "abcdefghijklmnopqrstuvwxyz0123456789._-") == strlen(local));
-        FUZZ_HOLDS(*local != '.' && !strstr(local, "..") && !strstr(ida_naming_candidate(c->pool, local, "x.example", 12), ".@"));
+        FUZZ_HOLDS(*local && strlen(local) <= 64 &&
+                   strspn(local, "abcdefghijklmnopqrstuvwxyz0123456789._-") == strlen(local));
+        FUZZ_HOLDS(*local != '.' && !strstr(local, "..") &&
+                   !strstr(ida_naming_candidate(c->pool, local, "x.example", 12), ".@"));
     }
     char *display = ida_naming_display(c->pool, "{firstname} {surname:3}", &parts);
     FUZZ_HOLDS(ida_utf8_valid(display, strlen(display)) && ida_utf16_length(display) <= 256);
@@ -45,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ida_ctx_clear(c);
         FUZZ_HOLDS(ida_payload_delete(c, body, 0, &del) == IDA_OK);
         if (ida_faults_raise(c) == IDA_OK) {
-            FUZZ_HOLDS(ida_delete_from_json(c, ida_delete_to_json(c->pool, &del), &again) == IDA_OK &&
+            FUZZ_HOLDS(ida_delete_from_json(c, ida_delete_to_json(c->pool, &del), &again) ==
+                           IDA_OK &&
                        strcmp(del.upn, again.upn) == 0);
         }
     }

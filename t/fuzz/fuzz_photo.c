@@ -12,9 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const char *type = ida_photo_type(bytes, size), *taken;
     const char *fault = ida_photo_fault(c->pool, IDA_DIR_CLOUD, bytes, size, &taken);
-    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_CLOUD_MAX) && (fault != NULL) == (taken == NULL));
+    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_CLOUD_MAX) &&
+               (fault != NULL) == (taken == NULL));
     fault = ida_photo_fault(c->pool, IDA_DIR_ON_PREMISES, bytes, size, &taken);
-    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_ON_PREMISES_MAX) && (fault != NULL) == (taken == NULL));
+    FUZZ_HOLDS(!fault == (type && size <= IDA_PHOTO_ON_PREMISES_MAX) &&
+               (fault != NULL) == (taken == NULL));
     if (size > 12 && type) { /* a file that is cut off is none */
         FUZZ_HOLDS(strcmp(type, "image/png") != 0 || !ida_photo_type(bytes, size - 1));
     }

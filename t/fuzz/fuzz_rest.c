@@ -1,9 +1,10 @@
-/* Bytes as method, path, query, media type and body of a REST request, each up to a NUL, through routing, admission, argument
- * checks, answer and audit record. The store is away: what is good so far gets 503. */
-#include "core/base/json.h"
-#include "core/face/rest.h"
+/* Bytes as method, path, query, media type and body of a REST request, each up to a NUL, through
+ * routing, admission, argument checks, answer and audit record. The store is away: what is good so
+ * far gets 503. */
 #include "core/audit/spool.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/face/rest.h"
 #include "core/zone/zone.h"
 #include "t/fuzz/fuzz_copy.h"
 
@@ -40,10 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .email_format = "{surname}",
                                       .display_name_format = "{firstname}",
                                       .seat_limit = -1};
-    static const ida_principal who = {.company = "nordic", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    static const ida_principal who = {
+        .company = "nordic", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_ctx *c = fuzz_context();
     store *s = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST);
-    char *method = part(&data, &size), *uri = part(&data, &size), *query = part(&data, &size), *type = part(&data, &size);
+    char *method = part(&data, &size), *uri = part(&data, &size), *query = part(&data, &size),
+         *type = part(&data, &size);
     char *body = malloc(size ? size : 1);
     FUZZ_HOLDS(body);
     if (size) {
@@ -54,10 +57,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ida_rest_answer answer;
     ida_rest_route(c->pool, method, uri, &route);
     int is_told = route.kind == IDA_ROUTE_WRONG_METHOD || route.kind == IDA_ROUTE_OPTIONS;
-    FUZZ_HOLDS(route.path && route.base && (!is_told || *route.allow) && (route.kind != IDA_ROUTE_OPERATION || route.operation));
+    FUZZ_HOLDS(route.path && route.base && (!is_told || *route.allow) &&
+               (route.kind != IDA_ROUTE_OPERATION || route.operation));
     if (route.kind == IDA_ROUTE_OPERATION || route.kind == IDA_ROUTE_UNKNOWN_PATH) {
-        ida_call call = {.c = c, .store = s, .principal = &who, .tenant = &tenant, .synced = size & 1};
-        ida_rest_request request = {.method = method, .query = query, .content_type = *type ? type : NULL, .has_body = size > 0};
+        ida_call call = {
+            .c = c, .store = s, .principal = &who, .tenant = &tenant, .synced = size & 1};
+        ida_rest_request request = {.method = method,
+                                    .query = query,
+                                    .content_type = *type ? type : NULL,
+                                    .has_body = size > 0};
         if (ida_rest_admit(&call, &route, &request, &answer) == IDA_OK) {
             request.body = body;
             request.body_len = size;

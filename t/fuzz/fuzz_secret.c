@@ -1,7 +1,7 @@
 /* Text as an MCP secret, an API key, a name, a rate and hostile directory text. */
-#include "core/tenant/credentials.h"
 #include "core/base/rate.h"
 #include "core/base/text.h"
+#include "core/tenant/credentials.h"
 #include "t/fuzz/fuzz_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ida_ctx *c = fuzz_context();
     char *text = fuzz_text(data, size), *company, *username, *key;
     if (ida_secret_split(c->pool, text, &company, &username, &key)) {
-        FUZZ_HOLDS(ida_name_valid(company) && ida_name_valid(username) && *key && !strchr(key, ':'));
+        FUZZ_HOLDS(ida_name_valid(company) && ida_name_valid(username) && *key &&
+                   !strchr(key, ':'));
         FUZZ_HOLDS(strcmp(ida_printf(c->pool, "%s:%s:%s", company, username, key), text) == 0);
     }
     FUZZ_HOLDS(!ida_key_well_formed(text) || strlen(text) == 40);
@@ -18,8 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_HOLDS(ida_key_hash_equal(hash, hash) && !ida_key_hash_equal(hash, NULL));
     ida_rate rate, again;
     if (!ida_rate_parse(text, &rate)) {
-        FUZZ_HOLDS(!ida_rate_parse(ida_rate_text(c->pool, &rate), &again) && again.limit == rate.limit &&
-                   again.period_s == rate.period_s);
+        FUZZ_HOLDS(!ida_rate_parse(ida_rate_text(c->pool, &rate), &again) &&
+                   again.limit == rate.limit && again.period_s == rate.period_s);
     }
     for (size_t max = 0; max < 20; max += 7) {
         char *clean = ida_clean(c->pool, (const char *)data, size, max);

@@ -1,5 +1,5 @@
-/* A segment of the audit spool: whole records are found wherever they stand, however the bytes come; what is a record is one after
- * encoding too. */
+/* A segment of the audit spool: whole records are found wherever they stand, however the bytes
+ * come; what is a record is one after encoding too. */
 #include "core/audit/spool.h"
 #include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
@@ -21,10 +21,12 @@ static int read_all(ida_ctx *c, const uint8_t *data, size_t size, int final)
         if (text) {
             char frame[AUDIT_MAX];
             const audit_record *again = audit_decode(c->pool, text, strlen(text));
-            FUZZ_HOLDS(again && strcmp(again->rid, record->rid) == 0 && strcmp(again->tenant, record->tenant) == 0 && again->at == record->at);
+            FUZZ_HOLDS(again && strcmp(again->rid, record->rid) == 0 &&
+                       strcmp(again->tenant, record->tenant) == 0 && again->at == record->at);
             FUZZ_HOLDS(audit_spool_frame(text, strlen(text), frame));
         }
-        const audit_record *damaged = audit_damaged(c, "r", "t", AUDIT_SPOOL_CATEGORY, "httpd", json, len);
+        const audit_record *damaged = audit_damaged(c, "r", "t", AUDIT_SPOOL_CATEGORY, "httpd",
+                                                    json, len);
         FUZZ_HOLDS(ida_utf8_valid(damaged->detail, strlen(damaged->detail)));
     }
     FUZZ_HOLDS(!final || scan.at == size);

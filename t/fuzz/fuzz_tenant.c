@@ -1,4 +1,5 @@
-/* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again and keeps its seal. */
+/* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again and
+ * keeps its seal. */
 #include "core/base/json.h"
 #include "core/tenant/tenant.h"
 #include "t/fuzz/fuzz_copy.h"
@@ -16,15 +17,18 @@ static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char standing[] =
-        "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\",\"bindPasswordFile\":\"/"
+        "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\","
+        "\"bindPasswordFile\":\"/"
         "p\",\"dialect\":\"openLdap\","
-        "\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://h\"],\"userBase\":\"dc=u\"}},\"name\":\"C\",\"upnDomain\":\"c.example\"}";
+        "\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://"
+        "h\"],\"userBase\":\"dc=u\"}},\"name\":\"C\",\"upnDomain\":\"c.example\"}";
     ida_ctx *c = fuzz_context();
     for (int over = 0; over < 2; over++) {
         ida_tenant *tenant;
         char *canonical;
         ida_ctx_clear(c);
-        ida_kind kind = ida_tenant_apply(c, (const char *)data, size, over ? standing : NULL, &tenant, &canonical);
+        ida_kind kind = ida_tenant_apply(c, (const char *)data, size, over ? standing : NULL,
+                                         &tenant, &canonical);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind ? !tenant && !canonical : tenant && canonical);
         if (!kind) {

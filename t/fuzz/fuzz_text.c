@@ -1,4 +1,5 @@
-/* Text from outside: every function is total and gives valid UTF-8; cleaning and folding change nothing the second time. */
+/* Text from outside: every function is total and gives valid UTF-8; cleaning and folding change
+ * nothing the second time. */
 #include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-/* What the receiver of a webhook answers (two bytes of status, header lines), a secrets file, addresses. */
+/* What the receiver of a webhook answers (two bytes of status, header lines), a secrets file,
+ * addresses. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ static void answered(ida_ctx *c, const uint8_t *data, size_t size)
     const char *detail = NULL;
     long status = (data[0] << 8 | data[1]) % 1000;
     webhook_outcome outcome = webhook_judge_status(c->pool, status, &detail);
-    FUZZ_HOLDS(detail && *detail && (outcome == WEBHOOK_TAKEN) == (status >= 200 && status < 300) && outcome != WEBHOOK_LOST);
+    FUZZ_HOLDS(detail && *detail && (outcome == WEBHOOK_TAKEN) == (status >= 200 && status < 300) &&
+               outcome != WEBHOOK_LOST);
     http_answer headers = {0};
     for (data += 2, size -= 2; size;) {
         const uint8_t *stop = memchr(data, '\n', size);
@@ -26,7 +28,8 @@ static void answered(ida_ctx *c, const uint8_t *data, size_t size)
         data += len;
         size -= len;
     }
-    FUZZ_HOLDS(http_retry_after_ms(&headers, ida_now(c->env)) >= -1 && http_date_ms(headers.date) >= 0);
+    FUZZ_HOLDS(http_retry_after_ms(&headers, ida_now(c->env)) >= -1 &&
+               http_date_ms(headers.date) >= 0);
 }
 
 static void addressed(const uint8_t *data, size_t size)
@@ -36,7 +39,8 @@ static void addressed(const uint8_t *data, size_t size)
     if (size >= 16) {
         memcpy(&v4.sin_addr, data + 12, 4);
         memcpy(&v6.sin6_addr, data, 16);
-        int inner = webhook_address_private((const struct sockaddr *)&v4), whole = webhook_address_private((const struct sockaddr *)&v6);
+        int inner = webhook_address_private((const struct sockaddr *)&v4),
+            whole = webhook_address_private((const struct sockaddr *)&v6);
         FUZZ_HOLDS(!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) || !inner || whole);
     }
 }

@@ -1,8 +1,9 @@
-/* Calls the cloud connector's function table as it is told: one JSON object a line in, one a line out. For tests that make a directory
- * fail and look what the connector makes of it.
+/* Calls the cloud connector's function table as it is told: one JSON object a line in, one a line
+ * out. For tests that make a directory fail and look what the connector makes of it.
  *
  *   directory_call DOCUMENT.json      a tenant document with directories.cloud
- *   {"call":"create","id":...,"upn":...,...} -> {"class":"ok","field":null,"message":...,"retryAfter":0,"ms":12,"user":{...}}      */
+ *   {"call":"create","id":...,"upn":...,...} ->
+ * {"class":"ok","field":null,"message":...,"retryAfter":0,"ms":12,"user":{...}}      */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <stdio.h>
@@ -71,7 +72,8 @@ static directory_class create(order *o)
                                .postal_code = arg(o, "postalCode"),
                                .preferred_language = arg(o, "preferredLanguage"),
                                .employee_id = arg(o, "employeeId"),
-                               .account_enabled = !json_is_false(json_object_get(o->in, "accountEnabled"))};
+                               .account_enabled = !json_is_false(
+                                   json_object_get(o->in, "accountEnabled"))};
     const directory_create c = {.person = &person,
                                 .display_name = arg(o, "displayName"),
                                 .upn = upn,
@@ -90,7 +92,8 @@ static directory_class create(order *o)
 static directory_class set_manager(order *o)
 {
     const char *manager = NULL;
-    directory_class class = graph_set_manager(o->d, o->pool, arg(o, "id"), arg(o, "manager"), &manager, &o->e);
+    directory_class class = graph_set_manager(o->d, o->pool, arg(o, "id"), arg(o, "manager"),
+                                              &manager, &o->e);
     ida_json_put(o->out, "managerId", manager);
     return class;
 }
@@ -118,12 +121,13 @@ static directory_class memberships(order *o)
     const directory_membership *rows;
     int count;
     const char *const *candidates = list(o, "candidates");
-    directory_class class =
-        graph_memberships(o->d, o->pool, arg(o, "id"), candidates, length(candidates), &rows, &count, &o->e);
+    directory_class class = graph_memberships(o->d, o->pool, arg(o, "id"), candidates,
+                                              length(candidates), &rows, &count, &o->e);
     json_t *groups = json_object();
     for (int i = 0; i < count; i++) {
         json_object_set_new(groups, rows[i].group_name,
-                            json_pack("{s:s, s:s?}", "id", rows[i].group_id, "retained", rows[i].retained));
+                            json_pack("{s:s, s:s?}", "id", rows[i].group_id, "retained",
+                                      rows[i].retained));
     }
     json_object_set_new(o->out, "groups", groups);
     return class;
@@ -139,7 +143,8 @@ static directory_class add_members(order *o)
     directory_class each[MEMBERS_MAX];
     const char *const *ids = list(o, "ids");
     int count = length(ids) < MEMBERS_MAX ? length(ids) : MEMBERS_MAX;
-    directory_class class = graph_add_members(o->d, o->pool, arg(o, "group"), ids, count, each, &o->e);
+    directory_class class = graph_add_members(o->d, o->pool, arg(o, "group"), ids, count, each,
+                                              &o->e);
     json_t *classes = json_array();
     for (int i = 0; i < count; i++) {
         json_array_append_new(classes, json_string(directory_class_text(each[i])));
@@ -150,7 +155,8 @@ static directory_class add_members(order *o)
 
 static directory_class set_licenses(order *o)
 {
-    return graph_set_licenses(o->d, o->pool, arg(o, "id"), list(o, "add"), list(o, "remove"), &o->e);
+    return graph_set_licenses(o->d, o->pool, arg(o, "id"), list(o, "add"), list(o, "remove"),
+                              &o->e);
 }
 
 static directory_class update(order *o)
@@ -160,12 +166,13 @@ static directory_class update(order *o)
     directory_attribute attributes[ATTRIBUTES_MAX];
     const char *name;
     int count = 0;
-    json_object_foreach((json_t *)(uintptr_t)values, name, value) {
+    json_object_foreach ((json_t *)(uintptr_t)values, name, value) {
         if (count < ATTRIBUTES_MAX) {
             attributes[count++] = (directory_attribute){name, json_string_value(value)};
         }
     }
-    return graph_update(o->d, o->pool, arg(o, "id"), attributes, count, enabled ? json_is_true(enabled) : -1, &o->user, &o->e);
+    return graph_update(o->d, o->pool, arg(o, "id"), attributes, count,
+                        enabled ? json_is_true(enabled) : -1, &o->user, &o->e);
 }
 
 static directory_class set_password(order *o)
@@ -215,10 +222,12 @@ static void show_user(order *o)
     }
     json_object_set_new(
         o->out, "user",
-        json_pack("{s:s, s:s?, s:s?, s:s?, s:b, s:s?, s:b, s:s?, s:s?, s:s?, s:s?, s:I, s:o, s:o}", "id", u->id, "upn", u->upn, "mail",
-                  u->mail, "displayName", u->display_name, "enabled", u->enabled, "marker", u->marker, "guest", u->cache.guest,
-                  "department", u->cache.department, "company", u->cache.company, "office", u->cache.office, "employeeId",
-                  u->cache.employee_id, "createdAt", (json_int_t)u->cache.created_at, "licenses", licenses, "addresses", addresses));
+        json_pack("{s:s, s:s?, s:s?, s:s?, s:b, s:s?, s:b, s:s?, s:s?, s:s?, s:s?, s:I, s:o, s:o}",
+                  "id", u->id, "upn", u->upn, "mail", u->mail, "displayName", u->display_name,
+                  "enabled", u->enabled, "marker", u->marker, "guest", u->cache.guest, "department",
+                  u->cache.department, "company", u->cache.company, "office", u->cache.office,
+                  "employeeId", u->cache.employee_id, "createdAt", (json_int_t)u->cache.created_at,
+                  "licenses", licenses, "addresses", addresses));
 }
 
 static void carry_out(order *o)
@@ -260,13 +269,19 @@ int main(int argc, char **argv)
     ida_ctx *c = ida_ctx_make(&env, pool);
     json_t *document = argc == 2 ? ida_json_keep(pool, json_load_file(argv[1], 0, NULL)) : NULL;
     const char *bytes = document ? ida_json_text(pool, document) : NULL;
-    if (!bytes || ida_tenant_apply(c, bytes, strlen(bytes), NULL, &tenant, &canonical)
-        || graph_open(&d, &env, tenant, IDA_DIR_CLOUD, pool, &e)) {
-        fprintf(stderr, "usage: directory_call DOCUMENT.json: %s\n", e.message ? e.message : c->message ? c->message : "no document");
+    if (!bytes || ida_tenant_apply(c, bytes, strlen(bytes), NULL, &tenant, &canonical) ||
+        graph_open(&d, &env, tenant, IDA_DIR_CLOUD, pool, &e)) {
+        fprintf(stderr, "usage: directory_call DOCUMENT.json: %s\n",
+                e.message    ? e.message
+                : c->message ? c->message
+                             : "no document");
         return 2;
     }
     while (getline(&text, &room, stdin) > 0) {
-        order o = {.d = d, .pool = line_pool, .in = ida_json_keep(line_pool, json_loads(text, 0, NULL)), .out = NULL};
+        order o = {.d = d,
+                   .pool = line_pool,
+                   .in = ida_json_keep(line_pool, json_loads(text, 0, NULL)),
+                   .out = NULL};
         o.out = ida_json_keep(line_pool, json_object());
         carry_out(&o);
         puts(ida_json_text(line_pool, o.out));

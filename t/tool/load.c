@@ -1,9 +1,11 @@
-/* A load client for the benchmarks: keep-alive connections, one thread each, for a given time; prints one JSON line with counts and latencies. Knows only as
- * much HTTP as httpd's answers need (Content-Length), so that it costs little beside what is measured.
+/* A load client for the benchmarks: keep-alive connections, one thread each, for a given time;
+ * prints one JSON line with counts and latencies. Knows only as much HTTP as httpd's answers need
+ * (Content-Length), so that it costs little beside what is measured.
  *
  *   load PORT CONNECTIONS SECONDS METHOD TARGET [BODY] [HEADER...]
  *
- * In TARGET and BODY "{n}" becomes a number that no other request has, "{u}" one of $LOAD_USERS numbers of five digits or more, from 00001. Every answer but 200 counts as an error. */
+ * In TARGET and BODY "{n}" becomes a number that no other request has, "{u}" one of $LOAD_USERS
+ * numbers of five digits or more, from 00001. Every answer but 200 counts as an error. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -61,7 +63,9 @@ static size_t fill(char *out, size_t room, const char *template, long n)
 
 static int connect_to(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         close(fd);
@@ -127,8 +131,10 @@ static void *work(void *baton)
         long n = atomic_fetch_add(&counter, 1);
         size_t len = fill(what, sizeof what, body, n);
         fill(where, sizeof where, target, n);
-        int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", method, where, headers);
-        size += *body ? snprintf(request + size, sizeof request - (size_t)size, "Content-Length: %zu\r\n\r\n%s", len, what)
+        int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s",
+                            method, where, headers);
+        size += *body ? snprintf(request + size, sizeof request - (size_t)size,
+                                 "Content-Length: %zu\r\n\r\n%s", len, what)
                       : snprintf(request + size, sizeof request - (size_t)size, "\r\n");
         int status = send_all(fd, request, (size_t)size) ? -1 : read_answer(fd);
         if (status != 200) {
@@ -201,7 +207,9 @@ int main(int argc, char **argv)
         at += runs[i].count;
     }
     qsort(all, total, sizeof *all, by_value);
-    printf("{\"requests\":%zu,\"errors\":%ld,\"rate\":%.1f,\"p50\":%.4f,\"p99\":%.4f,\"max\":%.4f}\n", total, errors, (double)total / took,
-           total ? (double)all[total / 2] / 1e6 : 0, total ? (double)all[total * 99 / 100] / 1e6 : 0, total ? (double)all[total - 1] / 1e6 : 0);
+    printf(
+        "{\"requests\":%zu,\"errors\":%ld,\"rate\":%.1f,\"p50\":%.4f,\"p99\":%.4f,\"max\":%.4f}\n",
+        total, errors, (double)total / took, total ? (double)all[total / 2] / 1e6 : 0,
+        total ? (double)all[total * 99 / 100] / 1e6 : 0, total ? (double)all[total - 1] / 1e6 : 0);
     return 0;
 }

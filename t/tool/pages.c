@@ -1,9 +1,12 @@
-/* A bare HTTP client for the benchmark of the cloud sync: one keep-alive connection by libcurl that follows @odata.nextLink until there
- * is none and throws the bodies away. What the connector needs beyond its time is the connector's.
+/* A bare HTTP client for the benchmark of the cloud sync: one keep-alive connection by libcurl that
+ * follows @odata.nextLink until there is none and throws the bodies away. What the connector needs
+ * beyond its time is the connector's.
  *
- *   pages TOKEN_FILE URL...      downloads each URL with its further pages, one after the other; prints one JSON line
+ *   pages TOKEN_FILE URL...      downloads each URL with its further pages, one after the other;
+ * prints one JSON line
  *
- * Links are found by looking for the member's name in the text: no JSON is parsed, which is the point. */
+ * Links are found by looking for the member's name in the text: no JSON is parsed, which is the
+ * point. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +46,8 @@ static double now_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* The value of @odata.nextLink, cut out of the text ("\/" is taken back to "/"); NULL when there is none. Owned by the caller. */
+/* The value of @odata.nextLink, cut out of the text ("\/" is taken back to "/"); NULL when there is
+ * none. Owned by the caller. */
 static char *next_link(const page *p)
 {
     static const char name[] = "\"@odata.nextLink\":\"";
@@ -114,7 +118,8 @@ int main(int argc, char **argv)
             CURLcode code = curl_easy_perform(curl);
             curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
             if (code != CURLE_OK || status != 200 || p.len == 0) {
-                fprintf(stderr, "pages: %s: %s, status %ld\n%.400s\n", url, curl_easy_strerror(code), status, p.text ? p.text : message);
+                fprintf(stderr, "pages: %s: %s, status %ld\n%.400s\n", url,
+                        curl_easy_strerror(code), status, p.text ? p.text : message);
                 return 1;
             }
             pages++;
@@ -124,8 +129,9 @@ int main(int argc, char **argv)
         }
     }
     double seconds = now_s() - start;
-    printf("{\"pages\":%ld,\"bytes\":%.0f,\"seconds\":%.3f,\"pagesPerSecond\":%.0f,\"megabytesPerSecond\":%.1f}\n", pages, bytes, seconds,
-           (double)pages / seconds, bytes / 1e6 / seconds);
+    printf("{\"pages\":%ld,\"bytes\":%.0f,\"seconds\":%.3f,\"pagesPerSecond\":%.0f,"
+           "\"megabytesPerSecond\":%.1f}\n",
+           pages, bytes, seconds, (double)pages / seconds, bytes / 1e6 / seconds);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     curl_global_cleanup();

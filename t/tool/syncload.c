@@ -1,10 +1,12 @@
-/* What the store makes of a sync, without a directory: feeds runs with entries made here and tells for each how long it took, the
- * process's memory, and how long a write-through of somebody else had to wait for it.
+/* What the store makes of a sync, without a directory: feeds runs with entries made here and tells
+ * for each how long it took, the process's memory, and how long a write-through of somebody else
+ * had to wait for it.
  *
  *   syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]
  *
- * cloud: members by ID in slices over the run instead of lists of DNs. first: the first load alone. beside: another tenant is in
- * the cache already, and the write-throughs that wait are its own: a first load then lays no index aside. */
+ * cloud: members by ID in slices over the run instead of lists of DNs. first: the first load alone.
+ * beside: another tenant is in the cache already, and the write-throughs that wait are its own: a
+ * first load then lays no index aside. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <pthread.h>
@@ -42,7 +44,8 @@ static double cpu(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Bytes of this process that are in memory, in MB: now, or the most since the last call with `reset`. */
+/* Bytes of this process that are in memory, in MB: now, or the most since the last call with
+ * `reset`. */
 static long status_mb(const char *name)
 {
     char line[200];
@@ -76,7 +79,8 @@ static void must(ida_kind kind, const ida_ctx *c, const char *what)
     }
 }
 
-/* A write-through of the other directory, or of the neighbour's user, every few milliseconds: it waits for the same gate. */
+/* A write-through of the other directory, or of the neighbour's user, every few milliseconds: it
+ * waits for the same gate. */
 static void *probe(void *baton)
 {
     apr_pool_t *own, *round;
@@ -112,8 +116,9 @@ static const char *uuid(const char *kind, int i)
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9u;
     x ^= x >> 32;
-    return apr_psprintf(item_pool, "%08x-%04x-4%03x-8%03x-%012" APR_UINT64_T_HEX_FMT, (unsigned)(x >> 32),
-                        (unsigned)(x >> 16) & 0xffff, (unsigned)x & 0xfff, (unsigned)(x >> 12) & 0xfff, x & 0xffffffffffffu);
+    return apr_psprintf(item_pool, "%08x-%04x-4%03x-8%03x-%012" APR_UINT64_T_HEX_FMT,
+                        (unsigned)(x >> 32), (unsigned)(x >> 16) & 0xffff, (unsigned)x & 0xfff,
+                        (unsigned)(x >> 12) & 0xfff, x & 0xffffffffffffu);
 }
 
 static const char *dn(int i)
@@ -125,16 +130,16 @@ static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
 {
     const char *addresses[] = {apr_psprintf(item_pool, "first%d.last@alias.example", i), NULL};
     cache_user u = {.id = uuid("user", i),
-                   .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i),
-                   .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
-                   .given_name = apr_psprintf(item_pool, "First%d", i % 977),
-                   .surname = apr_psprintf(item_pool, "Last%d", i),
-                   .department = apr_psprintf(item_pool, "Department %d", i % 40),
-                   .job_title = apr_psprintf(item_pool, "Clerk %d", version),
-                   .city = "Stockholm",
-                   .enabled = 1,
-                   .created_at = 1700000000000,
-                   .addresses = addresses};
+                    .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i),
+                    .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
+                    .given_name = apr_psprintf(item_pool, "First%d", i % 977),
+                    .surname = apr_psprintf(item_pool, "Last%d", i),
+                    .department = apr_psprintf(item_pool, "Department %d", i % 40),
+                    .job_title = apr_psprintf(item_pool, "Clerk %d", version),
+                    .city = "Stockholm",
+                    .enabled = 1,
+                    .created_at = 1700000000000,
+                    .addresses = addresses};
     u.mail = u.upn;
     if (cloud) {
         u.manager_id = i ? uuid("user", i / 10) : NULL;
@@ -150,15 +155,16 @@ static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
 static cache_member member_of(int group, int m)
 {
     int i = (int)(((int64_t)group * 7919 + (int64_t)m * 104729) % users);
-    return cloud ? (cache_member){.id = uuid("user", i), .kind = "user"} : (cache_member){.dn_key = dn(i)};
+    return cloud ? (cache_member){.id = uuid("user", i), .kind = "user"}
+                 : (cache_member){.dn_key = dn(i)};
 }
 
 static void send_group(cache_sync *run, ida_ctx *c, int g, int from, int to, int version)
 {
     cache_group group = {.id = uuid("group", g),
-                        .name = apr_psprintf(item_pool, "Group %05d", g),
-                        .kind = "security",
-                        .description = apr_psprintf(item_pool, "%d", version)};
+                         .name = apr_psprintf(item_pool, "Group %05d", g),
+                         .kind = "security",
+                         .description = apr_psprintf(item_pool, "%d", version)};
     cache_member *list = apr_palloc(item_pool, (apr_size_t)(to - from + 1) * sizeof *list);
     for (int m = from; m < to; m++) {
         list[m - from] = member_of(g, m);
@@ -167,7 +173,8 @@ static void send_group(cache_sync *run, ida_ctx *c, int g, int from, int to, int
         must(cache_sync_group(run, c, &group, NULL, 0), c, "group");
         must(cache_sync_slice(run, c, group.id, list, to - from), c, "slice");
     } else {
-        group.dn = group.dn_key = apr_psprintf(item_pool, "cn=group %05d,ou=groups,dc=nordic,dc=example", g);
+        group.dn = group.dn_key = apr_psprintf(item_pool,
+                                               "cn=group %05d,ou=groups,dc=nordic,dc=example", g);
         must(cache_sync_group(run, c, &group, list, to - from), c, "group");
     }
 }
@@ -184,7 +191,9 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     long before = status_mb("VmRSS");
     atomic_store(&longest_us, 0);
     double start = now(), busy = cpu();
-    must(cache_sync_begin(&run, s, c, run_pool, tenant, cloud ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES, full), c, "begin");
+    must(cache_sync_begin(&run, s, c, run_pool, tenant, cloud ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES,
+                          full),
+         c, "begin");
     for (int i = 0; i < users; i++, apr_pool_clear(item_pool)) {
         int is_new = changed && i % changed == 0;
         if (full || is_new) {
@@ -196,8 +205,8 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
         for (int g = 0; g < groups; g++, apr_pool_clear(item_pool)) {
             int is_new = changed && g % changed == 0;
             if (full || (is_new && !cloud)) {
-                send_group(run, c, g, is_new ? from + 1 : from, from + step < members ? from + step : members,
-                           is_new ? version : 0);
+                send_group(run, c, g, is_new ? from + 1 : from,
+                           from + step < members ? from + step : members, is_new ? version : 0);
             }
         }
     }
@@ -206,10 +215,12 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     double end = now();
     busy = cpu() - busy;
     db_checkpoint(s->db, c);
-    printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest wait %4ld ms  %lld users %lld "
+    printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest "
+           "wait %4ld ms  %lld users %lld "
            "groups %lld unresolved\n",
-           name, end - start, fed - start, end - fed, busy, status_mb("VmHWM") - before, status_mb("VmHWM"),
-           atomic_load(&longest_us) / 1000, (long long)summary.users, (long long)summary.groups, (long long)summary.unresolved);
+           name, end - start, fed - start, end - fed, busy, status_mb("VmHWM") - before,
+           status_mb("VmHWM"), atomic_load(&longest_us) / 1000, (long long)summary.users,
+           (long long)summary.groups, (long long)summary.unresolved);
     fflush(stdout);
     apr_pool_destroy(run_pool);
 }
@@ -238,7 +249,8 @@ int main(int argc, char **argv)
     apr_pool_create(&item_pool, pool);
     ida_env_default(&env);
     if (argc < 5) {
-        fprintf(stderr, "usage: syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]\n");
+        fprintf(stderr,
+                "usage: syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]\n");
         return 2;
     }
     dsn = argv[1];

@@ -1,15 +1,16 @@
-/* A tenant's directories made up for the tests of reading: what the cache shall hold, put there the way syncs do it, and kept in memory for an
- * independent calculation. Included after setup.h and store_setup.h. */
+/* A tenant's directories made up for the tests of reading: what the cache shall hold, put there the
+ * way syncs do it, and kept in memory for an independent calculation. Included after setup.h and
+ * store_setup.h. */
 #ifndef T_UNIT_ACCESS_SETUP_H
 #define T_UNIT_ACCESS_SETUP_H
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
-#include "core/cache/sync.h"
-#include "core/store/tenant.h"
-#include "core/cache/person.h"
-#include "core/tenant/tenant.h"
 #include "core/base/text.h"
+#include "core/cache/person.h"
+#include "core/cache/sync.h"
+#include "core/operation/op.h"
+#include "core/store/tenant.h"
+#include "core/tenant/tenant.h"
 
 #define COMPANY "contoso"
 
@@ -58,15 +59,25 @@ typedef struct asked {
 } asked;
 
 /* `arguments` is a JSON object in text, single quotes for double ones. */
-__attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t, const ida_operation *op, const char *arguments)
+__attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t,
+                                            const ida_operation *op, const char *arguments)
 {
-    ida_principal who = {.company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    ida_principal who = {
+        .company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
     char *text = apr_pstrdup(in, arguments);
     for (char *p = text; *p; p++) {
         *p = *p == '\'' ? '"' : *p;
     }
-    ida_call call = {.c = ida_ctx_make(&env, in), .store = s, .operation = op, .face = IDA_FACE_MCP, .principal = &who, .tenant = t, .synced = 1,
-                     .base = "", .endpoint = "test", .arguments = ida_json_load(in, text)};
+    ida_call call = {.c = ida_ctx_make(&env, in),
+                     .store = s,
+                     .operation = op,
+                     .face = IDA_FACE_MCP,
+                     .principal = &who,
+                     .tenant = t,
+                     .synced = 1,
+                     .base = "",
+                     .endpoint = "test",
+                     .arguments = ida_json_load(in, text)};
     asked a = {.kind = ida_operation_admit(&call)};
     if (!a.kind) {
         a.kind = ida_operation_run(&call);

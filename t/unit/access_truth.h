@@ -1,4 +1,5 @@
-/* The model of test_access: a directory made by chance, its rows in the cache, and what each question about them must answer. */
+/* The model of test_access: a directory made by chance, its rows in the cache, and what each
+ * question about them must answer. */
 #ifndef T_UNIT_ACCESS_TRUTH_H
 #define T_UNIT_ACCESS_TRUTH_H
 
@@ -32,23 +33,50 @@ static struct {
     member_list users, groups;
 } group[GROUPS];
 
-/* People 0..CLOUD_PEOPLE-1 are of the cloud, the rest of the premises; the first TWINS of the premises are the first TWINS of the cloud again. */
-static int person_of(int user) { return user >= CLOUD_PEOPLE && user < CLOUD_PEOPLE + TWINS ? user - CLOUD_PEOPLE : user; }
-static int in_cloud(int user) { return user < CLOUD_PEOPLE; }
-static int group_in_cloud(int g) { return g < CLOUD_GROUPS; }
+/* People 0..CLOUD_PEOPLE-1 are of the cloud, the rest of the premises; the first TWINS of the
+ * premises are the first TWINS of the cloud again. */
+static int person_of(int user)
+{
+    return user >= CLOUD_PEOPLE && user < CLOUD_PEOPLE + TWINS ? user - CLOUD_PEOPLE : user;
+}
+static int in_cloud(int user)
+{
+    return user < CLOUD_PEOPLE;
+}
+static int group_in_cloud(int g)
+{
+    return g < CLOUD_GROUPS;
+}
 
-static struct template_truth { int groups[8], count; } templates[TEMPLATES];
-typedef struct grant_truth { int person, what; int64_t at; int by_upn, id; } grant_truth;
+static struct template_truth {
+    int groups[8], count;
+} templates[TEMPLATES];
+typedef struct grant_truth {
+    int person, what;
+    int64_t at;
+    int by_upn, id;
+} grant_truth;
 static grant_truth requests[3000], assignments[3000];
 static int request_count, assignment_count;
-static member_list of_person_requests[PEOPLE], of_person_assignments[PEOPLE], groups_of_person[PEOPLE];
+static member_list of_person_requests[PEOPLE], of_person_assignments[PEOPLE],
+    groups_of_person[PEOPLE];
 
-static const char *uid(int u) { return apr_psprintf(pool, "%s-u%05d", in_cloud(u) ? "c" : "p", u); }
-static const char *gid(int g) { return apr_psprintf(pool, "%s-g%03d", group_in_cloud(g) ? "c" : "p", g); }
-static const char *upn(int u) { return apr_psprintf(pool, "User%d@contoso.example", u); }
+static const char *uid(int u)
+{
+    return apr_psprintf(pool, "%s-u%05d", in_cloud(u) ? "c" : "p", u);
+}
+static const char *gid(int g)
+{
+    return apr_psprintf(pool, "%s-g%03d", group_in_cloud(g) ? "c" : "p", g);
+}
+static const char *upn(int u)
+{
+    return apr_psprintf(pool, "User%d@contoso.example", u);
+}
 static const char *group_name(int g)
 {
-    return group[g].twin_name ? "Same name" : apr_psprintf(pool, "Gruppe %c%d Åland", 'A' + g % 26, g);
+    return group[g].twin_name ? "Same name"
+                              : apr_psprintf(pool, "Gruppe %c%d Åland", 'A' + g % 26, g);
 }
 
 static void make_truth(void)
@@ -56,13 +84,15 @@ static void make_truth(void)
     for (int g = 0; g < GROUPS; g++) {
         group[g].dynamic = dice(20) == 0;
         group[g].twin_name = g % 100 == 13;
-        int from = group_in_cloud(g) ? 0 : CLOUD_PEOPLE, to = group_in_cloud(g) ? CLOUD_PEOPLE : PEOPLE;
+        int from = group_in_cloud(g) ? 0 : CLOUD_PEOPLE,
+            to = group_in_cloud(g) ? CLOUD_PEOPLE : PEOPLE;
         for (int i = 1 + dice(g % 50 == 0 ? 2000 : 60); i > 0; i--) {
             int u = from + dice(to - from);
             push(&group[g].users, u);
             push(&groups_of_person[person_of(u)], g);
         }
-        int gfrom = group_in_cloud(g) ? 0 : CLOUD_GROUPS, gto = group_in_cloud(g) ? CLOUD_GROUPS : GROUPS;
+        int gfrom = group_in_cloud(g) ? 0 : CLOUD_GROUPS,
+            gto = group_in_cloud(g) ? CLOUD_GROUPS : GROUPS;
         for (int i = dice(10) < 4 ? 1 + dice(2) : 0; i > 0; i--) {
             int inner = gfrom + dice(gto - gfrom); /* any direction: cycles too */
             if (inner != g) {
@@ -80,11 +110,13 @@ static void make_truth(void)
     }
     for (; request_count < 3000; request_count++) {
         int g = dice(GROUPS), u = group[g].users.items[dice(group[g].users.count)];
-        requests[request_count] = (grant_truth){person_of(u), g, 1700000000000 + dice(1000) * 1000, dice(4) == 0, request_count};
+        requests[request_count] = (grant_truth){person_of(u), g, 1700000000000 + dice(1000) * 1000,
+                                                dice(4) == 0, request_count};
         push(&of_person_requests[person_of(u)], request_count);
     }
     while (assignment_count < 3000) {
-        int t = dice(TEMPLATES), g = templates[t].groups[dice(templates[t].count)], u = group[g].users.items[dice(group[g].users.count)];
+        int t = dice(TEMPLATES), g = templates[t].groups[dice(templates[t].count)],
+            u = group[g].users.items[dice(group[g].users.count)];
         int person = person_of(u), known = 0;
         for (int i = 0; i < of_person_assignments[person].count; i++) {
             known |= assignments[of_person_assignments[person].items[i]].what == t;
@@ -113,14 +145,21 @@ static void load_directory(store *sync, ida_directory_kind directory)
     must(cache_sync_begin(&run, sync, c, run_pool, COMPANY, directory, 1), c, "begin");
     for (int u = cloud ? 0 : CLOUD_PEOPLE; u < (cloud ? CLOUD_PEOPLE : PEOPLE); u++) {
         int p = person_of(u), by_anchor = p % 2;
-        cache_user user = {.id = uid(u), .upn = p != u && by_anchor ? apr_psprintf(pool, "ad%d@contoso.example", u) : upn(p),
-                          .display_name = apr_psprintf(pool, "Person %d", p), .enabled = 1, .created_at = 1600000000000,
-                          .anchor = p < TWINS && by_anchor ? apr_psprintf(pool, "anchor%d", p) : NULL};
+        cache_user user = {
+            .id = uid(u),
+            .upn = p != u && by_anchor ? apr_psprintf(pool, "ad%d@contoso.example", u) : upn(p),
+            .display_name = apr_psprintf(pool, "Person %d", p),
+            .enabled = 1,
+            .created_at = 1600000000000,
+            .anchor = p < TWINS && by_anchor ? apr_psprintf(pool, "anchor%d", p) : NULL};
         must(cache_sync_user(run, c, &user), c, "user");
     }
     for (int g = cloud ? 0 : CLOUD_GROUPS; g < (cloud ? CLOUD_GROUPS : GROUPS); g++) {
-        cache_group one = {.id = gid(g), .name = group_name(g), .kind = group[g].dynamic ? "dynamic" : "security"};
-        cache_member *members = malloc((size_t)(group[g].users.count + group[g].groups.count + 1) * sizeof *members);
+        cache_group one = {.id = gid(g),
+                           .name = group_name(g),
+                           .kind = group[g].dynamic ? "dynamic" : "security"};
+        cache_member *members = malloc((size_t)(group[g].users.count + group[g].groups.count + 1) *
+                                       sizeof *members);
         int count = 0;
         for (int i = 0; i < group[g].users.count; i++) {
             members[count++] = (cache_member){.id = uid(group[g].users.items[i]), .kind = "user"};
@@ -139,10 +178,17 @@ static void load_directory(store *sync, ida_directory_kind directory)
 
 static const char *document(const char *id)
 {
-    return apr_psprintf(pool, "{\"companyId\":\"%s\",\"name\":\"X\",\"upnDomain\":\"contoso.example\",\"createUsersIn\":\"cloud\",\"directories\":{"
-        "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"},"
-        "\"onPremises\":{\"urls\":[\"ldaps://x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/x\",\"userBase\":\"dc=x\","
-        "\"groupBase\":\"dc=x\"}}}", id);
+    return apr_psprintf(
+        pool,
+        "{\"companyId\":\"%s\",\"name\":\"X\",\"upnDomain\":\"contoso.example\",\"createUsersIn\":"
+        "\"cloud\",\"directories\":{"
+        "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":"
+        "\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"},"
+        "\"onPremises\":{\"urls\":[\"ldaps://"
+        "x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/"
+        "x\",\"userBase\":\"dc=x\","
+        "\"groupBase\":\"dc=x\"}}}",
+        id);
 }
 
 static void load(store *s, store *sync)
@@ -162,34 +208,55 @@ static void load(store *s, store *sync)
         char *list = apr_pstrdup(pool, "");
         for (int i = 0; i < templates[n].count; i++) {
             int g = templates[n].groups[i]; /* by ID or, where it is unique, by name */
-            list = apr_pstrcat(pool, list, i ? "," : "", "\"", i % 2 && !group[g].twin_name ? group_name(g) : gid(g), "\"", NULL);
+            list = apr_pstrcat(pool, list, i ? "," : "", "\"",
+                               i % 2 && !group[g].twin_name ? group_name(g) : gid(g), "\"", NULL);
         }
-        sql = apr_pstrcat(pool, sql, apr_psprintf(pool, "INSERT INTO role_template (tenant_id, id, name, groups) VALUES ('contoso', 't%02d', 'Template %02d', '[%s]');",
-                                                  n, TEMPLATES - n, list), NULL);
+        sql = apr_pstrcat(pool, sql,
+                          apr_psprintf(pool,
+                                       "INSERT INTO role_template (tenant_id, id, name, groups) "
+                                       "VALUES ('contoso', 't%02d', 'Template %02d', '[%s]');",
+                                       n, TEMPLATES - n, list),
+                          NULL);
     }
     script(s, sql);
     /* Few transactions: each costs a commit to the disk. */
-    apr_array_header_t *rows = apr_array_make(pool, request_count + assignment_count, sizeof(const char *));
+    apr_array_header_t *rows = apr_array_make(pool, request_count + assignment_count,
+                                              sizeof(const char *));
     for (int i = 0; i < request_count; i++) {
         const grant_truth *r = &requests[i];
-        APR_ARRAY_PUSH(rows, const char *) = apr_psprintf(pool, "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, upn, user_id, state, requested_at, decided_at)"
-            " VALUES ('contoso', 'r%05d', 'Service %d', '%s', %s, '%s', 'x', %s, '%s', 1, %" APR_INT64_T_FMT ");", i, r->what,
-            r->by_upn ? gid(r->what) : "whatever", r->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", gid(r->what)),
-            r->by_upn ? apr_psprintf(pool, "user%d@contoso.example", r->person) : "somebody", r->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", uid(r->person)),
-            "approved", r->at);
+        APR_ARRAY_PUSH(rows, const char *) = apr_psprintf(
+            pool,
+            "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
+            "upn, user_id, state, requested_at, decided_at)"
+            " VALUES ('contoso', 'r%05d', 'Service %d', '%s', %s, '%s', 'x', %s, '%s', 1, "
+            "%" APR_INT64_T_FMT ");",
+            i, r->what, r->by_upn ? gid(r->what) : "whatever",
+            r->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", gid(r->what)),
+            r->by_upn ? apr_psprintf(pool, "user%d@contoso.example", r->person) : "somebody",
+            r->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", uid(r->person)), "approved", r->at);
     }
     for (int i = 0; i < assignment_count; i++) {
         const grant_truth *a = &assignments[i];
-        APR_ARRAY_PUSH(rows, const char *) = ida_printf(pool, "INSERT INTO role_assignment (tenant_id, template_id, person, upn, user_id, assigned_at, assigned_by) VALUES ('contoso', 't%02d',"
-            " '%s', 'x', %s, 1, 'x');", a->what, a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person) : apr_psprintf(pool, "formerly%d", a->person),
+        APR_ARRAY_PUSH(rows, const char *) = ida_printf(
+            pool,
+            "INSERT INTO role_assignment (tenant_id, template_id, person, upn, user_id, "
+            "assigned_at, assigned_by) VALUES ('contoso', 't%02d',"
+            " '%s', 'x', %s, 1, 'x');",
+            a->what,
+            a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person)
+                      : apr_psprintf(pool, "formerly%d", a->person),
             a->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", uid(a->person)));
     }
     script(s, apr_array_pstrcat(pool, rows, '\0'));
     /* What must not count: open and denied requests, another tenant's. */
-    script(s, "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, upn, user_id, state, requested_at, decided_at) SELECT"
-              " tenant_id, 'o' || id, service, group_name, group_id, person, upn, user_id, 'denied', 1, decided_at + 99 FROM access_request;"
-              "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, upn, user_id, state, requested_at, decided_at) SELECT"
-              " 'other', id, service, group_name, group_id, person, upn, user_id, 'approved', 1, decided_at + 99 FROM access_request WHERE state = 'approved'");
+    script(s, "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
+              "upn, user_id, state, requested_at, decided_at) SELECT"
+              " tenant_id, 'o' || id, service, group_name, group_id, person, upn, user_id, "
+              "'denied', 1, decided_at + 99 FROM access_request;"
+              "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
+              "upn, user_id, state, requested_at, decided_at) SELECT"
+              " 'other', id, service, group_name, group_id, person, upn, user_id, 'approved', 1, "
+              "decided_at + 99 FROM access_request WHERE state = 'approved'");
 }
 
 /* --- the independent calculation --- */
@@ -197,14 +264,21 @@ static void load(store *s, store *sync)
 static int order_of_group(int a, int b)
 {
     char *x = apr_pstrdup(pool, group_name(a)), *y = apr_pstrdup(pool, group_name(b));
-    for (char *p = x; *p; p++) { *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p); }
-    for (char *p = y; *p; p++) { *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p); }
+    for (char *p = x; *p; p++) {
+        *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+    }
+    for (char *p = y; *p; p++) {
+        *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+    }
     int order = strcmp(x, y);
     return order ? order : strcmp(gid(a), gid(b));
 }
 
 static int rank_of[GROUPS]; /* place by name, ID */
-static int compare_groups(const void *a, const void *b) { return order_of_group(*(const int *)a, *(const int *)b); }
+static int compare_groups(const void *a, const void *b)
+{
+    return order_of_group(*(const int *)a, *(const int *)b);
+}
 
 /* "source at by" of a direct membership. */
 static int grant_of(int person, int g, const char **by, int64_t *at)
@@ -217,7 +291,8 @@ static int grant_of(int person, int g, const char **by, int64_t *at)
     int best = -1;
     for (int i = 0; i < of_person_requests[person].count; i++) {
         int r = of_person_requests[person].items[i];
-        if (requests[r].what == g && (best < 0 || requests[r].at > requests[best].at || (requests[r].at == requests[best].at && r > best))) {
+        if (requests[r].what == g && (best < 0 || requests[r].at > requests[best].at ||
+                                      (requests[r].at == requests[best].at && r > best))) {
             best = r;
         }
     }
@@ -229,16 +304,19 @@ static int grant_of(int person, int g, const char **by, int64_t *at)
     for (int i = 0; i < of_person_assignments[person].count; i++) {
         int t = assignments[of_person_assignments[person].items[i]].what;
         for (int k = 0; k < templates[t].count; k++) {
-            best = templates[t].groups[k] == g && t > best ? t : best; /* names run against numbers */
+            best = templates[t].groups[k] == g && t > best ? t
+                                                           : best; /* names run against numbers */
         }
     }
     *by = best >= 0 ? apr_psprintf(pool, "t%02d", best) : "-";
     return best >= 0 ? 2 : 3;
 }
 
-/* The best way to each group as a list of numbers: [source, place of each group...]; fewer groups first, then smaller numbers. Relaxed until nothing
- * changes. */
-typedef struct way { int length, steps[64]; } way;
+/* The best way to each group as a list of numbers: [source, place of each group...]; fewer groups
+ * first, then smaller numbers. Relaxed until nothing changes. */
+typedef struct way {
+    int length, steps[64];
+} way;
 
 static int better(const way *a, const way *b)
 {
@@ -297,7 +375,8 @@ static const char *expected_row(int person, int g)
     for (int i = 1; i + 1 < w->length; i++) {
         via = apr_pstrcat(pool, via, *via ? "," : "", gid(at_place[w->steps[i]]), NULL);
     }
-    return apr_psprintf(pool, "%s %s %s %s %s", gid(g), words[source], at ? ida_utc_text(pool, at) : "-", by, via);
+    return apr_psprintf(pool, "%s %s %s %s %s", gid(g), words[source],
+                        at ? ida_utc_text(pool, at) : "-", by, via);
 }
 
 static const char *got_row(const json_t *item, const char *resource)
@@ -305,10 +384,11 @@ static const char *got_row(const json_t *item, const char *resource)
     const json_t *by = json_object_get(item, "grantedBy"), *one;
     const char *via = "", *at = ida_json_string(item, "grantedAt");
     size_t i;
-    json_array_foreach((json_t *)json_object_get(item, "via"), i, one) {
+    json_array_foreach ((json_t *)json_object_get(item, "via"), i, one) {
         via = apr_pstrcat(pool, via, *via ? "," : "", ida_json_string(one, "id"), NULL);
     }
-    return apr_psprintf(pool, "%s %s %s %s %s", resource, ida_json_string(item, "source"), at ? at : "-", json_is_object(by) ? ida_json_string(by, "id") : "-", via);
+    return apr_psprintf(pool, "%s %s %s %s %s", resource, ida_json_string(item, "source"),
+                        at ? at : "-", json_is_object(by) ? ida_json_string(by, "id") : "-", via);
 }
 
 /* --- comparing --- */

@@ -1,12 +1,12 @@
-/* What a sync left in the cache, as the tests of every dialect look at it: tenant nordic, directory on the premises. Begin with
- * cached_begin(). */
+/* What a sync left in the cache, as the tests of every dialect look at it: tenant nordic, directory
+ * on the premises. Begin with cached_begin(). */
 #ifndef T_UNIT_CACHED_H
 #define T_UNIT_CACHED_H
 
 #include <sqlite3.h>
 
-#include "core/cache/sync.h"
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/slapd.h"
 
 static store *cache, *reader;
@@ -28,7 +28,9 @@ static void cached_end(void)
 static ida_user *user_of(const char *local)
 {
     ida_user *user = NULL;
-    ida_kind kind = cache_user_details(reader, fresh(), "nordic", apr_pstrcat(pool, local, "@nordic.example", NULL), &user, NULL);
+    ida_kind kind = cache_user_details(reader, fresh(), "nordic",
+                                       apr_pstrcat(pool, local, "@nordic.example", NULL), &user,
+                                       NULL);
     return kind == IDA_OK ? user : NULL;
 }
 
@@ -38,7 +40,8 @@ static const char *groups_of(const char *local)
     ida_user *user = user_of(local);
     const ida_group *rows;
     int count;
-    if (!user || cache_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+    if (!user || cache_user_groups(reader, fresh(), "nordic", IDA_DIR_ON_PREMISES, user->id, &rows,
+                                   &count) != IDA_OK) {
         return "nobody";
     }
     const char *names[64], *text = "";
@@ -69,12 +72,13 @@ static int64_t users_cached(void)
     return info.users;
 }
 
-/* Writes into the cache behind the program's back, as a damaged store would look, or one in which time has passed. */
+/* Writes into the cache behind the program's back, as a damaged store would look, or one in which
+ * time has passed. */
 static void meddle(const char *sql)
 {
     sqlite3 *file;
-    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK
-        || sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
+    if (sqlite3_open(slapd_file("store-cache.db"), &file) != SQLITE_OK ||
+        sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) {
         ok(0, "meddle: %s", sqlite3_errmsg(file));
     }
     sqlite3_close(file);

@@ -12,7 +12,8 @@ static int is_sqlite;
 static int logged[10000];
 
 /* Counts log ids instead of printing what the tests provoke. */
-__attribute__((unused)) static void count_log(void *baton, ida_level level, const char *id, const char *message)
+__attribute__((unused)) static void count_log(void *baton, ida_level level, const char *id,
+                                              const char *message)
 {
     (void)baton, (void)level, (void)message;
     if (id && strncmp(id, "IDA", 3) == 0) {

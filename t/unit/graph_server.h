@@ -1,5 +1,5 @@
-/* A scripted HTTP server on loopback for the cloud connector's tests: it answers each request with the next entry of its script and
- * remembers what it was sent. One thread a connection. */
+/* A scripted HTTP server on loopback for the cloud connector's tests: it answers each request with
+ * the next entry of its script and remembers what it was sent. One thread a connection. */
 #ifndef T_UNIT_GRAPH_SERVER_H
 #define T_UNIT_GRAPH_SERVER_H
 
@@ -19,10 +19,10 @@
 /* What to do with a request instead of, or after, answering. */
 typedef enum act {
     ACT_ANSWER,
-    ACT_RESET,   /* reads the request, then resets the connection */
-    ACT_HANG,    /* reads the request and keeps silent */
-    ACT_CUT,     /* announces more bytes than it sends, then closes */
-    ACT_CLOSE    /* answers, then closes without having said so */
+    ACT_RESET, /* reads the request, then resets the connection */
+    ACT_HANG,  /* reads the request and keeps silent */
+    ACT_CUT,   /* announces more bytes than it sends, then closes */
+    ACT_CLOSE  /* answers, then closes without having said so */
 } act;
 
 typedef struct reply {
@@ -99,7 +99,8 @@ static size_t read_request(int fd, char *buffer, size_t size)
         char *end = strstr(buffer, "\r\n\r\n");
         if (end && !wanted) {
             char *length = strcasestr(buffer, "content-length:");
-            wanted = (size_t)(end + 4 - buffer) + (length && length < end ? (size_t)atol(length + 15) : 0);
+            wanted = (size_t)(end + 4 - buffer) +
+                     (length && length < end ? (size_t)atol(length + 15) : 0);
         }
         if (wanted && len >= wanted) {
             return len;
@@ -119,7 +120,8 @@ static reply next_reply(const char *request)
     if (server.seen_count < SEEN_MAX) {
         server.seen[server.seen_count++] = strdup(request);
     }
-    int *at = token ? &server.tokens_at : &server.at, len = token ? server.tokens_len : server.script_len;
+    int *at = token ? &server.tokens_at : &server.at,
+        len = token ? server.tokens_len : server.script_len;
     const reply *all = token ? server.tokens : server.script;
     reply one = all[*at];
     *at += *at + 1 < len;
@@ -143,13 +145,12 @@ static void *serve_connection(void *baton)
             break;
         }
         if (r.act == ACT_HANG) {
-            while (recv(fd, request, size, 0) > 0) {
-            }
+            while (recv(fd, request, size, 0) > 0) {}
             break;
         }
         size_t len = r.body ? strlen(r.body) : 0;
-        dprintf(fd, "HTTP/1.1 %d Told\r\n%sContent-Length: %zu\r\n\r\n", r.status, r.headers ? r.headers : "",
-                len + (r.act == ACT_CUT ? 100 : 0));
+        dprintf(fd, "HTTP/1.1 %d Told\r\n%sContent-Length: %zu\r\n\r\n", r.status,
+                r.headers ? r.headers : "", len + (r.act == ACT_CUT ? 100 : 0));
         for (size_t sent = 0; sent < len;) {
             ssize_t n = send(fd, r.body + sent, len - sent, MSG_NOSIGNAL);
             if (n <= 0) {

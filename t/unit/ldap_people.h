@@ -1,35 +1,41 @@
-/* People for the tests of writes to a directory: who is made, how somebody is found again, what an answer says of them. Included
- * after slapd.h. */
+/* People for the tests of writes to a directory: who is made, how somebody is found again, what an
+ * answer says of them. Included after slapd.h. */
 #ifndef T_UNIT_LDAP_PEOPLE_H
 #define T_UNIT_LDAP_PEOPLE_H
 
 #include "t/unit/slapd.h"
 
 /* Somebody with every field, letters and signs that want care. */
-__attribute__((unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
-                                                             .surname = "Öberg",
-                                                             .middle_name = "Maria Elisabet",
-                                                             .job_title = "Säljare, \"nord\" <1>",
-                                                             .department = "Sales",
-                                                             .company = "Nordic AB",
-                                                             .office = "HQ",
-                                                             .city = "Malmö",
-                                                             .country = "SE",
-                                                             .country_is_code = 1,
-                                                             .street_address = "Storgatan 1\nc/o Lind",
-                                                             .postal_code = "211 22",
-                                                             .preferred_language = "sv-SE",
-                                                             .employee_id = "4711",
-                                                             .account_enabled = 1};
+__attribute__((
+    unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
+                                                  .surname = "Öberg",
+                                                  .middle_name = "Maria Elisabet",
+                                                  .job_title = "Säljare, \"nord\" <1>",
+                                                  .department = "Sales",
+                                                  .company = "Nordic AB",
+                                                  .office = "HQ",
+                                                  .city = "Malmö",
+                                                  .country = "SE",
+                                                  .country_is_code = 1,
+                                                  .street_address = "Storgatan 1\nc/o Lind",
+                                                  .postal_code = "211 22",
+                                                  .preferred_language = "sv-SE",
+                                                  .employee_id = "4711",
+                                                  .account_enabled = 1};
 
 /* Bytes that begin as a JPEG does and hold what filters and DNs escape. */
-__attribute__((unused)) static const unsigned char jpeg[] = {
-    0xff, 0xd8, 0xff, 0xe0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 2, '(', ')', '*', '\\', 0xff, 0xd9};
+__attribute__((unused)) static const unsigned char jpeg[] = {0xff, 0xd8, 0xff, 0xe0, 0,   16, 'J',
+                                                             'F',  'I',  'F',  0,    1,   2,  '(',
+                                                             ')',  '*',  '\\', 0xff, 0xd9};
 
 /* A creation whose mail is its UPN. */
-__attribute__((unused)) static directory_create creation(const ida_create *person, const char *local, const char *marker)
+__attribute__((unused)) static directory_create creation(const ida_create *person,
+                                                         const char *local, const char *marker)
 {
-    directory_create c = {.person = person, .local = local, .marker = marker, .password = "First-Passw0rd-of-24-char"};
+    directory_create c = {.person = person,
+                          .local = local,
+                          .marker = marker,
+                          .password = "First-Passw0rd-of-24-char"};
     c.display_name = apr_pstrcat(pool, person->firstname, " ", person->surname, NULL);
     c.upn = c.mail = apr_pstrcat(pool, local, "@nordic.example", NULL);
     return c;
@@ -40,7 +46,8 @@ __attribute__((unused)) static char *id_of(directory *d, const char *local)
 {
     directory_error e;
     directory_user user = {0};
-    directory_ops_for(IDA_DIR_ON_PREMISES)->find(d, pool, NULL, apr_pstrcat(pool, local, "@nordic.example", NULL), &user, &e);
+    directory_ops_for(IDA_DIR_ON_PREMISES)
+        ->find(d, pool, NULL, apr_pstrcat(pool, local, "@nordic.example", NULL), &user, &e);
     return apr_pstrdup(pool, user.id ? user.id : "nobody");
 }
 
@@ -56,8 +63,8 @@ __attribute__((unused)) static int warned(const directory_user *user, const char
 }
 
 /* The one in the group of that name; NULL: none. */
-__attribute__((unused)) static const directory_membership *membership(const directory_membership *rows, int count,
-                                                                      const char *name)
+__attribute__((unused)) static const directory_membership *membership(
+    const directory_membership *rows, int count, const char *name)
 {
     for (int i = 0; i < count; i++) {
         if (strcmp(rows[i].group_name, name) == 0) {

@@ -1,8 +1,10 @@
-/* The comparisons of test_worker_model: cache and people against the model, and the service's own counts. Part of that file, for its size. */
+/* The comparisons of test_worker_model: cache and people against the model, and the service's own
+ * counts. Part of that file, for its size. */
 #ifndef T_UNIT_MODEL_COMPARE_H
 #define T_UNIT_MODEL_COMPARE_H
 
-/* Everybody whose tasks ended cleanly is in the cache as in the directory, without a sync having to repair it. */
+/* Everybody whose tasks ended cleanly is in the cache as in the directory, without a sync having to
+ * repair it. */
 static void compare_cache(int all)
 {
     for (int i = 0; i < account_count; i++) {
@@ -22,10 +24,13 @@ static void compare_cache(int all)
         for (int g = 0; g < count; g++) {
             bits |= 1u << atoi(groups[g].id + strlen("group-"));
         }
-        if (user->enabled != a->enabled || strcmp(user->job_title ? user->job_title : "", a->title) != 0 ||
-            strcmp(user->employee_id ? user->employee_id : "", a->employee) != 0 || bits != a->groups) {
-            complain("cache and directory differ over %s: enabled %d %d, title %s %s, groups %x %x", a->upn, user->enabled, a->enabled,
-                     user->job_title ? user->job_title : "", a->title, bits, a->groups);
+        if (user->enabled != a->enabled ||
+            strcmp(user->job_title ? user->job_title : "", a->title) != 0 ||
+            strcmp(user->employee_id ? user->employee_id : "", a->employee) != 0 ||
+            bits != a->groups) {
+            complain("cache and directory differ over %s: enabled %d %d, title %s %s, groups %x %x",
+                     a->upn, user->enabled, a->enabled, user->job_title ? user->job_title : "",
+                     a->title, bits, a->groups);
         }
     }
 }
@@ -38,14 +43,18 @@ static void compare_people(void)
         if (p->fuzzy) {
             continue;
         }
-        if (!p->known || p->enabled != a->enabled || p->groups != a->groups || strcmp(p->title, a->title) != 0 ||
-            strcmp(p->employee, a->employee) != 0) {
-            complain("%s is not what was promised: known %d, enabled %d %d, groups %x %x, title %s %s, employee %s %s", a->upn, p->known,
-                     p->enabled, a->enabled, p->groups, a->groups, p->title, a->title, p->employee, a->employee);
+        if (!p->known || p->enabled != a->enabled || p->groups != a->groups ||
+            strcmp(p->title, a->title) != 0 || strcmp(p->employee, a->employee) != 0) {
+            complain("%s is not what was promised: known %d, enabled %d %d, groups %x %x, title %s "
+                     "%s, employee %s %s",
+                     a->upn, p->known, p->enabled, a->enabled, p->groups, a->groups, p->title,
+                     a->title, p->employee, a->employee);
         }
         for (int k = 0; k < i; k++) {
-            if (strcasecmp(accounts[k].upn, a->upn) == 0 || strcmp(accounts[k].marker, a->marker) == 0) {
-                complain("two accounts are %s, made by %s and %s", a->upn, accounts[k].marker, a->marker);
+            if (strcasecmp(accounts[k].upn, a->upn) == 0 ||
+                strcmp(accounts[k].marker, a->marker) == 0) {
+                complain("two accounts are %s, made by %s and %s", a->upn, accounts[k].marker,
+                         a->marker);
             }
         }
     }
@@ -62,7 +71,8 @@ static int find_fuzzy(void)
             continue;
         }
         if (t->state == IDA_QUEUED || t->state == IDA_RUNNING) {
-            complain("task %s is still %s: %s", t->id, ida_task_state_text(t->state), t->error ? t->error : "");
+            complain("task %s is still %s: %s", t->id, ida_task_state_text(t->state),
+                     t->error ? t->error : "");
         }
         if ((t->state == IDA_DONE) != promises[i].seen_done) {
             complain("task %s ended unseen", t->id);
@@ -71,7 +81,8 @@ static int find_fuzzy(void)
             continue;
         }
         for (int k = 0; k < account_count; k++) {
-            if ((t->object_id && strcmp(t->object_id, accounts[k].id) == 0) || strcmp(t->id, accounts[k].marker) == 0) {
+            if ((t->object_id && strcmp(t->object_id, accounts[k].id) == 0) ||
+                strcmp(t->id, accounts[k].marker) == 0) {
                 count += !people[k].fuzzy;
                 people[k].fuzzy = 1;
             }
@@ -91,7 +102,7 @@ static int64_t counted(void)
     size_t i;
     int64_t members = -1;
     store_tenant_list(main_store, ctx(), &tenants);
-    json_array_foreach(tenants, i, one) {
+    json_array_foreach (tenants, i, one) {
         if (strcmp(ida_json_string(one, "companyId"), company) == 0) {
             members = json_integer_value(json_object_get(one, "enabledMembers"));
         }

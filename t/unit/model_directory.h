@@ -1,5 +1,6 @@
-/* A directory in memory behind the worker's function table: accounts, groups, markers; answers that are lost, servers that are away,
- * and the death of the whole process at any directory call or look at the clock. Included after queue_setup.h. */
+/* A directory in memory behind the worker's function table: accounts, groups, markers; answers that
+ * are lost, servers that are away, and the death of the whole process at any directory call or look
+ * at the clock. Included after queue_setup.h. */
 #ifndef T_UNIT_MODEL_DIRECTORY_H
 #define T_UNIT_MODEL_DIRECTORY_H
 
@@ -21,10 +22,11 @@ typedef struct account {
 static account accounts[ACCOUNTS_MAX];
 static int account_count;
 static unsigned dice;
-static int faulty;      /* calls may fail */
-static int outage_rounds;      /* rounds for which every call fails */
-static long death_in;   /* > 0: looks at clock and directory until the process dies */
-static int dies_unheard; /* the process dies of its next write that takes effect, before it hears of it */
+static int faulty;        /* calls may fail */
+static int outage_rounds; /* rounds for which every call fails */
+static long death_in;     /* > 0: looks at clock and directory until the process dies */
+static int
+    dies_unheard; /* the process dies of its next write that takes effect, before it hears of it */
 static jmp_buf death;
 static long calls, faults_made, deaths;
 
@@ -84,14 +86,28 @@ static account *by_upn(const char *upn)
 
 static void shown(const account *a, cache_user *out)
 {
-    *out = (cache_user){.id = a->id, .upn = a->upn, .mail = a->upn, .display_name = a->display, .given_name = a->given, .surname = a->surname,
-                       .job_title = *a->title ? a->title : NULL, .employee_id = *a->employee ? a->employee : NULL, .enabled = a->enabled,
-                       .created_at = 1, .manager_untold = 1, .sign_ins_untold = 1};
+    *out = (cache_user){.id = a->id,
+                        .upn = a->upn,
+                        .mail = a->upn,
+                        .display_name = a->display,
+                        .given_name = a->given,
+                        .surname = a->surname,
+                        .job_title = *a->title ? a->title : NULL,
+                        .employee_id = *a->employee ? a->employee : NULL,
+                        .enabled = a->enabled,
+                        .created_at = 1,
+                        .manager_untold = 1,
+                        .sign_ins_untold = 1};
 }
 
 static directory_class tell(const account *a, directory_user *out)
 {
-    *out = (directory_user){.id = a->id, .upn = a->upn, .mail = a->upn, .display_name = a->display, .enabled = a->enabled, .marker = a->marker};
+    *out = (directory_user){.id = a->id,
+                            .upn = a->upn,
+                            .mail = a->upn,
+                            .display_name = a->display,
+                            .enabled = a->enabled,
+                            .marker = a->marker};
     shown(a, &out->cache);
     return DIRECTORY_OK;
 }
@@ -117,7 +133,8 @@ static int away(directory_error *e)
     return 0;
 }
 
-/* The account that a call is about; NULL with the error set when the directory is away or does not have it. */
+/* The account that a call is about; NULL with the error set when the directory is away or does not
+ * have it. */
 static account *reached(const char *id, directory_error *e)
 {
     if (away(e)) {
@@ -145,8 +162,8 @@ static int lost(directory_error *e)
     return 0;
 }
 
-static directory_class m_open(directory **out, const ida_env *e, const ida_tenant *t, ida_directory_kind kind, apr_pool_t *p,
-                              directory_error *error)
+static directory_class m_open(directory **out, const ida_env *e, const ida_tenant *t,
+                              ida_directory_kind kind, apr_pool_t *p, directory_error *error)
 {
     (void)e, (void)t, (void)kind, (void)p, (void)error;
     *out = (directory *)accounts;
@@ -158,7 +175,8 @@ static void m_close(directory *d)
     (void)d;
 }
 
-static directory_class m_find(directory *d, apr_pool_t *p, const char *id, const char *upn, directory_user *user, directory_error *e)
+static directory_class m_find(directory *d, apr_pool_t *p, const char *id, const char *upn,
+                              directory_user *user, directory_error *e)
 {
     (void)d, (void)p;
     if (away(e)) {
@@ -168,7 +186,8 @@ static directory_class m_find(directory *d, apr_pool_t *p, const char *id, const
     return a ? tell(a, user) : fail(e, DIRECTORY_NOT_FOUND, NULL);
 }
 
-static directory_class m_create(directory *d, apr_pool_t *p, const directory_create *c, directory_user *user, directory_error *e)
+static directory_class m_create(directory *d, apr_pool_t *p, const directory_create *c,
+                                directory_user *user, directory_error *e)
 {
     (void)d, (void)p;
     if (away(e)) {
@@ -194,7 +213,8 @@ static directory_class m_create(directory *d, apr_pool_t *p, const directory_cre
     snprintf(a->surname, sizeof a->surname, "%s", c->person->surname);
     snprintf(a->display, sizeof a->display, "%s", c->display_name);
     snprintf(a->title, sizeof a->title, "%s", c->person->job_title ? c->person->job_title : "");
-    snprintf(a->employee, sizeof a->employee, "%s", c->person->employee_id ? c->person->employee_id : "");
+    snprintf(a->employee, sizeof a->employee, "%s",
+             c->person->employee_id ? c->person->employee_id : "");
     snprintf(a->marker, sizeof a->marker, "%s", c->marker);
     if (lost(e)) {
         return e->class;
@@ -202,20 +222,23 @@ static directory_class m_create(directory *d, apr_pool_t *p, const directory_cre
     return tell(a, user);
 }
 
-static directory_class m_manager(directory *d, apr_pool_t *p, const char *id, const char *manager, const char **manager_id, directory_error *e)
+static directory_class m_manager(directory *d, apr_pool_t *p, const char *id, const char *manager,
+                                 const char **manager_id, directory_error *e)
 {
     (void)d, (void)p, (void)id, (void)manager, (void)manager_id;
     return fail(e, DIRECTORY_INVALID, NULL);
 }
 
-static directory_class m_photo(directory *d, apr_pool_t *p, const char *id, const unsigned char *photo, size_t len, const char *type,
+static directory_class m_photo(directory *d, apr_pool_t *p, const char *id,
+                               const unsigned char *photo, size_t len, const char *type,
                                directory_error *e)
 {
     (void)d, (void)p, (void)id, (void)photo, (void)len, (void)type;
     return fail(e, DIRECTORY_INVALID, NULL);
 }
 
-static directory_class m_disable(directory *d, apr_pool_t *p, const char *id, directory_user *after, directory_error *e)
+static directory_class m_disable(directory *d, apr_pool_t *p, const char *id, directory_user *after,
+                                 directory_error *e)
 {
     (void)d, (void)p;
     account *a = reached(id, e);
@@ -231,8 +254,10 @@ static directory_class m_disable(directory *d, apr_pool_t *p, const char *id, di
     return was ? DIRECTORY_OK : DIRECTORY_ALREADY;
 }
 
-static directory_class m_memberships(directory *d, apr_pool_t *p, const char *id, const char *const *candidates, int candidate_count,
-                                     const directory_membership **rows, int *count, directory_error *e)
+static directory_class m_memberships(directory *d, apr_pool_t *p, const char *id,
+                                     const char *const *candidates, int candidate_count,
+                                     const directory_membership **rows, int *count,
+                                     directory_error *e)
 {
     (void)d, (void)candidates, (void)candidate_count;
     account *a = reached(id, e);
@@ -244,7 +269,8 @@ static directory_class m_memberships(directory *d, apr_pool_t *p, const char *id
     }
     for (int g = 0; g < GROUPS; g++) {
         if (a->groups & (1u << g)) {
-            list[(*count)++] = (directory_membership){apr_psprintf(p, "group-%d", g), apr_psprintf(p, "Group %d", g), NULL};
+            list[(*count)++] = (directory_membership){apr_psprintf(p, "group-%d", g),
+                                                      apr_psprintf(p, "Group %d", g), NULL};
         }
     }
     return DIRECTORY_OK;
@@ -265,14 +291,15 @@ static directory_class change_member(const char *group, const char *id, int add,
     return had == add ? DIRECTORY_ALREADY : DIRECTORY_OK;
 }
 
-static directory_class m_remove(directory *d, apr_pool_t *p, const char *group, const char *id, directory_error *e)
+static directory_class m_remove(directory *d, apr_pool_t *p, const char *group, const char *id,
+                                directory_error *e)
 {
     (void)d, (void)p;
     return change_member(group, id, 0, e);
 }
 
-static directory_class m_add(directory *d, apr_pool_t *p, const char *group, const char *const *ids, int count, directory_class *each,
-                             directory_error *e)
+static directory_class m_add(directory *d, apr_pool_t *p, const char *group, const char *const *ids,
+                             int count, directory_class *each, directory_error *e)
 {
     directory_class class = DIRECTORY_OK;
     (void)d, (void)p;
@@ -285,7 +312,8 @@ static directory_class m_add(directory *d, apr_pool_t *p, const char *group, con
     return class;
 }
 
-static directory_class m_update(directory *d, apr_pool_t *p, const char *id, const directory_attribute *list, int count, int enabled,
+static directory_class m_update(directory *d, apr_pool_t *p, const char *id,
+                                const directory_attribute *list, int count, int enabled,
                                 directory_user *after, directory_error *e)
 {
     (void)d, (void)p;
@@ -300,8 +328,10 @@ static directory_class m_update(directory *d, apr_pool_t *p, const char *id, con
             const char *name;
             char *at;
             size_t size;
-        } places[] = {{"firstname", a->given, sizeof a->given},       {"surname", a->surname, sizeof a->surname},
-                      {"displayName", a->display, sizeof a->display}, {"jobTitle", a->title, sizeof a->title},
+        } places[] = {{"firstname", a->given, sizeof a->given},
+                      {"surname", a->surname, sizeof a->surname},
+                      {"displayName", a->display, sizeof a->display},
+                      {"jobTitle", a->title, sizeof a->title},
                       {"employeeId", a->employee, sizeof a->employee}};
         for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
             if (strcmp(places[k].name, list[i].name) == 0) {
@@ -318,8 +348,17 @@ static directory_class m_update(directory *d, apr_pool_t *p, const char *id, con
     return same ? DIRECTORY_ALREADY : DIRECTORY_OK;
 }
 
-static const directory_ops model_ops = {.name = "model", .open = m_open, .close = m_close, .find = m_find, .create = m_create,
-                                        .set_manager = m_manager, .set_photo = m_photo, .disable = m_disable,
-                                        .memberships = m_memberships, .remove_member = m_remove, .update = m_update, .add_members = m_add};
+static const directory_ops model_ops = {.name = "model",
+                                        .open = m_open,
+                                        .close = m_close,
+                                        .find = m_find,
+                                        .create = m_create,
+                                        .set_manager = m_manager,
+                                        .set_photo = m_photo,
+                                        .disable = m_disable,
+                                        .memberships = m_memberships,
+                                        .remove_member = m_remove,
+                                        .update = m_update,
+                                        .add_members = m_add};
 
 #endif

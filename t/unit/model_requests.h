@@ -1,5 +1,6 @@
-/* What people ask of the model's company over REST, at random, and what each 200 promised. Requests die like the worker does and
- * are then asked again under their key. Included by test_worker_model.c, of whose state it is a part. */
+/* What people ask of the model's company over REST, at random, and what each 200 promised. Requests
+ * die like the worker does and are then asked again under their key. Included by
+ * test_worker_model.c, of whose state it is a part. */
 #ifndef T_UNIT_MODEL_REQUESTS_H
 #define T_UNIT_MODEL_REQUESTS_H
 
@@ -9,9 +10,11 @@ typedef struct answer {
     const char *message;
 } answer;
 
-static answer request_once(const char *method, const char *uri, const char *query, const char *body, const char *key)
+static answer request_once(const char *method, const char *uri, const char *query, const char *body,
+                           const char *key)
 {
-    ida_principal principal = {.company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    ida_principal principal = {
+        .company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_tenant *tenant;
     ida_ctx *c = ctx();
     answer out = {0};
@@ -19,9 +22,15 @@ static answer request_once(const char *method, const char *uri, const char *quer
         complain("tenant: %s", c->message);
         return out;
     }
-    ida_call call = {.c = c, .store = main_store, .principal = &principal, .tenant = tenant, .synced = 1};
-    ida_rest_request request = {.method = method, .query = query, .content_type = body ? "application/json" : NULL, .has_body = body != NULL,
-                                .body = body, .body_len = body ? strlen(body) : 0, .idempotency_key = key};
+    ida_call call = {
+        .c = c, .store = main_store, .principal = &principal, .tenant = tenant, .synced = 1};
+    ida_rest_request request = {.method = method,
+                                .query = query,
+                                .content_type = body ? "application/json" : NULL,
+                                .has_body = body != NULL,
+                                .body = body,
+                                .body_len = body ? strlen(body) : 0,
+                                .idempotency_key = key};
     ida_rest_answer rest;
     ida_route route;
     ida_rest_route(c->pool, method, uri, &route);
@@ -37,7 +46,8 @@ static answer request_once(const char *method, const char *uri, const char *quer
 }
 
 /* Whoever dies is asked again under the same key, as a client would. */
-static answer ask_twice(const char *method, const char *uri, const char *query, const char *text, const char *key, volatile int *died)
+static answer ask_twice(const char *method, const char *uri, const char *query, const char *text,
+                        const char *key, volatile int *died)
 {
     if (setjmp(death)) {
         *died = 1;
@@ -57,7 +67,8 @@ static answer request(const char *method, const char *uri, const char *query, js
     answer a = ask_twice(method, uri, query, text, key, &died);
     death_in = 0;
     if (a.status >= 500 || (a.replayed && !died)) {
-        complain("%s %s answered %d%s: %s", method, uri, a.status, a.replayed ? " replayed" : "", a.message ? a.message : "");
+        complain("%s %s answered %d%s: %s", method, uri, a.status, a.replayed ? " replayed" : "",
+                 a.message ? a.message : "");
     }
     *(a.status == 200 ? &accepted : &refused_count) += 1;
     return a;
@@ -86,7 +97,8 @@ static promise *promise_of(const char *id)
     return NULL;
 }
 
-static promise *promised(const answer *a, ida_task_type type, int enabled, const char *title, const char *employee)
+static promise *promised(const answer *a, ida_task_type type, int enabled, const char *title,
+                         const char *employee)
 {
     const char *id = ida_json_string(a->data, "taskId");
     promise *p = id ? promise_of(id) : NULL;
@@ -109,7 +121,8 @@ static void set_due(json_t *body)
 {
     if (roll(3) == 0) {
         ida_ctx *c = ctx();
-        const char *at = zone_schedule_local(c, "Europe/Stockholm", test_now_ms + (1 + roll(300)) * MINUTE);
+        const char *at = zone_schedule_local(c, "Europe/Stockholm",
+                                             test_now_ms + (1 + roll(300)) * MINUTE);
         ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
         ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
     } else {
@@ -127,13 +140,15 @@ static const char *some_title(void)
     return apr_psprintf(round_pool, "Title %d", roll(1000));
 }
 
-/* Whom the rules must have seen: those the cache knows of. The end of a task that was cancelled while nobody could look it does not. */
+/* Whom the rules must have seen: those the cache knows of. The end of a task that was cancelled
+ * while nobody could look it does not. */
 static int somebody_left(const char *employee)
 {
     for (int i = 0; i < account_count; i++) {
         ida_user *user;
         if (strcmp(accounts[i].employee, employee) == 0 && !accounts[i].enabled &&
-            !cache_user_by_upn(main_store, ctx(), company, accounts[i].upn, &user) && !user->enabled) {
+            !cache_user_by_upn(main_store, ctx(), company, accounts[i].upn, &user) &&
+            !user->enabled) {
             return 1;
         }
     }
@@ -142,8 +157,11 @@ static int somebody_left(const char *employee)
 
 static void create(void)
 {
-    static const char *const first[] = {"Anna", "Bo", "Åsa"}, *const last[] = {"Ek", "Öberg", "Lind"}, *const rehires[] = {NULL, "new", "restore"};
-    const char *employee = roll(3) ? apr_psprintf(round_pool, "E%d", roll(14)) : NULL, *title = some_title();
+    static const char *const first[] = {"Anna", "Bo", "Åsa"},
+                             *const last[] = {"Ek", "Öberg", "Lind"},
+                             *const rehires[] = {NULL, "new", "restore"};
+    const char *employee = roll(3) ? apr_psprintf(round_pool, "E%d", roll(14)) : NULL,
+               *title = some_title();
     const char *rehire = employee ? rehires[roll(3)] : NULL;
     int enabled = roll(6) != 0, quiet = !tasks_in("running") && !tasks_in("queued");
     json_t *body = json_object();
@@ -164,14 +182,22 @@ static void create(void)
         }
         return;
     }
-    const json_t *restored = json_object_get(a.data, "rehire"), *groups = json_object_get(restored, "memberships"), *one;
+    const json_t *restored = json_object_get(a.data, "rehire"),
+                 *groups = json_object_get(restored, "memberships"), *one;
     if (quiet && left && !rehire) {
         complain("a creation with the employeeId of a disabled account was accepted");
     }
-    int enables = enabled && (!restored || groups); /* an account that had not left yet is enabled: its update leaves that alone */
-    promise *p = promised(&a, restored ? IDA_USER_UPDATE : IDA_USER_CREATE, enables ? 1 : restored ? -1 : 0, title, employee);
+    int enables =
+        enabled &&
+        (!restored ||
+         groups); /* an account that had not left yet is enabled: its update leaves that alone */
+    promise *p = promised(&a, restored ? IDA_USER_UPDATE : IDA_USER_CREATE,
+                          enables    ? 1
+                          : restored ? -1
+                                     : 0,
+                          title, employee);
     size_t i;
-    json_array_foreach(groups, i, one) {
+    json_array_foreach (groups, i, one) {
         if (!p) {
             break;
         }
@@ -192,7 +218,8 @@ static void offboard(void)
         ida_json_put(body, "time", "00:00");
     }
     int twin = roll(2);
-    answer r = request(twin ? "POST" : "DELETE", twin ? "/v1/api/user/offboard" : "/v1/api/user", NULL, body);
+    answer r = request(twin ? "POST" : "DELETE", twin ? "/v1/api/user/offboard" : "/v1/api/user",
+                       NULL, body);
     if (r.status == 200) {
         promised(&r, IDA_USER_DELETE, 0, NULL, NULL);
     } else if (r.status != 409 && r.status != 404) {
@@ -230,14 +257,16 @@ static const char *query_of_some(void)
     ida_task *tasks;
     int count = 0;
     int64_t total;
-    if (roll(2) == 0 && !queue_task_list(main_store, ctx(), company, &filter, &tasks, &count, &total)) {
+    if (roll(2) == 0 &&
+        !queue_task_list(main_store, ctx(), company, &filter, &tasks, &count, &total)) {
         for (int i = 0; i < count; i++) {
             if (tasks[i].started_at) {
                 return apr_psprintf(round_pool, "id=%s", tasks[i].id);
             }
         }
     }
-    return promise_count ? apr_psprintf(round_pool, "id=%s", promises[roll(promise_count)].id) : NULL;
+    return promise_count ? apr_psprintf(round_pool, "id=%s", promises[roll(promise_count)].id)
+                         : NULL;
 }
 
 static void cancel(void)
@@ -260,7 +289,8 @@ static void reschedule(void)
 {
     const char *query = query_of_some();
     json_t *body = json_object();
-    const char *at = zone_schedule_local(ctx(), "Europe/Stockholm", test_now_ms + roll(200) * MINUTE);
+    const char *at = zone_schedule_local(ctx(), "Europe/Stockholm",
+                                         test_now_ms + roll(200) * MINUTE);
     ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
     ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
     if (query) {
@@ -291,7 +321,8 @@ static void join(void)
         int g = roll(GROUPS);
         a->groups |= 1u << g;
         people[a - accounts].groups |= 1u << g;
-        cache_tell_member(cache_store, ctx(), company, IDA_DIR_CLOUD, apr_psprintf(round_pool, "group-%d", g), a->id, 0);
+        cache_tell_member(cache_store, ctx(), company, IDA_DIR_CLOUD,
+                          apr_psprintf(round_pool, "group-%d", g), a->id, 0);
     }
 }
 

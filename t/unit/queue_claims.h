@@ -16,9 +16,9 @@ static const char *claimed(int64_t now)
 /* Ends whatever runs or waits, so that each test begins with an empty queue. */
 static void drain(void)
 {
-    script(DB_REQUEST,
-           "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; DELETE FROM task; DELETE FROM audit_outbox;"
-           " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
+    script(DB_REQUEST, "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; "
+                       "DELETE FROM task; DELETE FROM audit_outbox;"
+                       " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
 }
 
 /* The i-th engine with its tenants. */
@@ -31,9 +31,8 @@ static void begin_queue(int i)
     add_tenant("contoso", "");
     add_tenant("fabrikam", "");
     add_tenant("brake", "\"brake\":{\"offboardingsPerHour\":2},");
-    ok(script(
-           DB_REQUEST,
-           "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('damaged', '{}', '', 1, 1, 1)"),
+    ok(script(DB_REQUEST, "INSERT INTO tenant (id, document, seal, revision, created_at, "
+                          "updated_at) VALUES ('damaged', '{}', '', 1, 1, 1)"),
        "%s: tenant damaged", engine);
 }
 

@@ -1,5 +1,5 @@
-/* What the tests of the queue share: a tenant, tasks in one line, a cache written by hand, and raw questions to the store past
- * the code that is tested. Included after store_setup.h. */
+/* What the tests of the queue share: a tenant, tasks in one line, a cache written by hand, and raw
+ * questions to the store past the code that is tested. Included after store_setup.h. */
 #ifndef T_UNIT_QUEUE_SETUP_H
 #define T_UNIT_QUEUE_SETUP_H
 
@@ -7,9 +7,9 @@
 #include <sqlite3.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/queue/claim.h"
 #include "core/store/tenant.h"
-#include "core/base/text.h"
 
 #define HOUR INT64_C(3600000)
 #define LEASE 60000
@@ -25,7 +25,8 @@ __attribute__((unused)) static int64_t ask(const char *sql)
         sqlite3 *file;
         sqlite3_stmt *stmt = NULL;
         if (sqlite3_open(store_sqlite_path(dsn), &file) == SQLITE_OK &&
-            sqlite3_prepare_v2(file, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+            sqlite3_prepare_v2(file, sql, -1, &stmt, NULL) == SQLITE_OK &&
+            sqlite3_step(stmt) == SQLITE_ROW) {
             value = sqlite3_column_int64(stmt, 0);
         } else {
             printf("# %s: %s\n", sql, sqlite3_errmsg(file));
@@ -64,44 +65,54 @@ __attribute__((unused)) static int script(db_role role, const char *sql)
     return !kind;
 }
 
-/* A tenant with a cloud and an on-premises directory; `extra` are more members of its document, each followed by a comma. */
+/* A tenant with a cloud and an on-premises directory; `extra` are more members of its document,
+ * each followed by a comma. */
 __attribute__((unused)) static void add_tenant(const char *id, const char *extra)
 {
     ok(script(DB_REQUEST,
               apr_psprintf(
                   pool,
-                  "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('%s', "
+                  "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
+                  "VALUES ('%s', "
                   "'{\"companyId\":\"%s\",\"name\":\"%s\",%s"
                   "\"upnDomain\":\"corp.example\",\"createUsersIn\":\"cloud\",\"directories\":{"
-                  "\"cloud\":{\"directoryId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\",\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-"
+                  "\"cloud\":{\"directoryId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\","
+                  "\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-"
                   "6a0f6a3c1a02\","
                   "\"clientSecretFile\":\"/etc/idadmin/secret\"},"
-                  "\"onPremises\":{\"urls\":[\"ldaps://dc1.corp.example\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=a\","
-                  "\"bindPasswordFile\":\"/etc/idadmin/password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, "
+                  "\"onPremises\":{\"urls\":[\"ldaps://"
+                  "dc1.corp.example\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=a\","
+                  "\"bindPasswordFile\":\"/etc/idadmin/"
+                  "password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, "
                   "1, 1)",
                   id, id, id, extra)),
        "%s: tenant %s", engine, id);
 }
 
-/* What the worker's write-through does: the person and the counter in one transaction of the cache. */
-__attribute__((unused)) static int cache_person(const char *tenant, const char *id, const char *upn, int enabled, int count)
+/* What the worker's write-through does: the person and the counter in one transaction of the cache.
+ */
+__attribute__((unused)) static int cache_person(const char *tenant, const char *id, const char *upn,
+                                                int enabled, int count)
 {
     const char *folded = ida_fold_address(pool, upn);
-    return script(
-        DB_SYNC,
-        apr_psprintf(pool,
-                     "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key, enabled) VALUES ('%s', 'cloud', "
-                     "'%s', '%s', '%s', %d);"
-                     "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('%s', '%s', 'cloud', '%s');"
-                     "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('%s', 'enabled_members', %d) ON CONFLICT "
-                     "(tenant_id, name)"
-                     " DO UPDATE SET value = counter.value + excluded.value",
-                     tenant, id, upn, folded, enabled, tenant, folded, id, tenant, count));
+    return script(DB_SYNC, apr_psprintf(pool,
+                                        "INSERT INTO cache.directory_user (tenant_id, directory, "
+                                        "id, upn, upn_key, enabled) VALUES ('%s', 'cloud', "
+                                        "'%s', '%s', '%s', %d);"
+                                        "INSERT INTO cache.address (tenant_id, address, directory, "
+                                        "owner_id) VALUES ('%s', '%s', 'cloud', '%s');"
+                                        "INSERT INTO cache.counter (tenant_id, name, value) VALUES "
+                                        "('%s', 'enabled_members', %d) ON CONFLICT "
+                                        "(tenant_id, name)"
+                                        " DO UPDATE SET value = counter.value + excluded.value",
+                                        tenant, id, upn, folded, enabled, tenant, folded, id,
+                                        tenant, count));
 }
 
-/* A task as an operation would make it: steps of its type, due at `due`. Change members before inserting. */
-__attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenant, ida_task_type type, const char *upn,
-                                                   int64_t due)
+/* A task as an operation would make it: steps of its type, due at `due`. Change members before
+ * inserting. */
+__attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenant,
+                                                   ida_task_type type, const char *upn, int64_t due)
 {
     ida_task *t = apr_pcalloc(c->pool, sizeof *t);
     ida_tenant nothing = {.id = tenant};
@@ -134,7 +145,8 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
     return t;
 }
 
-__attribute__((unused)) static ida_task *add_task(store *s, const char *tenant, ida_task_type type, const char *upn, int64_t due)
+__attribute__((unused)) static ida_task *add_task(store *s, const char *tenant, ida_task_type type,
+                                                  const char *upn, int64_t due)
 {
     ida_ctx *c = fresh();
     ida_task *t = make_task(c, tenant, type, upn, due);
@@ -153,7 +165,8 @@ __attribute__((unused)) static ida_task *get_task(store *s, const ida_task *t)
 }
 
 /* Claims at the test's clock; NULL when nothing is to do. */
-__attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, int64_t now, int *braked)
+__attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, int64_t now,
+                                                  int *braked)
 {
     ida_task *t = NULL;
     ida_ctx *c = fresh();
@@ -184,7 +197,8 @@ static void *crew_thread(apr_thread_t *thread, void *data)
     return NULL;
 }
 
-__attribute__((unused)) static void crew_work(void (*run)(crew *), crew *members, int count, void *shared, apr_thread_t **threads)
+__attribute__((unused)) static void crew_work(void (*run)(crew *), crew *members, int count,
+                                              void *shared, apr_thread_t **threads)
 {
     for (int i = 0; i < count; i++) {
         crew *m = &members[i];

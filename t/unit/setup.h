@@ -1,4 +1,5 @@
-/* What the tests of the pure rules share: a pool, an environment with a clock that stands where the test puts it, a context. */
+/* What the tests of the pure rules share: a pool, an environment with a clock that stands where the
+ * test puts it, a context. */
 #ifndef T_UNIT_SETUP_H
 #define T_UNIT_SETUP_H
 
@@ -65,7 +66,8 @@ __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
     va_end(args);
     ok(good, "%s", name);
     if (!good) {
-        printf("# message: %s\n# missing: %s\n", c->message ? c->message : "(none)", missing ? missing : "(no message at all)");
+        printf("# message: %s\n# missing: %s\n", c->message ? c->message : "(none)",
+               missing ? missing : "(no message at all)");
     }
     return good;
 }
@@ -77,7 +79,8 @@ __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
 #define SLOWNESS 1
 #endif
 
-/* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller frees it. */
+/* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller
+ * frees it. */
 __attribute__((unused)) static char *exact(const void *bytes, size_t len)
 {
     char *copy = malloc(len ? len : 1);

@@ -1,5 +1,5 @@
-/* What the tests against a real slapd share: the server (through t/unit/with-slapd.pl), a tenant that names it, and peers that
- * misbehave. */
+/* What the tests against a real slapd share: the server (through t/unit/with-slapd.pl), a tenant
+ * that names it, and peers that misbehave. */
 #ifndef T_UNIT_SLAPD_H
 #define T_UNIT_SLAPD_H
 
@@ -82,8 +82,8 @@ __attribute__((unused)) static int64_t real_clock(void *baton)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole program with the reason where
- * it is not installed. */
+/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole
+ * program with the reason where it is not installed. */
 __attribute__((unused)) static void slapd_start(const char *options)
 {
     const char *source = getenv("IDADMIN_SRC");
@@ -110,7 +110,8 @@ __attribute__((unused)) static void slapd_start(const char *options)
     char line[4096] = "";
     if (!fgets(line, sizeof line, slapd_out) || strncmp(line, "skip", 4) == 0) {
         int skipped = strncmp(line, "skip", 4) == 0;
-        printf(skipped ? "1..0 # SKIP %s\n" : "Bail out! slapd does not start %s\n", skipped ? line + 5 : line);
+        printf(skipped ? "1..0 # SKIP %s\n" : "Bail out! slapd does not start %s\n",
+               skipped ? line + 5 : line);
         exit(skipped ? 0 : 1);
     }
     atexit(slapd_end);
@@ -126,8 +127,10 @@ __attribute__((unused)) static const char *store_beside(store **cache)
     return dsn;
 }
 
-/* A tenant with this on-premises directory: JSON text of its document, in which the last of two members of one name counts. */
-__attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char *domain, const char *text)
+/* A tenant with this on-premises directory: JSON text of its document, in which the last of two
+ * members of one name counts. */
+__attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char *domain,
+                                                     const char *text)
 {
     ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
     tenant->id = apr_pstrdup(pool, id);
@@ -141,31 +144,40 @@ __attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char 
     return tenant;
 }
 
-/* A tenant on the server. `urls`: JSON text of the list; `more`: further JSON members, each with a comma before it. */
+/* A tenant on the server. `urls`: JSON text of the list; `more`: further JSON members, each with a
+ * comma before it. */
 __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const char *more)
 {
-    char *text = ida_printf(
-        pool,
-        "{\"urls\":%s,\"dialect\":\"openLdap\",\"bind\":\"simple\",\"bindDn\":\"%s\",\"bindPasswordFile\":\"%s/password\","
-        "\"caFile\":\"%s\","
-        "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\",\"placeholderMember\":\"%s\"%s}",
-        urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir, perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
-        perl("$Idadmin::Test::Slapd::groups"), perl("$Idadmin::Test::Slapd::filler"), more);
+    char *text = ida_printf(pool,
+                            "{\"urls\":%s,\"dialect\":\"openLdap\",\"bind\":\"simple\",\"bindDn\":"
+                            "\"%s\",\"bindPasswordFile\":\"%s/password\","
+                            "\"caFile\":\"%s\","
+                            "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\","
+                            "\"placeholderMember\":\"%s\"%s}",
+                            urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir,
+                            perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
+                            perl("$Idadmin::Test::Slapd::groups"),
+                            perl("$Idadmin::Test::Slapd::filler"), more);
     return tenant_of("nordic", "nordic.example", text);
 }
 
-/* The server lets nobody do more than `access` with an attribute of the entries below `base`; and as it was. */
-__attribute__((unused)) static void slapd_hides(const char *attribute, const char *base, const char *access)
+/* The server lets nobody do more than `access` with an attribute of the entries below `base`; and
+ * as it was. */
+__attribute__((unused)) static void slapd_hides(const char *attribute, const char *base,
+                                                const char *access)
 {
-    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\nadd: olcAccess\\nolcAccess: "
-                "{0}to dn.subtree=%s attrs=%s by * %s\\n\", bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'",
+    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\nadd: "
+                "olcAccess\\nolcAccess: "
+                "{0}to dn.subtree=%s attrs=%s by * %s\\n\", bind => ['cn=config', "
+                "Idadmin::Test::Slapd::admin_password()]); 'ok'",
                 base, attribute, access),
            "ok", "the server hides it");
 }
 
 __attribute__((unused)) static void slapd_shows(void)
 {
-    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\ndelete: olcAccess\\nolcAccess: {0}\\n\", "
+    is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\ndelete: "
+                "olcAccess\\nolcAccess: {0}\\n\", "
                 "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'"),
            "ok", "and shows it again");
 }
@@ -183,11 +195,13 @@ __attribute__((unused)) static directory *open_with(const ida_tenant *tenant)
 
 __attribute__((unused)) static char *json_list(const char *one, const char *other)
 {
-    return other ? apr_pstrcat(pool, "[\"", one, "\",\"", other, "\"]", NULL) : apr_pstrcat(pool, "[\"", one, "\"]", NULL);
+    return other ? apr_pstrcat(pool, "[\"", one, "\",\"", other, "\"]", NULL)
+                 : apr_pstrcat(pool, "[\"", one, "\"]", NULL);
 }
 
 /* The class is the one wanted; else the message is shown. */
-__attribute__((unused)) static int is_class(directory_class got, directory_class want, const directory_error *e, const char *name)
+__attribute__((unused)) static int is_class(directory_class got, directory_class want,
+                                            const directory_error *e, const char *name)
 {
     int good = ok(got == want, "%s", name);
     if (!good) {
@@ -205,23 +219,26 @@ __attribute__((unused)) static int silent_port(int *fd)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     *fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(*fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(*fd, 8) != 0
-        || getsockname(*fd, (struct sockaddr *)&address, &size) != 0) {
+    if (bind(*fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(*fd, 8) != 0 ||
+        getsockname(*fd, (struct sockaddr *)&address, &size) != 0) {
         printf("Bail out! no port\n");
         exit(1);
     }
     return ntohs(address.sin_port);
 }
 
-/* A wire to the server that can cut an answer: the server has done the work, the caller never hears of it. */
+/* A wire to the server that can cut an answer: the server has done the work, the caller never hears
+ * of it. */
 typedef struct wire {
     atomic_int listener;
     int port, target;
     const char *host; /* of the target; NULL: 127.0.0.1 */
-    atomic_int cut; /* n > 0: the n-th piece from the server is thrown away and the connection closed; -1: close at once whatever
-                       comes */
-    atomic_int ask;  /* n > 0: the answer to the n-th request from now on is lost (a request is one protected TLS record) */
-    atomic_int then; /* what `ask` is after that: counts on the next connection, where its handshake and bind are requests too */
+    atomic_int cut;   /* n > 0: the n-th piece from the server is thrown away and the connection
+                         closed; -1: close at once whatever   comes */
+    atomic_int ask;   /* n > 0: the answer to the n-th request from now on is lost (a request is one
+                         protected TLS record) */
+    atomic_int then; /* what `ask` is after that: counts on the next connection, where its handshake
+                        and bind are requests too */
     atomic_int connections;
     atomic_int stop;
     pthread_t thread;
@@ -296,12 +313,14 @@ static void *wire_run(void *baton)
         if (poll(&waiting, 1, 50) <= 0) {
             continue;
         }
-        int client = accept(atomic_load(&w->listener), NULL, NULL), server = wire_connect(w), open = client >= 0 && server >= 0;
+        int client = accept(atomic_load(&w->listener), NULL, NULL), server = wire_connect(w),
+            open = client >= 0 && server >= 0;
         wire_records records = {.have = 0};
         int asked = 0;
         atomic_fetch_add(&w->connections, 1);
         while (open && !atomic_load(&w->stop)) {
-            struct pollfd both[] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+            struct pollfd both[] = {{.fd = client, .events = POLLIN},
+                                    {.fd = server, .events = POLLIN}};
             if (poll(both, 2, 50) <= 0) {
                 continue;
             }

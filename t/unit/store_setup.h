@@ -1,7 +1,8 @@
-/* Stores for unit tests, included after setup.h: a SQLite one in a temporary directory and a PostgreSQL database of its own. The
- * server is the one that $IDADMIN_TEST_PGSQL names ("pgsql:host=... dbname=postgres", keyword form, its user may create databases),
- * else one that with-pg.sh starts.
- *     for (int i = 0; i < store_engines(); i++) { const char *dsn = store_engine(i, &name); ... } */
+/* Stores for unit tests, included after setup.h: a SQLite one in a temporary directory and a
+ * PostgreSQL database of its own. The server is the one that $IDADMIN_TEST_PGSQL names
+ * ("pgsql:host=... dbname=postgres", keyword form, its user may create databases), else one that
+ * with-pg.sh starts. for (int i = 0; i < store_engines(); i++) { const char *dsn = store_engine(i,
+ * &name); ... } */
 #ifndef T_UNIT_STORE_SETUP_H
 #define T_UNIT_STORE_SETUP_H
 
@@ -14,8 +15,9 @@
 #include "core/store/store.h"
 
 static struct {
-    char dir[64], server[256], script[256]; /* dir: SQLite files; server: directory of a PostgreSQL we started, or "" */
-    const char *base;                        /* libpq parameters of the server */
+    char dir[64], server[256],
+        script[256];  /* dir: SQLite files; server: directory of a PostgreSQL we started, or "" */
+    const char *base; /* libpq parameters of the server */
     pid_t owner;
     int databases;
 } unit_store;
@@ -25,8 +27,10 @@ static const char *unit_script(void)
 {
     const char *src = getenv("IDADMIN_SRC");
     return src ? apr_pstrcat(pool, src, "/t/unit/with-pg.sh", NULL)
-               : apr_pstrcat(pool, apr_pstrmemdup(pool, __FILE__, (apr_size_t)(strrchr(__FILE__, '/') - __FILE__)), "/with-pg.sh",
-                             NULL);
+               : apr_pstrcat(pool,
+                             apr_pstrmemdup(pool, __FILE__,
+                                            (apr_size_t)(strrchr(__FILE__, '/') - __FILE__)),
+                             "/with-pg.sh", NULL);
 }
 
 static void unit_store_clean(void)
@@ -59,7 +63,9 @@ static const char *unit_start_server(void)
         pclose(in);
     }
     unit_store.server[strcspn(unit_store.server, "\n")] = '\0';
-    return *unit_store.server ? apr_psprintf(pool, "host=%s user=idadmin dbname=postgres", unit_store.server) : NULL;
+    return *unit_store.server
+               ? apr_psprintf(pool, "host=%s user=idadmin dbname=postgres", unit_store.server)
+               : NULL;
 }
 
 static void unit_store_prepare(void)
@@ -70,7 +76,8 @@ static void unit_store_prepare(void)
     const char *given = getenv("IDADMIN_TEST_PGSQL");
     unit_store.owner = getpid();
     const char *place = getenv("TMPDIR");
-    snprintf(unit_store.dir, sizeof unit_store.dir, "%s/idadmin-unit-XXXXXX", place && strlen(place) < 40 ? place : "/tmp");
+    snprintf(unit_store.dir, sizeof unit_store.dir, "%s/idadmin-unit-XXXXXX",
+             place && strlen(place) < 40 ? place : "/tmp");
     if (!mkdtemp(unit_store.dir)) {
         abort();
     }
@@ -99,10 +106,13 @@ __attribute__((unused)) static const char *store_engine(int i, const char **name
         return apr_psprintf(pool, "sqlite3:%s/store%d.db", unit_store.dir, unit_store.databases);
     }
     *name = "PostgreSQL";
-    const char *database = apr_psprintf(pool, "idadmin_unit_%ld_%d", (long)getpid(), unit_store.databases);
+    const char *database = apr_psprintf(pool, "idadmin_unit_%ld_%d", (long)getpid(),
+                                        unit_store.databases);
     PGconn *conn = PQconnectdb(unit_store.base);
-    PGresult *result = PQexec(conn, apr_psprintf(pool, "CREATE DATABASE %s TEMPLATE template0", database));
-    ok(PQresultStatus(result) == PGRES_COMMAND_OK, "PostgreSQL: a database %s", PQerrorMessage(conn));
+    PGresult *result = PQexec(conn, apr_psprintf(pool, "CREATE DATABASE %s TEMPLATE template0",
+                                                 database));
+    ok(PQresultStatus(result) == PGRES_COMMAND_OK, "PostgreSQL: a database %s",
+       PQerrorMessage(conn));
     PQclear(result);
     PQfinish(conn);
     return apr_psprintf(pool, "pgsql:%s dbname=%s", unit_store.base, database);

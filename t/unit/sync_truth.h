@@ -1,4 +1,5 @@
-/* The model of test_store_sync: what a directory holds, how it changes, and how a run is told of it. */
+/* The model of test_store_sync: what a directory holds, how it changes, and how a run is told of
+ * it. */
 #ifndef T_UNIT_SYNC_TRUTH_H
 #define T_UNIT_SYNC_TRUTH_H
 
@@ -42,23 +43,47 @@ static const char *text_of(const char *format, ...)
     return apr_pstrdup(pool, buffer);
 }
 
-static const char *user_id(const truth *t, int i) { return text_of("%s-u%02d", t->directory ? "p" : "c", i); }
-static const char *group_id(const truth *t, int i) { return text_of("%s-g%02d", t->directory ? "p" : "c", i); }
-static const char *user_dn(const truth *t, int i) { return text_of("uid=u%d,ou=o%d", i, t->users[i].ou); }
-static const char *group_dn(int i) { return text_of("cn=g%d", i); }
+static const char *user_id(const truth *t, int i)
+{
+    return text_of("%s-u%02d", t->directory ? "p" : "c", i);
+}
+static const char *group_id(const truth *t, int i)
+{
+    return text_of("%s-g%02d", t->directory ? "p" : "c", i);
+}
+static const char *user_dn(const truth *t, int i)
+{
+    return text_of("uid=u%d,ou=o%d", i, t->users[i].ou);
+}
+static const char *group_dn(int i)
+{
+    return text_of("cn=g%d", i);
+}
 /* Twins share the UPN (1) or the anchor (2) over the directories. */
 static const char *user_upn(const truth *t, int i)
 {
-    return t->users[i].twin == 1 ? text_of("Twin%d@contoso.example", i) : text_of("U%d-%s@contoso.example", i, t->directory ? "p" : "c");
+    return t->users[i].twin == 1 ? text_of("Twin%d@contoso.example", i)
+                                 : text_of("U%d-%s@contoso.example", i, t->directory ? "p" : "c");
 }
-static const char *user_anchor(const truth *t, int i) { return t->users[i].twin == 2 ? text_of("anchor-%d", i) : NULL; }
-static int by_dn(const truth *t) { return t->directory == IDA_DIR_ON_PREMISES; }
+static const char *user_anchor(const truth *t, int i)
+{
+    return t->users[i].twin == 2 ? text_of("anchor-%d", i) : NULL;
+}
+static int by_dn(const truth *t)
+{
+    return t->directory == IDA_DIR_ON_PREMISES;
+}
 
 static void item_of(const truth *t, int i, cache_user *u)
 {
     const entry *e = &t->users[i];
-    *u = (cache_user){.id = user_id(t, i), .upn = user_upn(t, i), .display_name = text_of("Person %d", i), .department = text_of("V%d", e->version),
-                     .enabled = e->enabled, .guest = e->guest, .anchor = user_anchor(t, i)};
+    *u = (cache_user){.id = user_id(t, i),
+                      .upn = user_upn(t, i),
+                      .display_name = text_of("Person %d", i),
+                      .department = text_of("V%d", e->version),
+                      .enabled = e->enabled,
+                      .guest = e->guest,
+                      .anchor = user_anchor(t, i)};
     if (by_dn(t)) {
         u->dn = u->dn_key = user_dn(t, i);
     }
@@ -73,7 +98,8 @@ static void member_of(const truth *t, int m, cache_member *member)
 {
     int is_user = m < USERS;
     *member = by_dn(t) ? (cache_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
-                       : (cache_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS), .kind = is_user ? "user" : "group"};
+                       : (cache_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS),
+                                        .kind = is_user ? "user" : "group"};
 }
 
 static int failures;
@@ -87,7 +113,9 @@ static void must(ida_kind kind, const ida_ctx *c, const char *what)
 
 static void send_group(cache_sync *run, ida_ctx *c, const truth *t, int i)
 {
-    cache_group g = {.id = group_id(t, i), .name = text_of("Group %d.%d", i, t->groups[i].version), .kind = "security"};
+    cache_group g = {.id = group_id(t, i),
+                     .name = text_of("Group %d.%d", i, t->groups[i].version),
+                     .kind = "security"};
     cache_member members[USERS + GROUPS];
     int count = 0;
     if (by_dn(t)) {
@@ -101,7 +129,8 @@ static void send_group(cache_sync *run, ida_ctx *c, const truth *t, int i)
     must(cache_sync_group(run, c, &g, members, count), c, "group");
 }
 
-/* Referential integrity as servers with refint keep it: who names a user that moved or went has changed too. */
+/* Referential integrity as servers with refint keep it: who names a user that moved or went has
+ * changed too. */
 static void touch_links(truth *t, int user, int gone)
 {
     for (int i = 0; i < USERS; i++) {
@@ -177,7 +206,8 @@ static void mutate(truth *t)
     default:
         if (t->groups[g].exists) {
             int m = dice(USERS + GROUPS);
-            t->groups[g].members[m] = !t->groups[g].members[m] && m != USERS + g && (by_dn(t) || m >= USERS || t->users[m].exists);
+            t->groups[g].members[m] = !t->groups[g].members[m] && m != USERS + g &&
+                                      (by_dn(t) || m >= USERS || t->users[m].exists);
             t->groups[g].changed = 1;
         }
     }
@@ -207,7 +237,8 @@ static void send_all(cache_sync *run, ida_ctx *c, const truth *t, int how)
     for (int n = 0; n < USERS + GROUPS; n++) {
         int is_user = order[n] < USERS, i = is_user ? order[n] : order[n] - USERS;
         const entry *e = is_user ? &t->users[i] : &t->groups[i];
-        const char *kind = is_user ? "user" : "group", *id = is_user ? user_id(t, i) : group_id(t, i);
+        const char *kind = is_user ? "user" : "group",
+                   *id = is_user ? user_id(t, i) : group_id(t, i);
         if (e->exists && (how == FULL || e->changed)) {
             cache_user u;
             if (dice(8) == 0) {
@@ -223,7 +254,8 @@ static void send_all(cache_sync *run, ida_ctx *c, const truth *t, int how)
             }
         } else if (e->exists && how == PRESENT) {
             must(cache_sync_present(run, c, kind, id), c, "present");
-        } else if (!e->exists && how == NAMED && (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
+        } else if (!e->exists && how == NAMED &&
+                   (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
             must(cache_sync_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
         }
     }

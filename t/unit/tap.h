@@ -1,4 +1,5 @@
-/* A minimal TAP producer for the C unit tests: ok(), is_str(), is_int(), done(). One test program is one file test_*.c. */
+/* A minimal TAP producer for the C unit tests: ok(), is_str(), is_int(), done(). One test program
+ * is one file test_*.c. */
 #ifndef T_UNIT_TAP_H
 #define T_UNIT_TAP_H
 

@@ -4,10 +4,12 @@
 
 #include <apr_pools.h>
 
-/* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of it can end a header. */
+/* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of
+ * it can end a header. */
 const char *mail_address_fault(const char *address);
 
-/* The address of "Name <address>", or of an address alone; *name: the name, "" for none. In `pool`. */
+/* The address of "Name <address>", or of an address alone; *name: the name, "" for none. In `pool`.
+ */
 const char *mail_sender(apr_pool_t *pool, const char *from, const char **name);
 
 /* The same for smtp_from, which may be "Name <address>". */

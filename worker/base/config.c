@@ -1,4 +1,5 @@
-/* Owns the names of idadmin.conf, their rules and defaults. Must not know what the values are used for. */
+/* Owns the names of idadmin.conf, their rules and defaults. Must not know what the values are used
+ * for. */
 #include "worker/base/config.h"
 
 #include <ctype.h>
@@ -9,8 +10,8 @@
 
 #include <apr_strings.h>
 
-#include "core/store/store.h"
 #include "core/base/text.h"
+#include "core/store/store.h"
 #include "worker/base/address.h"
 
 #define LINE_MAX_BYTES 4096
@@ -62,19 +63,24 @@ static const char *set_duration(worker_config *config, size_t offset, const char
 
 static const char *set_level(worker_config *config, size_t offset, const char *value)
 {
-    return worker_level_parse(value) >= 0 ? set_text(config, offset, value) : "must be error, warn, info or debug";
+    return worker_level_parse(value) >= 0 ? set_text(config, offset, value)
+                                          : "must be error, warn, info or debug";
 }
 
 static const char *set_smtp(worker_config *config, size_t offset, const char *value)
 {
-    const char *host = strncmp(value, "smtp://", 7) == 0 ? value + 7 : strncmp(value, "smtps://", 8) == 0 ? value + 8 : NULL;
+    const char *host = strncmp(value, "smtp://", 7) == 0    ? value + 7
+                       : strncmp(value, "smtps://", 8) == 0 ? value + 8
+                                                            : NULL;
     if (!host) {
         return "must begin with smtp:// or smtps://";
     }
     if (strchr(host, '@')) {
-        return "must not hold a user name or password: smtp_user and smtp_password_file are for them";
+        return "must not hold a user name or password: smtp_user and smtp_password_file are for "
+               "them";
     }
-    return host[0] && host[0] != '/' && !strpbrk(host, " ?#") ? set_text(config, offset, value) : "must name a host";
+    return host[0] && host[0] != '/' && !strpbrk(host, " ?#") ? set_text(config, offset, value)
+                                                              : "must name a host";
 }
 
 static const char *set_sender(worker_config *config, size_t offset, const char *value)
@@ -88,7 +94,8 @@ static const char *set_sender(worker_config *config, size_t offset, const char *
 
 static const struct member {
     const char *name;
-    const char *(*set)(worker_config *config, size_t offset, const char *value); /* NULL or the rule that was broken */
+    const char *(*set)(worker_config *config, size_t offset,
+                       const char *value); /* NULL or the rule that was broken */
     size_t offset;
 } members[] = {
     {"store", set_store, offsetof(worker_config, store)},
@@ -158,8 +165,10 @@ int64_t worker_duration_parse(const char *text)
 
 int worker_level_parse(const char *text)
 {
-    static const char *const names[] = {
-        [IDA_LOG_ERROR] = "error", [IDA_LOG_WARN] = "warn", [IDA_LOG_INFO] = "info", [IDA_LOG_DEBUG] = "debug"};
+    static const char *const names[] = {[IDA_LOG_ERROR] = "error",
+                                        [IDA_LOG_WARN] = "warn",
+                                        [IDA_LOG_INFO] = "info",
+                                        [IDA_LOG_DEBUG] = "debug"};
     for (int i = 0; i <= IDA_LOG_DEBUG; i++) {
         if (strcmp(text, names[i]) == 0) {
             return i;
@@ -168,7 +177,8 @@ int worker_level_parse(const char *text)
     return -1;
 }
 
-static ida_kind set_member(ida_ctx *c, worker_config *config, const char *where, const char *name, const char *value)
+static ida_kind set_member(ida_ctx *c, worker_config *config, const char *where, const char *name,
+                           const char *value)
 {
     const struct member *member = find_member(name);
     if (!member) {
@@ -193,14 +203,16 @@ static char *trimmed(char *text)
     return text;
 }
 
-static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *file, worker_config *config)
+static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *file,
+                           worker_config *config)
 {
     char line[LINE_MAX_BYTES];
     for (int number = 1; fgets(line, sizeof line, in); number++) {
         const char *where = ida_printf(pool, "%s line %d", file, number);
         size_t len = strlen(line);
         if (len + 1 == sizeof line && line[len - 1] != '\n') {
-            return ida_fail(c, IDA_BAD_REQUEST, "%s: the line is longer than %d bytes", where, LINE_MAX_BYTES - 2);
+            return ida_fail(c, IDA_BAD_REQUEST, "%s: the line is longer than %d bytes", where,
+                            LINE_MAX_BYTES - 2);
         }
         char *text = trimmed(line);
         if (text[0] == '\0' || text[0] == '#') {
@@ -211,7 +223,8 @@ static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *f
             return ida_fail(c, IDA_BAD_REQUEST, "%s: expected \"name = value\"", where);
         }
         *equals = '\0';
-        ida_kind kind = set_member(c, config, where, trimmed(text), apr_pstrdup(pool, trimmed(equals + 1)));
+        ida_kind kind = set_member(c, config, where, trimmed(text),
+                                   apr_pstrdup(pool, trimmed(equals + 1)));
         if (kind) {
             return kind;
         }
@@ -226,7 +239,8 @@ static ida_kind check_store(ida_ctx *c, const char *where, const char *dsn, cons
     return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s: store: %s", where, fault) : IDA_OK;
 }
 
-static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int must_exist, worker_config *config)
+static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int must_exist,
+                          worker_config *config)
 {
     FILE *in = fopen(file, "re");
     if (!in) {
@@ -241,28 +255,38 @@ static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int mu
     return kind ? kind : check_store(c, file, config->store, file);
 }
 
-/* Beside a SQLite store, so that a store elsewhere (a test, a second installation) never eats the spool of the installed one. */
+/* Beside a SQLite store, so that a store elsewhere (a test, a second installation) never eats the
+ * spool of the installed one. */
 static char *default_spool(apr_pool_t *pool, const char *dsn)
 {
     const char *path = store_sqlite_path(dsn);
     const char *slash = path ? strrchr(path, '/') : NULL;
     if (slash) {
-        return apr_pstrcat(pool, apr_pstrndup(pool, path, (apr_size_t)(slash - path)), "/spool", NULL);
+        return apr_pstrcat(pool, apr_pstrndup(pool, path, (apr_size_t)(slash - path)), "/spool",
+                           NULL);
     }
     return apr_pstrdup(pool, path ? "spool" : IDA_LOCALSTATEDIR "/lib/idadmin/spool");
 }
 
-ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config)
+ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
+                            const worker_option *options, worker_config *config)
 {
-    *config = (worker_config){.threads = 4, .stop_timeout = 30000, .log_level = "info", .web_user = "www-data", .store = store_default_dsn()};
-    ida_kind kind = read_file(c, pool, file ? file : worker_config_default_file(), file != NULL, config);
+    *config = (worker_config){.threads = 4,
+                              .stop_timeout = 30000,
+                              .log_level = "info",
+                              .web_user = "www-data",
+                              .store = store_default_dsn()};
+    ida_kind kind = read_file(c, pool, file ? file : worker_config_default_file(), file != NULL,
+                              config);
     const char *environment = getenv("IDADMIN_STORE");
     if (!kind && environment && environment[0]) {
         kind = set_member(c, config, "$IDADMIN_STORE", "store", apr_pstrdup(pool, environment));
     }
     for (const worker_option *o = options; !kind && o; o = o->next) {
         kind = set_member(c, config, "command line", o->name, o->value);
-        kind = kind || !same_name(o->name, "store") ? kind : check_store(c, "command line", o->value, NULL);
+        kind = kind || !same_name(o->name, "store")
+                   ? kind
+                   : check_store(c, "command line", o->value, NULL);
     }
     if (kind) {
         return kind;

@@ -1,4 +1,5 @@
-/* idadmin.conf and the options that override it: one table serves the daemon and the administration command. */
+/* idadmin.conf and the options that override it: one table serves the daemon and the administration
+ * command. */
 #ifndef WORKER_BASE_CONFIG_H
 #define WORKER_BASE_CONFIG_H
 
@@ -11,11 +12,13 @@ typedef struct worker_config {
     int threads;          /* 1-64 */
     int64_t stop_timeout; /* ms */
     const char *smtp_url, *smtp_from;
-    const char *smtp_user, *smtp_password_file, *smtp_ca_file; /* NULL: no sign-in; the system's authorities */
+    const char *smtp_user, *smtp_password_file,
+        *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */
     const char *web_user; /* whom httpd's children run as on this node */
     const char *log_level;
-    const char *file;     /* the file that was read; NULL when there is none */
-    int spool_given;      /* 1: named by an option or the file, so that a missing directory is worth a warning */
+    const char *file; /* the file that was read; NULL when there is none */
+    int spool_given;  /* 1: named by an option or the file, so that a missing directory is worth a
+                         warning */
 } worker_config;
 
 /* What the command line said; later entries win. */
@@ -27,14 +30,16 @@ typedef struct worker_option {
 /* 1 when `name` ("seal-key" or "seal_key") is an option of the table. */
 int worker_config_known(const char *name);
 
-/* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then `options`. IDA_BAD_REQUEST
- * names file, line and member. Everything lives in `pool`. */
-ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file, const worker_option *options, worker_config *config);
+/* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then
+ * `options`. IDA_BAD_REQUEST names file, line and member. Everything lives in `pool`. */
+ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
+                            const worker_option *options, worker_config *config);
 
 /* "${sysconfdir}/idadmin/idadmin.conf". */
 const char *worker_config_default_file(void);
 
-/* "30", "30s", "500ms", "2m", "1h" -> milliseconds; bare numbers are seconds. -1 when malformed or above a year. */
+/* "30", "30s", "500ms", "2m", "1h" -> milliseconds; bare numbers are seconds. -1 when malformed or
+ * above a year. */
 int64_t worker_duration_parse(const char *text);
 
 /* Level of a word of log_level; -1 when unknown. */

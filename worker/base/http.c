@@ -1,5 +1,5 @@
-/* Owns libcurl: its options, what its result codes mean, and that a write is never sent twice on its own account. Must not know
- * tokens, users or what a status means. */
+/* Owns libcurl: its options, what its result codes mean, and that a write is never sent twice on
+ * its own account. Must not know tokens, users or what a status means. */
 #include "worker/base/http.h"
 
 #include <apr_strings.h>
@@ -14,10 +14,13 @@
 #include "worker/base/transfer.h"
 
 #define CONNECT_MS 8000
-#define IDLE_S 50L /* an unused connection is not trusted for longer: balancers drop them in silence */
+#define IDLE_S \
+    50L /* an unused connection is not trusted for longer: balancers drop them in silence */
 #define HEADER_MAX 4096
 #define BODY_LEAST 16384
-#define PLAIN_BUFFER (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the processor holds it */
+#define PLAIN_BUFFER                                                                         \
+    (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the \
+                     processor holds it */
 #define LAST_S INT64_C(253402300800) /* year 10000: no date of HTTP */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
@@ -45,10 +48,15 @@ void http_library_init(void)
     curl_global_init(CURL_GLOBAL_ALL);
 }
 
-http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single)
+http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file,
+                       const char *proxy_url, int single)
 {
     http_client *h = apr_pcalloc(pool, sizeof *h);
-    *h = (http_client){.curl = curl_easy_init(), .env = env, .ca_file = ca_file, .proxy_url = proxy_url, .single = single};
+    *h = (http_client){.curl = curl_easy_init(),
+                       .env = env,
+                       .ca_file = ca_file,
+                       .proxy_url = proxy_url,
+                       .single = single};
     return h->curl ? h : NULL;
 }
 
@@ -83,7 +91,8 @@ char *http_answer_keep(http_answer *answer, apr_pool_t *pool)
     return bytes;
 }
 
-/* For `size` bytes in all: at first what the answer says of its length, then twice as much each time. */
+/* For `size` bytes in all: at first what the answer says of its length, then twice as much each
+ * time. */
 static int make_room(exchange *x, size_t size)
 {
     http_answer *a = x->answer;
@@ -173,8 +182,8 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
     return size * count;
 }
 
-/* Called before each sending, also when libcurl found its kept connection dead and begins again on a new one. For a write that is
- * not its decision: the dead one may have carried the request. */
+/* Called before each sending, also when libcurl found its kept connection dead and begins again on
+ * a new one. For a write that is not its decision: the dead one may have carried the request. */
 static int before_sending(void *baton, char *ip, char *local_ip, int port, int local_port)
 {
     exchange *x = baton;
@@ -241,17 +250,20 @@ static http_outcome judge(const exchange *x, CURLcode code)
 }
 
 /* The settings of every exchange; 0 when libcurl refuses one. */
-static int set_options(http_client *h, const http_request *r, exchange *x, char *error, int64_t left)
+static int set_options(http_client *h, const http_request *r, exchange *x, char *error,
+                       int64_t left)
 {
     CURL *curl = h->curl;
     curl_easy_reset(curl); /* connections stay */
-    int bad = !transfer_guard(curl, r->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS, h->ca_file, error);
+    int bad = !transfer_guard(curl, r->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS,
+                              h->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
     SET(HTTP_VERSION, h->single ? (long)CURL_HTTP_VERSION_1_1 : (long)CURL_HTTP_VERSION_2TLS);
     SET(FORBID_REUSE, h->single ? 1L : 0L);
-    /* An empty text switches off what the environment says. What is not encrypted is for this machine and passes no proxy. */
+    /* An empty text switches off what the environment says. What is not encrypted is for this
+     * machine and passes no proxy. */
     SET(PROXY, h->proxy_url && strncasecmp(r->url, "https:", 6) == 0 ? h->proxy_url : "");
     SET(NOPROXY, "");
     SET(SUPPRESS_CONNECT_HEADERS, 1L);
@@ -273,7 +285,8 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
     SET(WRITEDATA, x);
     SET(HEADERFUNCTION, take_header);
     SET(HEADERDATA, x);
-    int bodied = r->body || strcmp(r->method, "POST") == 0; /* a POST without body still says Content-Length: 0 */
+    int bodied = r->body || strcmp(r->method, "POST") ==
+                                0; /* a POST without body still says Content-Length: 0 */
     if (bodied) {
         SET(POST, 1L);
         SET(POSTFIELDS, r->body ? r->body : "");
@@ -297,11 +310,12 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, 
         return HTTP_UNSENT;
     }
     if (!set_options(h, r, &x, error, left)) {
-        answer->fault = ida_printf(pool, "libcurl refuses an option: %s", ida_clean(pool, error, strlen(error), 200));
+        answer->fault = ida_printf(pool, "libcurl refuses an option: %s",
+                                   ida_clean(pool, error, strlen(error), 200));
         return HTTP_FAULT;
     }
-    /* The list is ours and stands on the stack and in the caller's memory: libcurl only reads it, so no copy of a token is made
-     * to be forgotten. */
+    /* The list is ours and stands on the stack and in the caller's memory: libcurl only reads it,
+     * so no copy of a token is made to be forgotten. */
     size_t count = 0;
     while (r->headers && r->headers[count]) {
         count++;
@@ -323,13 +337,18 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, 
     answer->sent = x.sends > 0;
     http_outcome outcome = judge(&x, code);
     if (outcome == HTTP_UNSENT && (proxy_status == 403 || proxy_status == 407)) {
-        answer->fault = proxy_status == 407 ? "the proxy asks for credentials (HTTP 407), which this service has not: let this machine through"
-                                            : "the proxy refuses to connect to this host (HTTP 403): allow it there";
+        answer->fault =
+            proxy_status == 407
+                ? "the proxy asks for credentials (HTTP 407), which this service has not: let this "
+                  "machine through"
+                : "the proxy refuses to connect to this host (HTTP 403): allow it there";
         return HTTP_REFUSED;
     }
     if (outcome != HTTP_ANSWERED) {
-        const char *text = x.resent ? "the kept connection was closed while the request was under way"
-                           : x.too_big ? ida_printf(pool, "the answer is larger than %zu bytes", r->max_bytes)
+        const char *text = x.resent
+                               ? "the kept connection was closed while the request was under way"
+                           : x.too_big ? ida_printf(pool, "the answer is larger than %zu bytes",
+                                                    r->max_bytes)
                            : x.stopped ? "stopped"
                            : error[0]  ? error
                                        : curl_easy_strerror(code);

@@ -1,4 +1,5 @@
-/* One HTTP exchange through libcurl: bytes out, bytes and a few headers in. Belongs to one thread at a time. */
+/* One HTTP exchange through libcurl: bytes out, bytes and a few headers in. Belongs to one thread
+ * at a time. */
 #ifndef WORKER_BASE_HTTP_H
 #define WORKER_BASE_HTTP_H
 
@@ -25,22 +26,23 @@ typedef struct http_request {
     const char *secret_header;  /* one more, in memory of secret_map; NULL: none */
     const void *body;           /* NULL: none. Not copied */
     size_t body_len, max_bytes;
-    int plain;                  /* 1: nothing in the answer is secret, and it may be long: its memory is not wiped */
-    int once;                   /* 1: never sent a second time by libcurl on its own (writes) */
-    int64_t deadline;           /* monotonic ms */
-    int (*alive)(void *);       /* non-zero stops; NULL: none */
+    int plain; /* 1: nothing in the answer is secret, and it may be long: its memory is not wiped */
+    int once;  /* 1: never sent a second time by libcurl on its own (writes) */
+    int64_t deadline;     /* monotonic ms */
+    int (*alive)(void *); /* non-zero stops; NULL: none */
     void *baton;
 } http_request;
 
 typedef struct http_answer {
     int status;
-    char *bytes;                /* with a NUL behind; http_answer_free */
+    char *bytes; /* with a NUL behind; http_answer_free */
     size_t len;
-    int plain;                  /* as of the request */
-    int sent;                   /* the request, or a part of it, may have gone out */
+    int plain; /* as of the request */
+    int sent;  /* the request, or a part of it, may have gone out */
     /* headers, in the pool given; NULL when absent */
-    const char *location, *retry_after, *request_id, *date, *content_type, *throttle_scope, *throttle_percentage, *throttle_reason;
-    const char *fault;          /* for people, when there is no answer */
+    const char *location, *retry_after, *request_id, *date, *content_type, *throttle_scope,
+        *throttle_percentage, *throttle_reason;
+    const char *fault; /* for people, when there is no answer */
 } http_answer;
 
 typedef struct http_client http_client;
@@ -48,23 +50,28 @@ typedef struct http_client http_client;
 /* Once, before threads start. */
 void http_library_init(void);
 
-/* A handle that keeps its connections between exchanges. `ca_file`, `proxy_url`: NULL for none. `single`: HTTP/1.1, for one exchange
- * of which nothing shall stay. NULL when libcurl is out of memory. */
-http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file, const char *proxy_url, int single);
+/* A handle that keeps its connections between exchanges. `ca_file`, `proxy_url`: NULL for none.
+ * `single`: HTTP/1.1, for one exchange of which nothing shall stay. NULL when libcurl is out of
+ * memory. */
+http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file,
+                       const char *proxy_url, int single);
 void http_close(http_client *h);
 
 /* `answer` is filled whatever the outcome. */
-http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *request, http_answer *answer);
+http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *request,
+                       http_answer *answer);
 /* Wipes and frees the body. */
 void http_answer_free(http_answer *answer);
 /* The body of a plain answer, not NULL; the pool frees it. */
 char *http_answer_keep(http_answer *answer, apr_pool_t *pool);
 
-/* One line of an answer's head, as libcurl hands it over (not ended), into the members it is for. The line of the status forgets
- * them all: what came before was an interim answer's, or the proxy's. */
+/* One line of an answer's head, as libcurl hands it over (not ended), into the members it is for.
+ * The line of the status forgets them all: what came before was an interim answer's, or the
+ * proxy's. */
 void http_answer_header(http_answer *answer, apr_pool_t *pool, const char *bytes, size_t len);
 
-/* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own Date when it has one. -1: none. */
+/* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own
+ * Date when it has one. -1: none. */
 int http_retry_after_ms(const http_answer *answer, int64_t now);
 /* An HTTP date in ms, 0 when it is none. */
 int64_t http_date_ms(const char *text);

@@ -9,7 +9,8 @@
 
 static atomic_int log_limit = IDA_LOG_INFO;
 
-/* Text from directories may reach a message: nothing in it may begin a second line or move a terminal. */
+/* Text from directories may reach a message: nothing in it may begin a second line or move a
+ * terminal. */
 static void disarm(char *text)
 {
     for (; *text; text++) {
@@ -21,8 +22,10 @@ static void disarm(char *text)
 
 static void write_line(void *baton, ida_level level, const char *id, const char *message)
 {
-    static const char *const names[] = {
-        [IDA_LOG_ERROR] = "error", [IDA_LOG_WARN] = "warn", [IDA_LOG_INFO] = "info", [IDA_LOG_DEBUG] = "debug"};
+    static const char *const names[] = {[IDA_LOG_ERROR] = "error",
+                                        [IDA_LOG_WARN] = "warn",
+                                        [IDA_LOG_INFO] = "info",
+                                        [IDA_LOG_DEBUG] = "debug"};
     (void)baton;
     if ((int)level > atomic_load_explicit(&log_limit, memory_order_relaxed)) {
         return;
@@ -32,8 +35,9 @@ static void write_line(void *baton, ida_level level, const char *id, const char 
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     char line[2304];
-    int len = snprintf(line, sizeof line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %s%s", parts.tm_year + 1900, parts.tm_mon + 1,
-                       parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, now.tv_nsec / 1000000, names[level],
+    int len = snprintf(line, sizeof line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %s%s",
+                       parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                       parts.tm_min, parts.tm_sec, now.tv_nsec / 1000000, names[level],
                        id ? id : "", id ? " " : "");
     int used = snprintf(line + len, sizeof line - (size_t)len - 1, "%s", message);
     size_t end = (size_t)len + (size_t)used;

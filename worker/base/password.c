@@ -1,10 +1,13 @@
-/* Owns how initial passwords are made: nobody is told them, nothing keeps them. Knows no directory. */
+/* Owns how initial passwords are made: nobody is told them, nothing keeps them. Knows no directory.
+ */
 #include "worker/base/password.h"
 
 #include <string.h>
 
-/* Without quotes, backslash, blanks and angle brackets, which some password filters and tools trip over. */
-static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnpqrstuvwxyz", "23456789", "!#$%*+-./:;=?@_~"};
+/* Without quotes, backslash, blanks and angle brackets, which some password filters and tools trip
+ * over. */
+static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnpqrstuvwxyz",
+                                      "23456789", "!#$%*+-./:;=?@_~"};
 #define CLASSES (sizeof classes / sizeof classes[0])
 
 /* Uniform below n (n <= 256) by rejection. */

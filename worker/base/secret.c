@@ -1,4 +1,5 @@
-/* Owns where secrets may lie in memory and that freed memory holds none. Must not know what they are for. */
+/* Owns where secrets may lie in memory and that freed memory holds none. Must not know what they
+ * are for. */
 #include "worker/base/secret.h"
 
 #include <dlfcn.h>
@@ -22,7 +23,8 @@
 #ifndef __has_feature /* clang's word for what gcc defines macros for */
 #define __has_feature(name) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
 #endif
 
@@ -31,7 +33,8 @@ void secret_process_guard(void)
 #ifndef SANITIZED /* the leak checker traces its own process */
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* holds also where dumps are piped to a collector, which no limit stops */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0,
+          0); /* holds also where dumps are piped to a collector, which no limit stops */
 #endif
 }
 
@@ -55,13 +58,15 @@ void secret_unmap(char *memory, size_t size)
     }
 }
 
-const char *secret_file_read(apr_pool_t *pool, const char *member, const char *path, char *out, size_t size, size_t *len)
+const char *secret_file_read(apr_pool_t *pool, const char *member, const char *path, char *out,
+                             size_t size, size_t *len)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *len = 0;
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        const char *fault = ida_printf(pool, "%s %s cannot be read: %s", member, path, fd < 0 ? strerror(errno) : "no plain file");
+        const char *fault = ida_printf(pool, "%s %s cannot be read: %s", member, path,
+                                       fd < 0 ? strerror(errno) : "no plain file");
         if (fd >= 0) {
             close(fd);
         }
@@ -77,7 +82,8 @@ const char *secret_file_read(apr_pool_t *pool, const char *member, const char *p
         return ida_printf(pool, "%s %s can be read by others: chmod o= it", member, path);
     }
     if (got < 0 || *len == size - 1) {
-        return ida_printf(pool, "%s %s cannot be read or holds more than %zu bytes", member, path, size - 2);
+        return ida_printf(pool, "%s %s cannot be read or holds more than %zu bytes", member, path,
+                          size - 2);
     }
     const char *how = ida_web_user_may(pool, path, 1);
     if (how) {
@@ -87,9 +93,10 @@ const char *secret_file_read(apr_pool_t *pool, const char *member, const char *p
 }
 
 #if defined(__GLIBC__) && !defined(SANITIZED)
-/* libcurl, nghttp2, OpenSSL, Jansson and libldap copy tokens, secrets and passwords into buffers of their own and free them as they
- * are. These two stand before the C library's for the whole process and wipe what is given back, so that free memory (and a dump
- * taken by root) tells nothing. Measured on two busy cores: some 30 ns for a block of 32 bytes. */
+/* libcurl, nghttp2, OpenSSL, Jansson and libldap copy tokens, secrets and passwords into buffers of
+ * their own and free them as they are. These two stand before the C library's for the whole process
+ * and wipe what is given back, so that free memory (and a dump taken by root) tells nothing.
+ * Measured on two busy cores: some 30 ns for a block of 32 bytes. */
 static void (*_Atomic true_free)(void *);
 static void *(*_Atomic true_malloc)(size_t);
 

@@ -1,7 +1,9 @@
-/* Owns how libcurl is kept safe in this program: TLS verified always, no scheme but those meant. Knows no protocol above. */
+/* Owns how libcurl is kept safe in this program: TLS verified always, no scheme but those meant.
+ * Knows no protocol above. */
 #include "worker/base/transfer.h"
 
-int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits, const char *ca_file, char *error)
+int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits,
+                   const char *ca_file, char *error)
 {
     int bad = 0;
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/audit.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
 #include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
@@ -46,11 +46,13 @@ static int parse_instant(const char *text, int64_t *at)
     if (sscanf(text, "%4d-%2d-%2d%n", &y, &mo, &d, &used) != 3 || used != 10) {
         return 0;
     }
-    if (text[10] && (sscanf(text + 10, "T%2d:%2d:%2d%n", &h, &mi, &s, &used) != 3 || used != 9 || strcmp(text + 19, "Z") != 0)) {
+    if (text[10] && (sscanf(text + 10, "T%2d:%2d:%2d%n", &h, &mi, &s, &used) != 3 || used != 9 ||
+                     strcmp(text + 19, "Z") != 0)) {
         return 0;
     }
     ida_civil_from_days(ida_days_from_civil(y, mo, d), &cy, &cm, &cd);
-    if (mo < 1 || mo > 12 || cy != y || cm != mo || cd != d || h < 0 || h > 23 || mi < 0 || mi > 59 || s < 0 || s > 59) {
+    if (mo < 1 || mo > 12 || cy != y || cm != mo || cd != d || h < 0 || h > 23 || mi < 0 ||
+        mi > 59 || s < 0 || s > 59) {
         return 0;
     }
     *at = ((ida_days_from_civil(y, mo, d) * 24 + h) * 60 + mi) * 60000 + (int64_t)s * 1000;
@@ -59,9 +61,13 @@ static int parse_instant(const char *text, int64_t *at)
 
 static int read_filter(ctl_call *ctl, store_audit_filter *filter)
 {
-    const char *from = ctl_value(ctl, "from"), *to = ctl_value(ctl, "to"), *category = ctl_value(ctl, "category");
-    *filter = (store_audit_filter){.actor = ctl_value(ctl, "actor"), .category = category, .limit = PAGE};
-    if (category && strcmp(category, "api") != 0 && strcmp(category, "workflow") != 0 && strcmp(category, "portal") != 0) {
+    const char *from = ctl_value(ctl, "from"), *to = ctl_value(ctl, "to"),
+               *category = ctl_value(ctl, "category");
+    *filter = (store_audit_filter){.actor = ctl_value(ctl, "actor"),
+                                   .category = category,
+                                   .limit = PAGE};
+    if (category && strcmp(category, "api") != 0 && strcmp(category, "workflow") != 0 &&
+        strcmp(category, "portal") != 0) {
         return ctl_usage(ctl, "--category must be api, workflow or portal");
     }
     if ((from && !parse_instant(from, &filter->from)) || (to && !parse_instant(to, &filter->to))) {
@@ -78,8 +84,9 @@ static void name_steps(ctl_call *ctl, json_t *document)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(document, i, row) {
-        const char *step = ida_json_string(json_object_get(row, "parameters"), "step"), *action = ida_json_string(row, "action");
+    json_array_foreach (document, i, row) {
+        const char *step = ida_json_string(json_object_get(row, "parameters"), "step"),
+                   *action = ida_json_string(row, "action");
         if (step && action) {
             ida_json_put(row, "action", apr_pstrcat(ctl->pool, action, " ", step, NULL));
         }
@@ -88,9 +95,10 @@ static void name_steps(ctl_call *ctl, json_t *document)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"ID", "id"},           {"AT", "at"},         {"CATEGORY", "category"},
-                                         {"ACTOR", "actor"},     {"ACTION", "action"}, {"TARGET", "target"},
-                                         {"OUTCOME", "outcome"}, {"DETAIL", "detail"}, {NULL, NULL}};
+    static const ctl_column columns[] = {
+        {"ID", "id"},           {"AT", "at"},         {"CATEGORY", "category"},
+        {"ACTOR", "actor"},     {"ACTION", "action"}, {"TARGET", "target"},
+        {"OUTCOME", "outcome"}, {"DETAIL", "detail"}, {NULL, NULL}};
     store_audit_filter filter;
     int usage = read_filter(ctl, &filter);
     if (usage) {
@@ -118,14 +126,16 @@ static int list(ctl_call *ctl)
             name_steps(ctl, document);
             ctl_table(ctl, document, columns, "There is no such record.");
             if (count == filter.limit && total > count) {
-                ctl_say(ctl, "%d of %lld; --before %lld goes on.", count, (long long)total, (long long)rows[count - 1].seq);
+                ctl_say(ctl, "%d of %lld; --before %lld goes on.", count, (long long)total,
+                        (long long)rows[count - 1].seq);
             }
         }
     }
     return ctl_result(ctl, kind);
 }
 
-/* Prints while it reads: a log of years does not fit in memory. With --json the lines become one array. */
+/* Prints while it reads: a log of years does not fit in memory. With --json the lines become one
+ * array. */
 static int export(ctl_call *ctl)
 {
     store_audit_filter filter;
@@ -173,17 +183,20 @@ static int verify(ctl_call *ctl)
         kind = store_audit_verify(s, ctl->c, ctl->arguments[0], &broken, &count);
     }
     if (!kind) {
-        json_t *document = json_pack("{s:b, s:I, s:o}", "whole", broken == 0, "records", (json_int_t)count, "brokenAt",
+        json_t *document = json_pack("{s:b, s:I, s:o}", "whole", broken == 0, "records",
+                                     (json_int_t)count, "brokenAt",
                                      broken ? json_integer(broken) : json_null());
         if (broken) {
             ida_json_put(document, "reason", ctl->c->message);
         }
         if (!ctl_json(ctl, document) && !broken) {
-            ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0], (long long)count);
+            ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0],
+                    (long long)count);
         }
         json_decref(document);
         if (broken) {
-            fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n", ctl->arguments[0], (long long)broken,
+            fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
+                    ctl->arguments[0], (long long)broken,
                     ctl->c->message ? ctl->c->message : "it does not fit the record before it");
             return CTL_FAILED;
         }
@@ -197,15 +210,21 @@ static int ingest(ctl_call *ctl)
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
     if (!kind) {
-        json_t *document = json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records", (json_int_t)summary.records, "torn",
-                                     (json_int_t)summary.torn, "forged", (json_int_t)summary.forged, "segmentsRemoved", summary.removed,
-                                     "segmentsHeld", summary.held, "passedOver", summary.strangers);
+        json_t *document = json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records",
+                                     (json_int_t)summary.records, "torn", (json_int_t)summary.torn,
+                                     "forged", (json_int_t)summary.forged, "segmentsRemoved",
+                                     summary.removed, "segmentsHeld", summary.held, "passedOver",
+                                     summary.strangers);
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl,
-                    "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are still held by a writer.",
-                    (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
+                    "%lld records were read, %lld torn ones skipped; %d segments were removed, %d "
+                    "are still held by a writer.",
+                    (long long)summary.records, (long long)summary.torn, summary.removed,
+                    summary.held);
             if (summary.strangers) {
-                ctl_say(ctl, "%d files with the name of a segment are no regular files (%s): they were passed over.",
+                ctl_say(ctl,
+                        "%d files with the name of a segment are no regular files (%s): they were "
+                        "passed over.",
                         summary.strangers, summary.strange);
             }
         }
@@ -214,11 +233,13 @@ static int ingest(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
-#define FILTER_OPTIONS                                                             \
-    {"actor", "NAME", "records of one API user, person, or of the worker"},        \
-    {"category", "WORD", "api, workflow or portal"},                               \
-    {"from", "TIME", "YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC), inclusive"},       \
-    {"to", "TIME", "the same, exclusive"}
+#define FILTER_OPTIONS                                                           \
+    {"actor", "NAME", "records of one API user, person, or of the worker"},      \
+        {"category", "WORD", "api, workflow or portal"},                         \
+        {"from", "TIME", "YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC), inclusive"}, \
+    {                                                                            \
+        "to", "TIME", "the same, exclusive"                                      \
+    }
 
 const ctl_command ctl_audit_commands[] = {
     {"audit",
@@ -257,7 +278,8 @@ const ctl_command ctl_audit_commands[] = {
      1,
      1,
      "Read the audit spool of a dead node into the store.",
-     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were read whole are removed. "
+     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were "
+     "read whole are removed. "
      "Repeatable: a record is taken once.",
      {{NULL, NULL, NULL}},
      ingest},

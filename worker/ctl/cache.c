@@ -6,10 +6,12 @@ static int reset(ctl_call *ctl)
     sync_request request = {.reset = 1, .action = "cache.reset"};
     ida_kind kind = ctl_sync_request(ctl, ctl_store(ctl, DB_REQUEST), ctl->arguments[0], &request);
     if (!kind) {
-        json_t *document = json_pack("{s:s, s:s}", "companyId", ctl->arguments[0], "result", "requested");
+        json_t *document = json_pack("{s:s, s:s}", "companyId", ctl->arguments[0], "result",
+                                     "requested");
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl,
-                    "The worker will empty the cache of %s and sync it anew; until that is done the service answers 503 for this "
+                    "The worker will empty the cache of %s and sync it anew; until that is done "
+                    "the service answers 503 for this "
                     "tenant.",
                     ctl->arguments[0]);
         }
@@ -25,7 +27,8 @@ const ctl_command ctl_cache_commands[] = {
      1,
      1,
      "Ask the worker to empty the directory cache of a tenant and sync it anew.",
-     "Until the sync is done the tenant's users are unknown, and the service answers 503 for it. Nothing in a directory changes.",
+     "Until the sync is done the tenant's users are unknown, and the service answers 503 for it. "
+     "Nothing in a directory changes.",
      {{NULL, NULL, NULL}},
      reset},
     {0},

@@ -1,4 +1,5 @@
-/* idadminctl: the command table, what a command is given, and how it answers. One file a noun; nothing here calls a directory. */
+/* idadminctl: the command table, what a command is given, and how it answers. One file a noun;
+ * nothing here calls a directory. */
 #ifndef WORKER_CTL_CTL_H
 #define WORKER_CTL_CTL_H
 
@@ -31,7 +32,7 @@ typedef struct ctl_command {
     const char *summary;     /* one line */
     const char *help;        /* further paragraphs, or NULL */
     ctl_option options[CTL_MAX_OPTIONS];
-    int (*run)(ctl_call *ctl);    /* CTL_DONE, CTL_FAILED or CTL_USAGE (after ctl_usage) */
+    int (*run)(ctl_call *ctl); /* CTL_DONE, CTL_FAILED or CTL_USAGE (after ctl_usage) */
 } ctl_command;
 
 struct ctl_call {
@@ -43,26 +44,30 @@ struct ctl_call {
     const ctl_command *command;
     const char *arguments[CTL_MAX_ARGUMENTS + 1];
     int argument_count;
-    const char *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
-    const char *lines;                   /* log lines so far */
-    const char *actor;                   /* operating-system user, for the audit record */
+    const char
+        *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
+    const char *lines;            /* log lines so far */
+    const char *actor;            /* operating-system user, for the audit record */
 };
 
 /* Value of an option of the running command: NULL when absent, "" for a switch. */
 const char *ctl_value(const ctl_call *ctl, const char *option);
 
-/* Whole number from 1 to `most` of an option; `absent` when it was not given, 0 when it is anything else. */
+/* Whole number from 1 to `most` of an option; `absent` when it was not given, 0 when it is anything
+ * else. */
 int64_t ctl_number(const ctl_call *ctl, const char *option, int64_t absent, int64_t most);
 
 /* One sentence about the usage on standard error; returns CTL_USAGE. */
 int ctl_usage(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* CTL_DONE for IDA_OK, else writes the context's message on standard error and answers CTL_FAILED. */
+/* CTL_DONE for IDA_OK, else writes the context's message on standard error and answers CTL_FAILED.
+ */
 int ctl_result(ctl_call *ctl, ida_kind kind);
 
 store *ctl_store(ctl_call *ctl, db_role role);
 
-/* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it in its transaction. */
+/* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it
+ * in its transaction. */
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
 
 /* IDA_NOT_FOUND with a sentence when the tenant does not exist. */
@@ -74,20 +79,23 @@ typedef struct ctl_column {
     const char *title, *member; /* member of each object; NULL title ends the list */
 } ctl_column;
 
-/* With --json the document; returns 1 when it was printed, so that the command need not draw a table. Steals nothing. */
+/* With --json the document; returns 1 when it was printed, so that the command need not draw a
+ * table. Steals nothing. */
 int ctl_json(ctl_call *ctl, const json_t *document);
 /* A table of an array of objects; `none` is printed instead of an empty one. */
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
 /* "title: value" lines of one object. */
 void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
-/* That a list ends before its end: for people below the table, with --json on standard error, where the document stays a list. */
+/* That a list ends before its end: for people below the table, with --json on standard error, where
+ * the document stays a list. */
 void ctl_cut(ctl_call *ctl, int count, int64_t total, const char *last);
 /* A line for people; nothing with --json. */
 void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- the nouns --- */
-extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[], ctl_user_commands[],
-    ctl_task_commands[], ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[],
-    ctl_role_commands[], ctl_request_commands[], ctl_evidence_commands[], ctl_erase_commands[];
+extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
+    ctl_user_commands[], ctl_task_commands[], ctl_audit_commands[], ctl_cache_commands[],
+    ctl_sync_commands[], ctl_status_commands[], ctl_role_commands[], ctl_request_commands[],
+    ctl_evidence_commands[], ctl_erase_commands[];
 
 #endif

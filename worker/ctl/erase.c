@@ -1,4 +1,5 @@
-/* idadminctl erase: one person's personal data out of the store. What is done and what stays is said. */
+/* idadminctl erase: one person's personal data out of the store. What is done and what stays is
+ * said. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -14,27 +15,39 @@ static int never(void *baton)
 }
 
 /* What this command cannot reach. */
-static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in_document, int compacted)
+static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in_document,
+                          int compacted)
 {
     json_t *stays = ida_json_keep(ctl->pool, json_array());
-    json_array_append_new(stays, json_string("Audit records keep their place, time, category and outcome, so that the chain stays whole."));
+    json_array_append_new(stays, json_string("Audit records keep their place, time, category and "
+                                             "outcome, so that the chain stays whole."));
     json_array_append_new(stays, json_string("The directories are not touched."));
-    json_array_append_new(stays, json_string("Log files of httpd and of the worker, the audit spool of a node that is down, and backups."));
+    json_array_append_new(stays, json_string("Log files of httpd and of the worker, the audit "
+                                             "spool of a node that is down, and backups."));
     if (!compacted) {
-        json_array_append_new(stays, json_string(store_sqlite_path(ctl->config.store)
-                                                     ? "Bytes of deleted rows may remain in free space of the store's files: --compact writes them anew, "
-                                                       "while writers wait."
-                                                     : "Bytes of deleted rows may remain in the database's files until they are vacuumed (VACUUM FULL), and "
-                                                       "in its write-ahead log."));
+        json_array_append_new(stays, json_string(
+                                         store_sqlite_path(ctl->config.store)
+                                             ? "Bytes of deleted rows may remain in free space of "
+                                               "the store's files: --compact writes them anew, "
+                                               "while writers wait."
+                                             : "Bytes of deleted rows may remain in the database's "
+                                               "files until they are vacuumed (VACUUM FULL), and "
+                                               "in its write-ahead log."));
     }
     if (in_document) {
-        json_array_append_new(stays, json_string(ida_printf(ctl->pool, "The document of tenant %s names the person (an approver, a protected account): "
-                                                                       "take that out and apply it.", traces->tenant)));
+        json_array_append_new(
+            stays,
+            json_string(ida_printf(
+                ctl->pool,
+                "The document of tenant %s names the person (an approver, a protected account): "
+                "take that out and apply it.",
+                traces->tenant)));
     }
     return stays;
 }
 
-static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cache, governance_erased *erased, governance_traces **traces, int *in_document)
+static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cache,
+                            governance_erased *erased, governance_traces **traces, int *in_document)
 {
     const char *tenant = ctl->arguments[0];
     int64_t moved;
@@ -43,7 +56,9 @@ static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cac
     kind = kind ? kind : ingest_outbox(main, audit, ctl->c, never, NULL, &moved);
     kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
     kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);
-    kind = kind ? kind : governance_erase_main(main, ctl->c, *traces, erased, ctl_audit(ctl, tenant, "person.erase", NULL));
+    kind = kind ? kind
+                : governance_erase_main(main, ctl->c, *traces, erased,
+                                        ctl_audit(ctl, tenant, "person.erase", NULL));
     return kind ? kind : governance_erase_in_document(main, ctl->c, *traces, in_document);
 }
 
@@ -59,7 +74,8 @@ static ida_kind compact(ctl_call *ctl, store *const *stores, int count)
 
 static int erase(ctl_call *ctl)
 {
-    store *main = ctl_store(ctl, DB_REQUEST), *audit = ctl_store(ctl, DB_INGEST), *cache = ctl_store(ctl, DB_SYNC);
+    store *main = ctl_store(ctl, DB_REQUEST), *audit = ctl_store(ctl, DB_INGEST),
+          *cache = ctl_store(ctl, DB_SYNC);
     store *const stores[] = {main, audit, cache};
     governance_erased erased = {0};
     governance_traces *traces = NULL;
@@ -67,25 +83,32 @@ static int erase(ctl_call *ctl)
     ida_kind kind = ctl_tenant_exists(ctl, main, ctl->arguments[0]);
     kind = kind ? kind : erase_parts(ctl, main, audit, cache, &erased, &traces, &in_document);
     if (!kind && wants_compact && (kind = compact(ctl, stores, 3)) != IDA_OK) {
-        return ctl_result(ctl, ida_fail(ctl->c, kind, "The data is erased, but the store's files could not be written anew: %s Run the command again.",
+        return ctl_result(ctl, ida_fail(ctl->c, kind,
+                                        "The data is erased, but the store's files could not be "
+                                        "written anew: %s Run the command again.",
                                         ctl->c->message ? ctl->c->message : ""));
     }
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    json_t *stays = what_stays(ctl, traces, in_document, wants_compact && store_sqlite_path(ctl->config.store));
-    json_t *document = ida_json_keep(ctl->pool, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "tasks", (json_int_t)erased.tasks, "requests",
-                                                          (json_int_t)erased.requests, "assignments", (json_int_t)erased.assignments, "workflowRuns",
-                                                          (json_int_t)erased.runs, "mentions", (json_int_t)erased.mentions, "auditRecords",
-                                                          (json_int_t)erased.audit, "stays", stays));
+    json_t *stays = what_stays(ctl, traces, in_document,
+                               wants_compact && store_sqlite_path(ctl->config.store));
+    json_t *document = ida_json_keep(
+        ctl->pool, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "tasks",
+                             (json_int_t)erased.tasks, "requests", (json_int_t)erased.requests,
+                             "assignments", (json_int_t)erased.assignments, "workflowRuns",
+                             (json_int_t)erased.runs, "mentions", (json_int_t)erased.mentions,
+                             "auditRecords", (json_int_t)erased.audit, "stays", stays));
     if (!ctl_json(ctl, document)) {
         const json_t *one;
         size_t i;
-        ctl_say(ctl, "Erased: %lld tasks, %lld access requests, %lld role assignments, %lld workflow runs, %lld mentions elsewhere, %lld audit records.",
-                (long long)erased.tasks, (long long)erased.requests, (long long)erased.assignments, (long long)erased.runs, (long long)erased.mentions,
-                (long long)erased.audit);
+        ctl_say(ctl,
+                "Erased: %lld tasks, %lld access requests, %lld role assignments, %lld workflow "
+                "runs, %lld mentions elsewhere, %lld audit records.",
+                (long long)erased.tasks, (long long)erased.requests, (long long)erased.assignments,
+                (long long)erased.runs, (long long)erased.mentions, (long long)erased.audit);
         ctl_say(ctl, "%s", "What stays:");
-        json_array_foreach(stays, i, one) {
+        json_array_foreach (stays, i, one) {
             ctl_say(ctl, "- %s", json_string_value(one));
         }
     }
@@ -93,10 +116,19 @@ static int erase(ctl_call *ctl)
 }
 
 const ctl_command ctl_erase_commands[] = {
-    {"erase", NULL, "ID UPN", 2, 2, "Erase one person's personal data from cache, tasks, governance, workflow runs and audit.",
-     "For a person whose account has been deleted in the directories and whose tasks are over; otherwise it is refused with what to do first. May be "
+    {"erase",
+     NULL,
+     "ID UPN",
+     2,
+     2,
+     "Erase one person's personal data from cache, tasks, governance, workflow runs and audit.",
+     "For a person whose account has been deleted in the directories and whose tasks are over; "
+     "otherwise it is refused with what to do first. May be "
      "repeated. The audit chain stays whole.",
-     {{"compact", NULL, "SQLite: write the store's files anew afterwards, so that no bytes are left in free space; writers wait meanwhile"},
-      {NULL, NULL, NULL}}, erase},
+     {{"compact", NULL,
+       "SQLite: write the store's files anew afterwards, so that no bytes are left in free space; "
+       "writers wait meanwhile"},
+      {NULL, NULL, NULL}},
+     erase},
     {0},
 };

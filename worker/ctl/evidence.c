@@ -1,16 +1,16 @@
-/* idadminctl evidence: what was taken from a leaver, when and by which task, with the audit records that prove it, and what is not
- * proven. Reads only. */
+/* idadminctl evidence: what was taken from a leaver, when and by which task, with the audit records
+ * that prove it, and what is not proven. Reads only. */
 #include <ctype.h>
 #include <string.h>
 
 #include <apr_strings.h>
 
-#include "core/governance/access.h"
 #include "core/base/json.h"
-#include "core/store/audit.h"
-#include "core/queue/change.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/governance/access.h"
+#include "core/queue/change.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
 #define TASKS_MAX 200
@@ -21,7 +21,7 @@ typedef struct dossier {
     ctl_call *ctl;
     store *s;
     const char *tenant, *upn;
-    ida_task *offboardings;  /* newest first */
+    ida_task *offboardings; /* newest first */
     int count;
     json_t *document, *open; /* open: sentences about what is not proven; both of the pool */
 } dossier;
@@ -42,7 +42,9 @@ static void not_proven(dossier *d, const char *format, ...)
 static ida_kind find_tasks(dossier *d, const char *type, ida_task **tasks, int *count)
 {
     int64_t total;
-    queue_task_filter filter = {.type = type, .person = ida_fold_address(d->ctl->pool, d->upn), .limit = TASKS_MAX};
+    queue_task_filter filter = {.type = type,
+                                .person = ida_fold_address(d->ctl->pool, d->upn),
+                                .limit = TASKS_MAX};
     return queue_task_list(d->s, d->ctl->c, d->tenant, &filter, tasks, count, &total);
 }
 
@@ -56,12 +58,17 @@ static json_t *proof_json(const audit_row *row)
 }
 
 /* The record that was written with a step's outcome: the last one of that step. */
-static const audit_row *record_of_step(dossier *d, const audit_row *rows, int count, const char *task, const char *step)
+static const audit_row *record_of_step(dossier *d, const audit_row *rows, int count,
+                                       const char *task, const char *step)
 {
     for (int i = count - 1; i >= 0; i--) {
-        const json_t *parameters = rows[i].record.parameters ? ida_json_load(d->ctl->pool, rows[i].record.parameters) : NULL;
-        const char *of = ida_json_string(parameters, "taskId"), *name = ida_json_string(parameters, "step");
-        if (rows[i].record.action && strcmp(rows[i].record.action, "task.step") == 0 && of && name && strcmp(of, task) == 0 && strcmp(name, step) == 0) {
+        const json_t *parameters = rows[i].record.parameters
+                                       ? ida_json_load(d->ctl->pool, rows[i].record.parameters)
+                                       : NULL;
+        const char *of = ida_json_string(parameters, "taskId"),
+                   *name = ida_json_string(parameters, "step");
+        if (rows[i].record.action && strcmp(rows[i].record.action, "task.step") == 0 && of &&
+            name && strcmp(of, task) == 0 && strcmp(name, step) == 0) {
             return &rows[i];
         }
     }
@@ -79,15 +86,20 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
     json_t *step;
     size_t i;
     int newest = task == d->offboardings;
-    json_array_foreach(json_object_get(object, "steps"), i, step) {
+    json_array_foreach (json_object_get(object, "steps"), i, step) {
         const ida_step *s = &task->steps[i];
         const audit_row *row = record_of_step(d, rows, count, task->id, s->name);
         json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
         if (newest && !is_settled(s->outcome)) {
-            not_proven(d, "Step %s of task %s: %s%s%s.", s->name, task->id, s->outcome == IDA_STEP_NONE ? "not carried out" : ida_outcome_text(s->outcome),
+            not_proven(d, "Step %s of task %s: %s%s%s.", s->name, task->id,
+                       s->outcome == IDA_STEP_NONE ? "not carried out"
+                                                   : ida_outcome_text(s->outcome),
                        s->detail ? ": " : "", s->detail ? s->detail : "");
         } else if (newest && !row) {
-            not_proven(d, "The audit record of step %s of task %s is not in the chain: erased, past its retention, or on its way.", s->name, task->id);
+            not_proven(d,
+                       "The audit record of step %s of task %s is not in the chain: erased, past "
+                       "its retention, or on its way.",
+                       s->name, task->id);
         }
     }
     if (newest && task->state != IDA_DONE) {
@@ -113,7 +125,8 @@ static ida_kind find_records(dossier *d, audit_row **rows, int *count)
         json_array_append_new(ids, json_string(d->offboardings[i].id));
         from = d->offboardings[i].created_at < from ? d->offboardings[i].created_at : from;
     }
-    store_audit_about_filter filter = {.target = target, .tasks = ida_json_text(pool, ids), .from = from, .limit = RECORDS_PAGE};
+    store_audit_about_filter filter = {
+        .target = target, .tasks = ida_json_text(pool, ids), .from = from, .limit = RECORDS_PAGE};
     *rows = apr_palloc(pool, sizeof **rows * RECORDS_MAX);
     *count = 0;
     while (!kind && found == RECORDS_PAGE && *count + RECORDS_PAGE <= RECORDS_MAX) {
@@ -126,8 +139,10 @@ static ida_kind find_records(dossier *d, audit_row **rows, int *count)
         }
     }
     if (found == RECORDS_PAGE) {
-        not_proven(d, "There are more than %d audit records of this person: those after number %lld were not looked at.", *count,
-                   (long long)filter.after_seq);
+        not_proven(d,
+                   "There are more than %d audit records of this person: those after number %lld "
+                   "were not looked at.",
+                   *count, (long long)filter.after_seq);
     }
     return kind;
 }
@@ -153,13 +168,17 @@ static void put_records(dossier *d, const audit_row *rows, int count)
         for (size_t n = 0; n < sizeof ending / sizeof *ending; n++) {
             if (strcmp(action, ending[n]) == 0) {
                 json_t *row = record_json(&rows[i]);
-                json_t *parameters = ida_json_load(d->ctl->pool, rows[i].record.parameters ? rows[i].record.parameters : "{}");
+                json_t *parameters = ida_json_load(d->ctl->pool, rows[i].record.parameters
+                                                                     ? rows[i].record.parameters
+                                                                     : "{}");
                 json_object_set(row, "parameters", parameters);
                 json_array_append_new(ended, row);
             }
         }
-        /* Reading about somebody changes nothing; the category tells the worker's and administrators' deeds from it. */
-        if (finished && rows[i].record.at > finished && strcmp(rows[i].record.category, "api") != 0) {
+        /* Reading about somebody changes nothing; the category tells the worker's and
+         * administrators' deeds from it. */
+        if (finished && rows[i].record.at > finished &&
+            strcmp(rows[i].record.category, "api") != 0) {
             json_array_append_new(after, record_json(&rows[i]));
         }
     }
@@ -195,7 +214,8 @@ static ida_kind put_now(dossier *d)
         json_object_set_new(row, "inherited", json_boolean(rows[i].inherited));
         json_array_append_new(memberships, row);
         if (!rows[i].inherited) {
-            not_proven(d, "The directory still shows the membership of %s (%s).", rows[i].group->name, governance_access_source_words[rows[i].grant.source]);
+            not_proven(d, "The directory still shows the membership of %s (%s).",
+                       rows[i].group->name, governance_access_source_words[rows[i].grant.source]);
         }
     }
     ida_json_put(now, "id", user->id);
@@ -222,8 +242,8 @@ static ida_kind put_later_tasks(dossier *d)
             ida_json_put(row, "state", ida_task_state_text(tasks[i].state));
             json_array_append_new(later, row);
             if (tasks[i].state != IDA_CANCELLED) {
-                not_proven(d, "Task %s (%s, %s) was asked for after the offboarding.", tasks[i].id, ida_task_type_text(tasks[i].type),
-                           ida_task_state_text(tasks[i].state));
+                not_proven(d, "Task %s (%s, %s) was asked for after the offboarding.", tasks[i].id,
+                           ida_task_type_text(tasks[i].type), ida_task_state_text(tasks[i].state));
             }
         }
     }
@@ -239,10 +259,13 @@ static ida_kind put_chain(dossier *d, int *whole)
         return kind;
     }
     *whole = !broken;
-    json_object_set_new(d->document, "chain", json_pack("{s:b, s:I, s:o}", "whole", !broken, "records", (json_int_t)records, "brokenAt",
-                                                        broken ? json_integer(broken) : json_null()));
+    json_object_set_new(d->document, "chain",
+                        json_pack("{s:b, s:I, s:o}", "whole", !broken, "records",
+                                  (json_int_t)records, "brokenAt",
+                                  broken ? json_integer(broken) : json_null()));
     if (broken) {
-        not_proven(d, "The audit chain is broken at record %lld: %s", (long long)broken, d->ctl->c->message ? d->ctl->c->message : "");
+        not_proven(d, "The audit chain is broken at record %lld: %s", (long long)broken,
+                   d->ctl->c->message ? d->ctl->c->message : "");
         ida_ctx_clear(d->ctl->c);
     }
     return IDA_OK;
@@ -270,47 +293,70 @@ static ida_kind compile(dossier *d, int *whole)
 
 static void print(dossier *d)
 {
-    static const ctl_column fields[] = {{"User", "userPrincipalName"}, {"Task", "id"}, {"State", "state"}, {"Asked", "createdAt"}, {"Started", "startedAt"},
-                                        {"Finished", "finishedAt"}, {"Warnings", "warnings"}, {NULL, NULL}};
-    static const ctl_column steps[] = {{"STEP", "name"}, {"OUTCOME", "outcome"}, {"AT", "at"}, {"RECORD", "record"}, {"DETAIL", "detail"}, {NULL, NULL}};
+    static const ctl_column fields[] = {{"User", "userPrincipalName"},
+                                        {"Task", "id"},
+                                        {"State", "state"},
+                                        {"Asked", "createdAt"},
+                                        {"Started", "startedAt"},
+                                        {"Finished", "finishedAt"},
+                                        {"Warnings", "warnings"},
+                                        {NULL, NULL}};
+    static const ctl_column steps[] = {{"STEP", "name"},     {"OUTCOME", "outcome"}, {"AT", "at"},
+                                       {"RECORD", "record"}, {"DETAIL", "detail"},   {NULL, NULL}};
     ctl_call *ctl = d->ctl;
     json_t *task, *step, *one;
     size_t i, n;
-    json_array_foreach(json_object_get(d->document, "offboardings"), i, task) {
+    json_array_foreach (json_object_get(d->document, "offboardings"), i, task) {
         ctl_fields(ctl, task, fields);
-        json_array_foreach(json_object_get(task, "steps"), n, step) {
+        json_array_foreach (json_object_get(task, "steps"), n, step) {
             const json_t *proof = json_object_get(step, "proof");
             const char *hash = ida_json_string(proof, "hash");
-            ida_json_put(step, "record",
-                         hash ? ida_printf(ctl->pool, "%lld %.12s", (long long)json_integer_value(json_object_get(proof, "seq")), hash) : "-");
+            ida_json_put(
+                step, "record",
+                hash
+                    ? ida_printf(ctl->pool, "%lld %.12s",
+                                 (long long)json_integer_value(json_object_get(proof, "seq")), hash)
+                    : "-");
         }
         ctl_say(ctl, "%s", "");
         ctl_table(ctl, json_object_get(task, "steps"), steps, "No steps.");
         ctl_say(ctl, "%s", "");
     }
-    ctl_say(ctl, "Audit chain: %s, %lld records.", json_is_true(json_object_get(json_object_get(d->document, "chain"), "whole")) ? "whole" : "BROKEN",
-            (long long)json_integer_value(json_object_get(json_object_get(d->document, "chain"), "records")));
+    ctl_say(ctl, "Audit chain: %s, %lld records.",
+            json_is_true(json_object_get(json_object_get(d->document, "chain"), "whole"))
+                ? "whole"
+                : "BROKEN",
+            (long long)json_integer_value(
+                json_object_get(json_object_get(d->document, "chain"), "records")));
     if (!json_array_size(d->open)) {
-        ctl_say(ctl, "%s", "Everything that was to be revoked is shown as revoked, and nothing has come back.");
+        ctl_say(
+            ctl, "%s",
+            "Everything that was to be revoked is shown as revoked, and nothing has come back.");
         return;
     }
     ctl_say(ctl, "%s", "Not proven:");
-    json_array_foreach(d->open, i, one) {
+    json_array_foreach (d->open, i, one) {
         ctl_say(ctl, "- %s", json_string_value(one));
     }
 }
 
 static int evidence(ctl_call *ctl)
 {
-    dossier d = {.ctl = ctl, .s = ctl_store(ctl, DB_REQUEST), .tenant = ctl->arguments[0], .upn = ctl->arguments[1]};
+    dossier d = {.ctl = ctl,
+                 .s = ctl_store(ctl, DB_REQUEST),
+                 .tenant = ctl->arguments[0],
+                 .upn = ctl->arguments[1]};
     int whole = 1;
     d.document = ida_json_keep(ctl->pool, json_object());
     d.open = ida_json_keep(ctl->pool, json_array());
     ida_kind kind = ctl_tenant_exists(ctl, d.s, d.tenant);
-    kind = kind ? kind : find_tasks(&d, ida_task_type_text(IDA_USER_DELETE), &d.offboardings, &d.count);
+    kind = kind ? kind
+                : find_tasks(&d, ida_task_type_text(IDA_USER_DELETE), &d.offboardings, &d.count);
     if (!kind && !d.count) {
-        kind = ida_fail(ctl->c, IDA_NOT_FOUND, "Tenant %s has no offboarding of %s: none was asked for, or it is past its retention or erased.", d.tenant,
-                        d.upn);
+        kind = ida_fail(ctl->c, IDA_NOT_FOUND,
+                        "Tenant %s has no offboarding of %s: none was asked for, or it is past its "
+                        "retention or erased.",
+                        d.tenant, d.upn);
     }
     if (!kind) {
         ida_json_put(d.document, "companyId", d.tenant);
@@ -330,9 +376,17 @@ static int evidence(ctl_call *ctl)
 }
 
 const ctl_command ctl_evidence_commands[] = {
-    {"evidence", NULL, "ID UPN", 2, 2, "Show what was taken from a leaver, when and by which task, with the audit records that prove it.",
-     "Says what is not proven as well: steps that failed or whose outcome is unknown, memberships that stayed or came back, what was asked for since. "
+    {"evidence",
+     NULL,
+     "ID UPN",
+     2,
+     2,
+     "Show what was taken from a leaver, when and by which task, with the audit records that prove "
+     "it.",
+     "Says what is not proven as well: steps that failed or whose outcome is unknown, memberships "
+     "that stayed or came back, what was asked for since. "
      "Walks the whole audit chain; exit status 1 when it is broken.",
-     {{NULL, NULL, NULL}}, evidence},
+     {{NULL, NULL, NULL}},
+     evidence},
     {0},
 };

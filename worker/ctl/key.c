@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/tenant/credentials.h"
 #include "core/base/json.h"
 #include "core/base/network.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/store/audit.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
-#include "core/base/text.h"
-#include "core/base/time.h"
+#include "core/tenant/credentials.h"
 #include "core/zone/zone.h"
 #include "worker/ctl/ctl.h"
 
@@ -23,7 +23,8 @@ typedef struct key_work {
 
 static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *action)
 {
-    audit_record *record = ctl_audit(work->ctl, work->principal.company, action, work->principal.username);
+    audit_record *record = ctl_audit(work->ctl, work->principal.company, action,
+                                     work->principal.username);
     record->parameters = work->parameters;
     return store_audit_add(s, c, record);
 }
@@ -33,10 +34,10 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
     const key_work *work = baton;
     ida_kind kind = store_key_create(s, c, &work->principal, work->hash);
     if (kind == IDA_CONFLICT) {
-        return ida_fail(
-            c, kind,
-            "Tenant %s has an API user %s already; rotation is a key under a new username, then `key delete` of the old one.",
-            work->principal.company, work->principal.username);
+        return ida_fail(c, kind,
+                        "Tenant %s has an API user %s already; rotation is a key under a new "
+                        "username, then `key delete` of the old one.",
+                        work->principal.company, work->principal.username);
     }
     return kind ? kind : audited(s, c, work, "key.create");
 }
@@ -44,7 +45,8 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
 static ida_kind set_disabled_in(store *s, ida_ctx *c, void *baton)
 {
     const key_work *work = baton;
-    ida_kind kind = store_key_set_disabled(s, c, work->principal.company, work->principal.username, work->disabled);
+    ida_kind kind = store_key_set_disabled(s, c, work->principal.company, work->principal.username,
+                                           work->disabled);
     return kind ? kind : audited(s, c, work, work->disabled ? "key.disable" : "key.enable");
 }
 
@@ -56,7 +58,8 @@ static ida_kind delete_in(store *s, ida_ctx *c, void *baton)
 }
 
 /* Midnight at which the day begins in the tenant's zone. */
-static ida_kind parse_expiry(ctl_call *ctl, store *s, const char *company, const char *text, int64_t *at)
+static ida_kind parse_expiry(ctl_call *ctl, store *s, const char *company, const char *text,
+                             int64_t *at)
 {
     int year, month, day, used = 0;
     if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10 || text[10]) {
@@ -79,7 +82,8 @@ static ida_kind parse_expiry(ctl_call *ctl, store *s, const char *company, const
     }
     *at = zone_to_utc(zone, &wall) * 1000;
     if (*at <= ida_now(&ctl->env)) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires: %s has begun already; the key would never work", text);
+        return ida_fail(ctl->c, IDA_BAD_REQUEST,
+                        "--expires: %s has begun already; the key would never work", text);
     }
     return IDA_OK;
 }
@@ -101,7 +105,9 @@ static ida_kind parse_label(ctl_call *ctl, const char *text, const char **label)
     }
     if (!ida_utf8_valid(text, strlen(text)) || characters(text) > IDA_LABEL_MAX ||
         strcmp(text, ida_clean(ctl->pool, text, strlen(text), 0)) != 0) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST, "--label must be UTF-8 text of at most %d visible characters", IDA_LABEL_MAX);
+        return ida_fail(ctl->c, IDA_BAD_REQUEST,
+                        "--label must be UTF-8 text of at most %d visible characters",
+                        IDA_LABEL_MAX);
     }
     *label = text;
     return IDA_OK;
@@ -118,9 +124,10 @@ static ida_kind parse_from(ctl_call *ctl, const char *text, const char **from)
 static int create(ctl_call *ctl)
 {
     ida_ctx *c = ctl->c;
-    key_work work = {.ctl = ctl, .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}};
-    const char *access = ctl_value(ctl, "access"), *rate = ctl_value(ctl, "rate-limit"), *expires = ctl_value(ctl, "expires"),
-               *from = ctl_value(ctl, "from");
+    key_work work = {.ctl = ctl,
+                     .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}};
+    const char *access = ctl_value(ctl, "access"), *rate = ctl_value(ctl, "rate-limit"),
+               *expires = ctl_value(ctl, "expires"), *from = ctl_value(ctl, "from");
     if (!access) {
         return ctl_usage(ctl, "--access is wanted: read-only, full or legacy");
     }
@@ -154,7 +161,8 @@ static int create(ctl_call *ctl)
     char hash[IDA_KEY_HASH_LEN + 1];
     ida_key_hash(key, hash);
     work.hash = hash;
-    json_t *parameters = ida_json_keep(ctl->pool, json_pack("{s:s}", "access", ida_access_level_text(work.principal.access)));
+    json_t *parameters = ida_json_keep(
+        ctl->pool, json_pack("{s:s}", "access", ida_access_level_text(work.principal.access)));
     ida_json_put(parameters, "label", work.principal.label);
     ida_json_put(parameters, "rateLimit", rate);
     ida_json_put(parameters, "expires", expires);
@@ -162,10 +170,13 @@ static int create(ctl_call *ctl)
     work.parameters = ida_json_text(ctl->pool, parameters);
     kind = store_transaction(s, c, create_in, &work);
     if (!kind) {
-        char *secret = ida_printf(ctl->pool, "%s:%s:%s", work.principal.company, work.principal.username, key);
-        json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId", work.principal.company, "username",
-                                     work.principal.username, "accessLevel", ida_access_level_text(work.principal.access), "label",
-                                     work.principal.label, "apiKey", key, "mcpSecret", secret);
+        char *secret = ida_printf(ctl->pool, "%s:%s:%s", work.principal.company,
+                                  work.principal.username, key);
+        json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId",
+                                     work.principal.company, "username", work.principal.username,
+                                     "accessLevel", ida_access_level_text(work.principal.access),
+                                     "label", work.principal.label, "apiKey", key, "mcpSecret",
+                                     secret);
         if (!ctl_json(ctl, document)) {
             static const ctl_column columns[] = {{"Company ID", "companyId"},
                                                  {"Username", "username"},
@@ -175,7 +186,8 @@ static int create(ctl_call *ctl)
                                                  {"MCP secret", "mcpSecret"},
                                                  {NULL, NULL}};
             ctl_fields(ctl, document, columns);
-            ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them now; a lost key is replaced by "
+            ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
+                         "now; a lost key is replaced by "
                          "a new one.");
         }
         json_decref(document);
@@ -187,10 +199,11 @@ static int create(ctl_call *ctl)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {
-        {"USERNAME", "username"}, {"ACCESS", "accessLevel"}, {"LABEL", "label"},       {"RATE LIMIT", "rateLimit"},
-        {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},  {"CREATED", "createdAt"}, {"LAST USED", "lastUsedAt"},
-        {"FROM", "from"},         {NULL, NULL}};
+    static const ctl_column columns[] = {{"USERNAME", "username"}, {"ACCESS", "accessLevel"},
+                                         {"LABEL", "label"},       {"RATE LIMIT", "rateLimit"},
+                                         {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},
+                                         {"CREATED", "createdAt"}, {"LAST USED", "lastUsedAt"},
+                                         {"FROM", "from"},         {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
     json_t *rows = NULL;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
@@ -206,22 +219,25 @@ static int list(ctl_call *ctl)
 /* disable, enable and delete differ in their transaction and their word alone. */
 static int change(ctl_call *ctl, store_work in, int disabled, const char *done)
 {
-    key_work work = {
-        .ctl = ctl, .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}, .disabled = disabled};
+    key_work work = {.ctl = ctl,
+                     .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]},
+                     .disabled = disabled};
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, work.principal.company);
     if (!kind) {
         kind = store_transaction(s, ctl->c, in, &work);
         if (kind == IDA_NOT_FOUND) {
-            ida_fail(ctl->c, kind, "Tenant %s has no API user %s; `idadminctl key list %s` names them.", work.principal.company,
-                     work.principal.username, work.principal.company);
+            ida_fail(ctl->c, kind,
+                     "Tenant %s has no API user %s; `idadminctl key list %s` names them.",
+                     work.principal.company, work.principal.username, work.principal.company);
         }
     }
     if (!kind) {
-        json_t *document = json_pack("{s:s, s:s, s:s}", "companyId", work.principal.company, "username", work.principal.username,
-                                     "result", done);
+        json_t *document = json_pack("{s:s, s:s, s:s}", "companyId", work.principal.company,
+                                     "username", work.principal.username, "result", done);
         if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "API user %s of %s: %s.", work.principal.username, work.principal.company, done);
+            ctl_say(ctl, "API user %s of %s: %s.", work.principal.username, work.principal.company,
+                    done);
         }
         json_decref(document);
     }
@@ -238,7 +254,7 @@ static int enable(ctl_call *ctl)
     return change(ctl, set_disabled_in, 0, "enabled");
 }
 
-static int delete(ctl_call *ctl)
+static int delete (ctl_call *ctl)
 {
     return change(ctl, delete_in, 0, "deleted");
 }
@@ -252,15 +268,27 @@ const ctl_command ctl_key_commands[] = {
      "Make an API user of tenant ID; the only moment that shows its API key and MCP secret.",
      "Rotation: make a key under a new username, move the caller over, delete the old one.",
      {{"access", "LEVEL",
-       "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before access levels); fixed at "
+       "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before "
+       "access levels); fixed at "
        "creation"},
       {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
-      {"expires", "DATE", "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},
-      {"rate-limit", "RATE", "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
-      {"from", "CIDR,...", "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
+      {"expires", "DATE",
+       "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},
+      {"rate-limit", "RATE",
+       "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
+      {"from", "CIDR,...",
+       "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
       {NULL, NULL, NULL}},
      create},
-    {"key", "list", "ID", 1, 1, "List the API users of a tenant, with when each was used last as the audit log has it.", NULL, {{NULL, NULL, NULL}}, list},
+    {"key",
+     "list",
+     "ID",
+     1,
+     1,
+     "List the API users of a tenant, with when each was used last as the audit log has it.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     list},
     {"key",
      "disable",
      "ID USERNAME",
@@ -270,7 +298,23 @@ const ctl_command ctl_key_commands[] = {
      NULL,
      {{NULL, NULL, NULL}},
      disable},
-    {"key", "enable", "ID USERNAME", 2, 2, "Enable a disabled API user.", NULL, {{NULL, NULL, NULL}}, enable},
-    {"key", "delete", "ID USERNAME", 2, 2, "Delete an API user.", NULL, {{NULL, NULL, NULL}}, delete},
+    {"key",
+     "enable",
+     "ID USERNAME",
+     2,
+     2,
+     "Enable a disabled API user.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     enable},
+    {"key",
+     "delete",
+     "ID USERNAME",
+     2,
+     2,
+     "Delete an API user.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     delete},
     {0},
 };

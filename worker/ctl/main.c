@@ -1,5 +1,5 @@
-/* idadminctl: reads the command line against the command table, runs one command. Owns usage and exit statuses; knows no
- * command's meaning. */
+/* idadminctl: reads the command line against the command table, runs one command. Owns usage and
+ * exit statuses; knows no command's meaning. */
 #include "worker/ctl/ctl.h"
 
 #include <apr_general.h>
@@ -17,19 +17,22 @@
 #include "core/zone/zone.h"
 #include "worker/layout.h"
 
-static const ctl_command *const nouns[] = {ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,
-                                           ctl_user_commands,   ctl_task_commands,   ctl_audit_commands,
-                                           ctl_cache_commands,  ctl_sync_commands,   ctl_status_commands,
-                                           ctl_role_commands,   ctl_request_commands,
-                                           ctl_evidence_commands, ctl_erase_commands};
+static const ctl_command *const nouns[] = {
+    ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,     ctl_user_commands,
+    ctl_task_commands,   ctl_audit_commands,  ctl_cache_commands,   ctl_sync_commands,
+    ctl_status_commands, ctl_role_commands,   ctl_request_commands, ctl_evidence_commands,
+    ctl_erase_commands};
 #define NOUN_COUNT (sizeof nouns / sizeof nouns[0])
 
 static const ctl_option common_options[] = {
     {"json", NULL, "print one JSON document instead of tables"},
-    {"store", "DSN", "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the configuration"},
+    {"store", "DSN",
+     "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
+     "configuration"},
     {"config", "FILE", "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf"},
     {"seal-key", "FILE",
-     "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR "/idadmin/seal.key for PostgreSQL"},
+     "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR
+     "/idadmin/seal.key for PostgreSQL"},
     {"help", NULL, "this help"},
     {"version", NULL, "the version"},
     {NULL, NULL, NULL},
@@ -63,8 +66,8 @@ int ctl_usage(ctl_call *ctl, const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     if (ctl->command) {
-        fprintf(stderr, "; see idadminctl %s%s%s --help\n", ctl->command->noun, ctl->command->verb ? " " : "",
-                ctl->command->verb ? ctl->command->verb : "");
+        fprintf(stderr, "; see idadminctl %s%s%s --help\n", ctl->command->noun,
+                ctl->command->verb ? " " : "", ctl->command->verb ? ctl->command->verb : "");
     } else {
         fputs("; see idadminctl --help\n", stderr);
     }
@@ -74,7 +77,8 @@ int ctl_usage(ctl_call *ctl, const char *format, ...)
 int ctl_result(ctl_call *ctl, ida_kind kind)
 {
     if (kind) {
-        fprintf(stderr, "idadminctl: %s\n", ctl->c->message ? ctl->c->message : ida_kind_text(kind));
+        fprintf(stderr, "idadminctl: %s\n",
+                ctl->c->message ? ctl->c->message : ida_kind_text(kind));
     }
     return kind ? CTL_FAILED : CTL_DONE;
 }
@@ -91,7 +95,8 @@ audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, c
     record->label = "";
     record->action = action;
     record->target = target;
-    record->endpoint = ida_printf(ctl->pool, "idadminctl %s%s%s", ctl->command->noun, ctl->command->verb ? " " : "",
+    record->endpoint = ida_printf(ctl->pool, "idadminctl %s%s%s", ctl->command->noun,
+                                  ctl->command->verb ? " " : "",
                                   ctl->command->verb ? ctl->command->verb : "");
     record->outcome = "ok";
     return record;
@@ -101,18 +106,21 @@ ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
 {
     ida_stored_tenant stored;
     ida_kind kind = store_tenant_document(s, ctl->c, tenant, &stored);
-    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "There is no tenant %s; `idadminctl tenant list` names them.", tenant)
-                                 : kind;
+    return kind == IDA_NOT_FOUND
+               ? ida_fail(ctl->c, kind,
+                          "There is no tenant %s; `idadminctl tenant list` names them.", tenant)
+               : kind;
 }
 
-/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there is: warnings of a command that
- * went on, details of an internal error. */
+/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there
+ * is: warnings of a command that went on, details of an internal error. */
 static void keep_line(void *baton, ida_level level, const char *id, const char *message)
 {
     ctl_call *ctl = baton;
     if (level <= IDA_LOG_WARN) {
-        ctl->lines = apr_pstrcat(ctl->pool, ctl->lines ? ctl->lines : "", level == IDA_LOG_WARN ? "warn" : "error", ": ",
-                                 id ? id : "", ": ", message, "\n", NULL);
+        ctl->lines = apr_pstrcat(ctl->pool, ctl->lines ? ctl->lines : "",
+                                 level == IDA_LOG_WARN ? "warn" : "error", ": ", id ? id : "", ": ",
+                                 message, "\n", NULL);
     }
 }
 
@@ -126,23 +134,25 @@ static void print_lines(const ctl_call *ctl, int status)
 static void print_options(const ctl_option *options)
 {
     for (; options->name; options++) {
-        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "", options->value ? options->value : "",
-               options->help);
+        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "",
+               options->value ? options->value : "", options->help);
     }
 }
 
 static void print_command(const ctl_command *command)
 {
-    printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "", command->verb ? command->verb : "",
-           command->arguments[0] ? " " : "", command->arguments, command->summary);
+    printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "",
+           command->verb ? command->verb : "", command->arguments[0] ? " " : "", command->arguments,
+           command->summary);
 }
 
 /* Help of everything, of a noun, or of one command. */
 static int print_help(const char *noun, const ctl_command *command)
 {
     if (command) {
-        printf("Usage: idadminctl %s%s%s%s%s [OPTIONS]\n\n%s\n", command->noun, command->verb ? " " : "",
-               command->verb ? command->verb : "", command->arguments[0] ? " " : "", command->arguments, command->summary);
+        printf("Usage: idadminctl %s%s%s%s%s [OPTIONS]\n\n%s\n", command->noun,
+               command->verb ? " " : "", command->verb ? command->verb : "",
+               command->arguments[0] ? " " : "", command->arguments, command->summary);
         if (command->help) {
             printf("\n%s\n", command->help);
         }
@@ -162,7 +172,8 @@ static int print_help(const char *noun, const ctl_command *command)
     }
     puts("\nOptions of every command:");
     print_options(common_options);
-    puts("\nExit status: 0 done, 1 refused or failed (one sentence on standard error), 2 wrong usage.");
+    puts("\nExit status: 0 done, 1 refused or failed (one sentence on standard error), 2 wrong "
+         "usage.");
     return CTL_DONE;
 }
 
@@ -194,12 +205,14 @@ typedef struct command_line {
     const char *config_file;
     worker_option *overrides;
     /* Options that may belong to the command: looked up once it is known. */
-    struct { const char *name, *value; } options[CTL_MAX_OPTIONS * 2];
+    struct {
+        const char *name, *value;
+    } options[CTL_MAX_OPTIONS * 2];
     int option_count;
 } command_line;
 
-/* The first words decide the command, and the command which options take a value: hence one look ahead for words that are no
- * option. */
+/* The first words decide the command, and the command which options take a value: hence one look
+ * ahead for words that are no option. */
 static const ctl_command *command_of(int argc, char *const *argv)
 {
     const char *words[2] = {NULL, NULL};
@@ -228,7 +241,8 @@ static const ctl_option *find_option(const ctl_option *options, const char *name
     return NULL;
 }
 
-static int take_option(ctl_call *ctl, command_line *line, const char *name, size_t len, const char *value)
+static int take_option(ctl_call *ctl, command_line *line, const char *name, size_t len,
+                       const char *value)
 {
     char *key = apr_pstrndup(ctl->pool, name, len);
     if (strcmp(key, "json") == 0) {
@@ -271,7 +285,8 @@ static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
         }
         const char *equals = strchr(word, '=');
         size_t len = word[1] == '-' ? (equals ? (size_t)(equals - word) : strlen(word)) - 2 : 0;
-        const ctl_option *option = word[1] == '-' ? find_option(common_options, word + 2, len) : NULL;
+        const ctl_option *option = word[1] == '-' ? find_option(common_options, word + 2, len)
+                                                  : NULL;
         if (!option && word[1] == '-' && ctl->command) {
             option = find_option(ctl->command->options, word + 2, len);
         }
@@ -323,7 +338,10 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         return print_help(noun, ctl->command);
     }
     if (!ctl->command) {
-        return noun ? ctl_usage(ctl, noun_known(noun) ? "%s wants one of its commands" : "there is no command %s", noun)
+        return noun ? ctl_usage(ctl,
+                                noun_known(noun) ? "%s wants one of its commands"
+                                                 : "there is no command %s",
+                                noun)
                     : ctl_usage(ctl, "a command is wanted");
     }
     int skipped = ctl->command->verb ? 2 : 1;
@@ -332,10 +350,13 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         ctl->arguments[i] = line.words[i + skipped];
     }
     if (ctl->argument_count < ctl->command->min || ctl->argument_count > ctl->command->max) {
-        return ctl_usage(ctl, ctl->command->arguments[0] ? "the arguments are: %s" : "there are no arguments%s",
+        return ctl_usage(ctl,
+                         ctl->command->arguments[0] ? "the arguments are: %s"
+                                                    : "there are no arguments%s",
                          ctl->command->arguments);
     }
-    ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides, &ctl->config);
+    ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides,
+                                       &ctl->config);
     if (kind) {
         return ctl_result(ctl, kind);
     }

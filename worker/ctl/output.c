@@ -1,4 +1,5 @@
-/* Owns how answers look: one JSON document, or tables and lines for people. Must not know any command. */
+/* Owns how answers look: one JSON document, or tables and lines for people. Must not know any
+ * command. */
 #include "worker/ctl/ctl.h"
 
 #include <apr_strings.h>
@@ -38,7 +39,8 @@ void ctl_say(ctl_call *ctl, const char *format, ...)
     putchar('\n');
 }
 
-/* What a value looks like in a cell; "-" when there is none. Directory text is made harmless for terminals. */
+/* What a value looks like in a cell; "-" when there is none. Directory text is made harmless for
+ * terminals. */
 static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
 {
     if (json_is_string(value) && json_string_length(value)) {
@@ -54,7 +56,7 @@ static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
         const char *list = "";
         size_t i;
         json_t *item;
-        json_array_foreach(value, i, item) {
+        json_array_foreach (value, i, item) {
             list = apr_pstrcat(pool, list, i ? ", " : "", cell(pool, item, max), NULL);
         }
         return list;
@@ -101,7 +103,7 @@ void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, con
     }
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach (rows, i, row) {
         for (int k = 0; k < count; k++) {
             int w = width(cell(ctl->pool, json_object_get(row, columns[k].member), CELL_MAX));
             widths[k] = w > widths[k] ? w : widths[k];
@@ -111,9 +113,10 @@ void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, con
         put_padded(columns[k].title, k + 1 < count ? widths[k] + 2 : 0);
     }
     putchar('\n');
-    json_array_foreach(rows, i, row) {
+    json_array_foreach (rows, i, row) {
         for (int k = 0; k < count; k++) {
-            put_padded(cell(ctl->pool, json_object_get(row, columns[k].member), CELL_MAX), k + 1 < count ? widths[k] + 2 : 0);
+            put_padded(cell(ctl->pool, json_object_get(row, columns[k].member), CELL_MAX),
+                       k + 1 < count ? widths[k] + 2 : 0);
         }
         putchar('\n');
     }
@@ -137,5 +140,6 @@ void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns)
 
 void ctl_cut(ctl_call *ctl, int count, int64_t total, const char *last)
 {
-    fprintf(ctl->json ? stderr : stdout, "%s%d of %lld; --before %s goes on.\n", ctl->json ? "idadminctl: " : "", count, (long long)total, last);
+    fprintf(ctl->json ? stderr : stdout, "%s%d of %lld; --before %s goes on.\n",
+            ctl->json ? "idadminctl: " : "", count, (long long)total, last);
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/web_user.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
-#include "core/base/web_user.h"
 #include "worker/ctl/ctl.h"
 
 /* Whose the seal key is to be. */
@@ -18,14 +18,19 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     *owner = (uid_t)-1;
     *group = (gid_t)-1;
     if (ida_web_user_is_ours()) {
-        return ida_fail(ctl->c, IDA_CONFLICT, "This is httpd's user %s, which must not have the seal key: run it as the user that runs "
-                                              "idadmin-worker, or as root.", ctl->config.web_user);
+        return ida_fail(ctl->c, IDA_CONFLICT,
+                        "This is httpd's user %s, which must not have the seal key: run it as the "
+                        "user that runs "
+                        "idadmin-worker, or as root.",
+                        ctl->config.web_user);
     }
     if (!name) {
         return IDA_OK;
     }
     if (geteuid() != 0) {
-        return ida_fail(ctl->c, IDA_CONFLICT, "--owner needs root; without it the seal key belongs to whoever runs the command.");
+        return ida_fail(
+            ctl->c, IDA_CONFLICT,
+            "--owner needs root; without it the seal key belongs to whoever runs the command.");
     }
     if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found) {
         return ida_fail(ctl->c, IDA_NOT_FOUND, "--owner: there is no user %s.", name);
@@ -47,16 +52,21 @@ static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
     ida_stored_tenant now;
     ida_kind kind = store_tenant_lock(s, c, w->tenant->id);
     kind = kind ? kind : store_tenant_document(s, c, w->tenant->id, &now);
-    if (kind || strcmp(now.document, w->stored.document) != 0 || now.revision != w->stored.revision) {
+    if (kind || strcmp(now.document, w->stored.document) != 0 ||
+        now.revision != w->stored.revision) {
         return kind; /* somebody applied a document meanwhile, and sealed it */
     }
     kind = store_tenant_put(s, c, w->tenant, &w->stored);
-    return kind ? kind : store_audit_add(s, c, ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
+    return kind ? kind
+                : store_audit_add(s, c,
+                                  ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
 }
 
-/* This node begins to know each tenant's revision. A seal from before seals had revisions is made anew, but only as long as the
- * node knows none of that tenant. What is not sealed stays as it is: tenant apply is for that. */
-static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsigned char key[IDA_SEAL_KEY_LEN])
+/* This node begins to know each tenant's revision. A seal from before seals had revisions is made
+ * anew, but only as long as the node knows none of that tenant. What is not sealed stays as it is:
+ * tenant apply is for that. */
+static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id,
+                            const unsigned char key[IDA_SEAL_KEY_LEN])
 {
     ida_ctx *c = ctl->c;
     ida_tenant *tenant;
@@ -69,15 +79,19 @@ static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsig
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, tenant, &work.stored, &state, &why);
+    kind = kind ? kind
+                : ida_seal_judge(c, ctl->config.seal_key, tenant, &work.stored, &state, &why);
     kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
-    if (!kind && state == IDA_SEAL_BROKEN && !seen && ida_tenant_seal_valid(key, tenant, 0, work.stored.seal)) {
+    if (!kind && state == IDA_SEAL_BROKEN && !seen &&
+        ida_tenant_seal_valid(key, tenant, 0, work.stored.seal)) {
         state = IDA_SEAL_GOOD;
         work.tenant = tenant;
         work.stored.seal = ida_tenant_seal(ctl->pool, key, tenant, work.stored.revision);
         kind = store_transaction(s, c, put_sealed, &work);
     }
-    return kind || state != IDA_SEAL_GOOD ? kind : ida_seal_note(c, ctl->config.seal_key, id, work.stored.revision);
+    return kind || state != IDA_SEAL_GOOD
+               ? kind
+               : ida_seal_note(c, ctl->config.seal_key, id, work.stored.revision);
 }
 
 static ida_kind seal_tenants(ctl_call *ctl, const unsigned char key[IDA_SEAL_KEY_LEN])
@@ -111,15 +125,16 @@ static int upgrade(ctl_call *ctl)
         OPENSSL_cleanse(key, sizeof key);
     }
     if (!kind) {
-        json_t *document =
-            json_pack("{s:i, s:s, s:O}", "version", store_schema_version(), "sealKey", ctl->config.seal_key, "steps", steps);
+        json_t *document = json_pack("{s:i, s:s, s:O}", "version", store_schema_version(),
+                                     "sealKey", ctl->config.seal_key, "steps", steps);
         if (!ctl_json(ctl, document)) {
             size_t i;
             json_t *step;
-            json_array_foreach(steps, i, step) {
+            json_array_foreach (steps, i, step) {
                 ctl_say(ctl, "%s", json_string_value(step));
             }
-            ctl_say(ctl, "The store is at version %d; the seal key is %s.", store_schema_version(), ctl->config.seal_key);
+            ctl_say(ctl, "The store is at version %d; the seal key is %s.", store_schema_version(),
+                    ctl->config.seal_key);
         }
         json_decref(document);
     }
@@ -134,11 +149,15 @@ const ctl_command ctl_schema_commands[] = {
      0,
      0,
      "Create or migrate the store, and make its seal key when there is none.",
-     "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: run it as the user that runs idadmin-worker, or as "
+     "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: run it "
+     "as the user that runs idadmin-worker, or as "
      "root,\n"
-     "who makes files of SQLite, and a seal key beside them, for the owner of the directory; with PostgreSQL name the worker's user by --owner.\n"
+     "who makes files of SQLite, and a seal key beside them, for the owner of the directory; with "
+     "PostgreSQL name the worker's user by --owner.\n"
      "A store newer than this program is refused.",
-     {{"owner", "USER", "as root: the seal key belongs to this user, one that is there already too"}, {NULL, NULL, NULL}},
+     {{"owner", "USER",
+       "as root: the seal key belongs to this user, one that is there already too"},
+      {NULL, NULL, NULL}},
      upgrade},
     {0},
 };

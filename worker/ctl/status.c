@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/directory.h"
-#include "core/queue/change.h"
-#include "core/store/tenant.h"
 #include "core/cache/person.h"
+#include "core/queue/change.h"
+#include "core/store/directory.h"
+#include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
@@ -18,9 +18,9 @@ static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
     int64_t now = ida_now(ctl->c->env);
     ida_kind kind = store_worker_list(s, ctl->c, &workers, &count);
     for (int i = 0; !kind && i < count; i++) {
-        json_t *row =
-            json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host", workers[i].host, "pid",
-                      (json_int_t)workers[i].pid, "version", workers[i].version, "threads", (json_int_t)workers[i].threads);
+        json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host",
+                                workers[i].host, "pid", (json_int_t)workers[i].pid, "version",
+                                workers[i].version, "threads", (json_int_t)workers[i].threads);
         ida_json_put_time(row, "startedAt", workers[i].started_at);
         ida_json_put_time(row, "seenAt", workers[i].seen_at);
         ida_json_put(row, "state", now - workers[i].seen_at < SILENT_MS ? "running" : "silent");
@@ -33,7 +33,7 @@ static int none_runs(const json_t *workers)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(workers, i, row) {
+    json_array_foreach (workers, i, row) {
         if (strcmp(ida_json_string(row, "state"), "running") == 0) {
             return 0;
         }
@@ -41,7 +41,8 @@ static int none_runs(const json_t *workers)
     return 1;
 }
 
-static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_directory_kind directory, json_t *out)
+static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant,
+                               ida_directory_kind directory, json_t *out)
 {
     cache_sync_info info = {0};
     store_directory state;
@@ -50,15 +51,18 @@ static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant, ida_
         kind = store_directory_get(s, ctl->c, tenant, directory, &state);
     }
     if (!kind) {
-        json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "companyId", tenant, "directory", ida_directory_name(directory), "users",
-                                (json_int_t)info.users, "groups", (json_int_t)info.groups);
+        json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "companyId", tenant, "directory",
+                                ida_directory_name(directory), "users", (json_int_t)info.users,
+                                "groups", (json_int_t)info.groups);
         ida_json_put_time(row, "syncedAt", info.completed_at);
         ida_json_put_or_null(row, "syncStopped", info.stopped);
         ida_json_put_or_null(row, "syncError", info.error);
         ida_json_put_or_null(row, "held", state.hold_reason);
         ida_json_put_time(row, "heldSince", state.hold_reason ? state.hold_since : 0);
         ida_json_put_time(row, "nextProbeAt", state.hold_reason ? state.hold_until : 0);
-        const char *problem = state.hold_reason ? state.hold_reason : info.stopped ? info.stopped : info.error;
+        const char *problem = state.hold_reason ? state.hold_reason
+                              : info.stopped    ? info.stopped
+                                                : info.error;
         ida_json_put_or_null(row, "problem", problem);
         json_array_append_new(out, row);
     }
@@ -82,7 +86,8 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
     return kind;
 }
 
-/* The spool of the node on which the command runs. What keeps it from being looked at is its "problem": all else is told. */
+/* The spool of the node on which the command runs. What keeps it from being looked at is its
+ * "problem": all else is told. */
 static json_t *spool_json(ctl_call *ctl, store *s)
 {
     const worker_config *config = &ctl->config;
@@ -90,16 +95,22 @@ static json_t *spool_json(ctl_call *ctl, store *s)
     const char *problem = NULL;
     ida_kind kind = ingest_backlog(s, ctl->c, config->spool, &waiting);
     if (kind && !(kind == IDA_NOT_FOUND && !config->spool_given)) {
-        problem = ida_printf(ctl->pool, "%s", ctl->c->message ? ctl->c->message : ida_kind_text(kind));
+        problem = ida_printf(ctl->pool, "%s",
+                             ctl->c->message ? ctl->c->message : ida_kind_text(kind));
     } else if (waiting.unreadable || waiting.strangers) {
-        problem = ida_printf(ctl->pool, "%d segments cannot be opened, %d files are no regular files and passed over",
-                             waiting.unreadable, waiting.strangers);
+        problem = ida_printf(
+            ctl->pool,
+            "%d segments cannot be opened, %d files are no regular files and passed over",
+            waiting.unreadable, waiting.strangers);
     }
     ida_ctx_clear(ctl->c);
-    json_t *spool = json_pack("{s:s, s:i, s:I, s:i}", "directory", config->spool, "segments", waiting.segments, "bytes",
-                              (json_int_t)waiting.bytes, "passedOver", waiting.strangers);
+    json_t *spool = json_pack("{s:s, s:i, s:I, s:i}", "directory", config->spool, "segments",
+                              waiting.segments, "bytes", (json_int_t)waiting.bytes, "passedOver",
+                              waiting.strangers);
     json_object_set_new(spool, "oldestSeconds",
-                        waiting.segments ? json_integer((ida_now(ctl->c->env) - waiting.oldest) / 1000) : json_null());
+                        waiting.segments
+                            ? json_integer((ida_now(ctl->c->env) - waiting.oldest) / 1000)
+                            : json_null());
     ida_json_put_or_null(spool, "problem", problem);
     return ida_json_keep(ctl->pool, spool);
 }
@@ -108,8 +119,12 @@ static void say_spool(ctl_call *ctl, const json_t *spool)
 {
     const char *problem = ida_json_string(spool, "problem");
     json_int_t segments = json_integer_value(json_object_get(spool, "segments"));
-    ctl_say(ctl, segments ? "Audit spool %s: %lld segments with %lld bytes wait, the oldest for %lld seconds." : "Audit spool %s: nothing waits.",
-            ida_json_string(spool, "directory"), (long long)segments, (long long)json_integer_value(json_object_get(spool, "bytes")),
+    ctl_say(ctl,
+            segments
+                ? "Audit spool %s: %lld segments with %lld bytes wait, the oldest for %lld seconds."
+                : "Audit spool %s: nothing waits.",
+            ida_json_string(spool, "directory"), (long long)segments,
+            (long long)json_integer_value(json_object_get(spool, "bytes")),
             (long long)json_integer_value(json_object_get(spool, "oldestSeconds")));
     if (problem) {
         ctl_say(ctl, "Audit spool: %s.", problem);
@@ -118,9 +133,10 @@ static void say_spool(ctl_call *ctl, const json_t *spool)
 
 static int status(ctl_call *ctl)
 {
-    static const ctl_column worker_columns[] = {
-        {"WORKER", "id"},       {"STATE", "state"}, {"HOST", "host"}, {"PID", "pid"}, {"VERSION", "version"},
-        {"THREADS", "threads"}, {"SEEN", "seenAt"}, {NULL, NULL}};
+    static const ctl_column worker_columns[] = {{"WORKER", "id"},       {"STATE", "state"},
+                                                {"HOST", "host"},       {"PID", "pid"},
+                                                {"VERSION", "version"}, {"THREADS", "threads"},
+                                                {"SEEN", "seenAt"},     {NULL, NULL}};
     static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
                                                    {"DIRECTORY", "directory"},
                                                    {"SYNCED", "syncedAt"},
@@ -129,10 +145,13 @@ static int status(ctl_call *ctl)
                                                    {"PROBLEM", "problem"},
                                                    {NULL, NULL}};
     static const ctl_column task_columns[] = {
-        {"COMPANY ID", "companyId"}, {"QUEUED", "queued"},       {"RUNNING", "running"},     {"DONE", "done"},
-        {"FAILED", "failed"},        {"ATTENTION", "attention"}, {"CANCELLED", "cancelled"}, {NULL, NULL}};
+        {"COMPANY ID", "companyId"}, {"QUEUED", "queued"},
+        {"RUNNING", "running"},      {"DONE", "done"},
+        {"FAILED", "failed"},        {"ATTENTION", "attention"},
+        {"CANCELLED", "cancelled"},  {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *workers = ida_json_keep(ctl->pool, json_array()), *directories = ida_json_keep(ctl->pool, json_array()),
+    json_t *workers = ida_json_keep(ctl->pool, json_array()),
+           *directories = ida_json_keep(ctl->pool, json_array()),
            *tasks = ida_json_keep(ctl->pool, json_array());
     const store_tenant_id *ids = NULL;
     int count = 0;
@@ -144,7 +163,9 @@ static int status(ctl_call *ctl)
         ida_tenant *tenant;
         kind = store_tenant_get(s, ctl->c, ids[i].id, &tenant, NULL, NULL);
         for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-            kind = tenant->has_directory[d] ? directory_json(ctl, s, ids[i].id, (ida_directory_kind)d, directories) : IDA_OK;
+            kind = tenant->has_directory[d]
+                       ? directory_json(ctl, s, ids[i].id, (ida_directory_kind)d, directories)
+                       : IDA_OK;
         }
         if (!kind) {
             kind = tasks_json(ctl, s, ids[i].id, tasks);
@@ -152,13 +173,15 @@ static int status(ctl_call *ctl)
     }
     if (!kind) {
         json_t *spool = spool_json(ctl, s);
-        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
-                                                              store_schema_version(), "workers", workers, "directories",
-                                                              directories, "tasks", tasks, "spool", spool));
+        json_t *document = ida_json_keep(
+            ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
+                                 store_schema_version(), "workers", workers, "directories",
+                                 directories, "tasks", tasks, "spool", spool));
         if (!ctl_json(ctl, document)) {
             ctl_table(ctl, workers, worker_columns, "No worker was seen.");
             if (none_runs(workers)) {
-                ctl_say(ctl, "No worker runs on this store: nothing is carried out or synchronised. Start idadmin-worker.");
+                ctl_say(ctl, "No worker runs on this store: nothing is carried out or "
+                             "synchronised. Start idadmin-worker.");
             }
             ctl_say(ctl, "%s", "");
             ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
@@ -172,6 +195,14 @@ static int status(ctl_call *ctl)
 }
 
 const ctl_command ctl_status_commands[] = {
-    {"status", NULL, "", 0, 0, "Workers, directories and their syncs, tasks by state, what waits in this node's audit spool.", NULL, {{NULL, NULL, NULL}}, status},
+    {"status",
+     NULL,
+     "",
+     0,
+     0,
+     "Workers, directories and their syncs, tasks by state, what waits in this node's audit spool.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     status},
     {0},
 };

@@ -1,12 +1,13 @@
-/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the answer. */
+/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the answer.
+ */
 #include <apr_time.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cache/person.h"
 #include "core/store/audit.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
-#include "core/cache/person.h"
-#include "core/base/text.h"
 #include "worker/ctl/request.h"
 
 #define POLL_US 100000
@@ -28,8 +29,8 @@ static ida_kind request_in(store *s, ida_ctx *c, void *baton)
         if (!request->asked[i]) {
             continue;
         }
-        ida_kind kind =
-            store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i, request->accept_deletions, request->reset);
+        ida_kind kind = store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i,
+                                           request->accept_deletions, request->reset);
         if (!kind) {
             kind = store_directory_get(s, c, work->tenant->id, (ida_directory_kind)i, &state);
         }
@@ -38,7 +39,8 @@ static ida_kind request_in(store *s, ida_ctx *c, void *baton)
         }
         request->requested_at[i] = state.sync_requested_at;
     }
-    audit_record *record = ctl_audit(work->ctl, work->tenant->id, request->action, work->tenant->id);
+    audit_record *record = ctl_audit(work->ctl, work->tenant->id, request->action,
+                                     work->tenant->id);
     if (request->accept_deletions) {
         record->parameters = "{\"acceptDeletions\":true}";
     }
@@ -71,12 +73,15 @@ static ida_kind worker_alive(ctl_call *ctl, store *s)
         }
     }
     return ida_fail(ctl->c, IDA_SERVICE_UNAVAILABLE,
-                    "The request is kept, but no idadmin-worker was seen in the last %d seconds to carry it out; start one.",
+                    "The request is kept, but no idadmin-worker was seen in the last %d seconds to "
+                    "carry it out; start one.",
                     WORKER_ALIVE_MS / 1000);
 }
 
-/* The request is answered when the worker has taken its stamp away; what came of it stands in the sync's own state. */
-static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, int64_t requested_at, int64_t until, json_t *row)
+/* The request is answered when the worker has taken its stamp away; what came of it stands in the
+ * sync's own state. */
+static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory,
+                         int64_t requested_at, int64_t until, json_t *row)
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, ctl->pool);
@@ -91,7 +96,8 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
         }
         if (kind || ida_monotonic(&ctl->env) > until) {
             return ida_fail(ctl->c, kind ? kind : IDA_SERVICE_UNAVAILABLE, "%s",
-                            kind ? c->message : "The worker has not answered in time; the request is kept.");
+                            kind ? c->message
+                                 : "The worker has not answered in time; the request is kept.");
         }
         apr_pool_clear(pool);
         apr_sleep(POLL_US);
@@ -105,20 +111,25 @@ static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory, 
     json_object_set_new(row, "groups", json_integer(info.groups));
     const char *why = info.stopped ? info.stopped : info.error ? info.error : NULL;
     ida_json_put(row, "error", why);
-    return why ? ida_fail(ctl->c, IDA_CONFLICT, "%s: %s", ida_directory_name(directory), why) : IDA_OK;
+    return why ? ida_fail(ctl->c, IDA_CONFLICT, "%s: %s", ida_directory_name(directory), why)
+               : IDA_OK;
 }
 
 static int sync_now(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {
-        {"DIRECTORY", "directory"}, {"COMPLETED", "completedAt"}, {"USERS", "users"}, {"GROUPS", "groups"}, {NULL, NULL}};
+    static const ctl_column columns[] = {{"DIRECTORY", "directory"},
+                                         {"COMPLETED", "completedAt"},
+                                         {"USERS", "users"},
+                                         {"GROUPS", "groups"},
+                                         {NULL, NULL}};
     int wait = ctl_value(ctl, "wait") != NULL;
     const char *timeout = ctl_value(ctl, "timeout");
     int64_t patience = timeout ? worker_duration_parse(timeout) : 600000;
     if (patience < 0) {
         return ctl_usage(ctl, "--timeout must be a time such as 90s or 10m");
     }
-    sync_request request = {.accept_deletions = ctl_value(ctl, "accept-deletions") != NULL, .action = "sync.request"};
+    sync_request request = {.accept_deletions = ctl_value(ctl, "accept-deletions") != NULL,
+                            .action = "sync.request"};
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_sync_request(ctl, s, ctl->arguments[0], &request);
     if (!kind && wait) {
@@ -131,17 +142,21 @@ static int sync_now(ctl_call *ctl)
             json_t *row = json_object();
             json_array_append_new(rows, row);
             ida_json_put(row, "directory", ida_directory_name((ida_directory_kind)i));
-            kind = wait ? wait_for(ctl, s, (ida_directory_kind)i, request.requested_at[i], until, row) : IDA_OK;
+            kind = wait ? wait_for(ctl, s, (ida_directory_kind)i, request.requested_at[i], until,
+                                   row)
+                        : IDA_OK;
         }
     }
     if (!kind) {
-        json_t *document = ida_json_keep(ctl->pool, json_pack("{s:s, s:s, s:O}", "companyId", ctl->arguments[0], "result",
-                                                              wait ? "synced" : "requested", "directories", rows));
+        json_t *document = ida_json_keep(
+            ctl->pool, json_pack("{s:s, s:s, s:O}", "companyId", ctl->arguments[0], "result",
+                                 wait ? "synced" : "requested", "directories", rows));
         if (!ctl_json(ctl, document)) {
             if (wait) {
                 ctl_table(ctl, rows, columns, "");
             } else {
-                ctl_say(ctl, "The worker was asked to sync %s; --wait waits for it.", ctl->arguments[0]);
+                ctl_say(ctl, "The worker was asked to sync %s; --wait waits for it.",
+                        ctl->arguments[0]);
             }
         }
     }
@@ -149,12 +164,20 @@ static int sync_now(ctl_call *ctl)
 }
 
 const ctl_command ctl_sync_commands[] = {
-    {"sync", NULL, "ID", 1, 1, "Ask the worker to sync a tenant's directories now.",
+    {"sync",
+     NULL,
+     "ID",
+     1,
+     1,
+     "Ask the worker to sync a tenant's directories now.",
      "Also looks at once whether a directory that the workers hold is well again.\n"
-     "A sync that the deletion guard stopped stays stopped until it is asked for with --accept-deletions.",
+     "A sync that the deletion guard stopped stays stopped until it is asked for with "
+     "--accept-deletions.",
      {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
       {"timeout", "TIME", "how long to wait, default 10m"},
-      {"accept-deletions", NULL, "let this sync delete what the directory no longer shows, however much it is"},
-      {NULL, NULL, NULL}}, sync_now},
+      {"accept-deletions", NULL,
+       "let this sync delete what the directory no longer shows, however much it is"},
+      {NULL, NULL, NULL}},
+     sync_now},
     {0},
 };

@@ -1,10 +1,11 @@
-/* idadminctl task: the queue for administrators. The rules of each change are the store's; here they get their audit record. */
+/* idadminctl task: the queue for administrators. The rules of each change are the store's; here
+ * they get their audit record. */
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/audit.h"
-#include "core/operation/task_change.h"
 #include "core/base/text.h"
+#include "core/operation/task_change.h"
+#include "core/store/audit.h"
 #include "worker/ctl/ctl.h"
 
 #define PAGE 200
@@ -14,8 +15,8 @@ static const ctl_column step_columns[] = {
 
 /* --- reading --- */
 
-static ida_kind page(ctl_call *ctl, store *s, const queue_task_filter *filter, json_t **rows, const char **last, int *count,
-                     int64_t *total)
+static ida_kind page(ctl_call *ctl, store *s, const queue_task_filter *filter, json_t **rows,
+                     const char **last, int *count, int64_t *total)
 {
     ida_task *tasks;
     ida_kind kind = queue_task_list(s, ctl->c, ctl->arguments[0], filter, &tasks, count, total);
@@ -42,7 +43,8 @@ static int list(ctl_call *ctl)
                                          {NULL, NULL}};
     const char *state = ctl_value(ctl, "state"), *upn = ctl_value(ctl, "user");
     if (state && ida_task_state_parse(state) < 0) {
-        return ctl_usage(ctl, "--state must be queued, running, done, failed, attention or cancelled");
+        return ctl_usage(ctl,
+                         "--state must be queued, running, done, failed, attention or cancelled");
     }
     int wanted = (int)ctl_number(ctl, "limit", 50, PAGE);
     if (!wanted) {
@@ -73,9 +75,11 @@ static int list(ctl_call *ctl)
 
 static ida_kind not_found(ctl_call *ctl, ida_kind kind)
 {
-    return kind == IDA_NOT_FOUND ? ida_fail(ctl->c, kind, "Tenant %s has no task %s; `idadminctl task list %s` names them.",
-                                            ctl->arguments[0], ctl->arguments[1], ctl->arguments[0])
-                                 : kind;
+    return kind == IDA_NOT_FOUND
+               ? ida_fail(ctl->c, kind,
+                          "Tenant %s has no task %s; `idadminctl task list %s` names them.",
+                          ctl->arguments[0], ctl->arguments[1], ctl->arguments[0])
+               : kind;
 }
 
 /* "hr-full (HR system)" */
@@ -83,7 +87,9 @@ static void requester_for_people(ctl_call *ctl, json_t *document)
 {
     const json_t *by = json_object_get(document, "requestedBy");
     const char *name = ida_json_string(by, "username"), *label = ida_json_string(by, "label");
-    ida_json_put_or_null(document, "requestedBy", name && label && *label ? ida_printf(ctl->pool, "%s (%s)", name, label) : name);
+    ida_json_put_or_null(document, "requestedBy",
+                         name && label && *label ? ida_printf(ctl->pool, "%s (%s)", name, label)
+                                                 : name);
 }
 
 static void print_task(ctl_call *ctl, ida_task *task)
@@ -118,7 +124,8 @@ static int show(ctl_call *ctl)
     ida_task *task;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     if (!kind) {
-        kind = not_found(ctl, queue_task_get(s, ctl->c, ctl->arguments[0], ctl->arguments[1], 0, &task));
+        kind = not_found(ctl,
+                         queue_task_get(s, ctl->c, ctl->arguments[0], ctl->arguments[1], 0, &task));
     }
     if (!kind) {
         print_task(ctl, task);
@@ -133,7 +140,8 @@ typedef struct task_work {
     ida_task_change change;
 } task_work;
 
-/* The record says what the REST record of the same change says: the person, the task, what was asked. */
+/* The record says what the REST record of the same change says: the person, the task, what was
+ * asked. */
 static ida_kind change_in(store *s, ida_ctx *c, void *baton)
 {
     task_work *work = baton;
@@ -143,7 +151,8 @@ static ida_kind change_in(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    audit_record *record = ctl_audit(work->ctl, change->tenant, ida_task_change_name(change->verb), change->task->upn);
+    audit_record *record = ctl_audit(work->ctl, change->tenant, ida_task_change_name(change->verb),
+                                     change->task->upn);
     json_t *asked = ida_json_keep(c->pool, json_pack("{s:s}", "id", change->id));
     ida_json_put(asked, "date", change->date);
     ida_json_put(asked, "time", change->time);
@@ -183,10 +192,13 @@ static int retry(ctl_call *ctl)
 
 static int reschedule(ctl_call *ctl)
 {
-    return change(ctl, (ida_task_change){.verb = IDA_TASK_RESCHEDULE, .date = ctl->arguments[2], .time = ctl->arguments[3]});
+    return change(ctl, (ida_task_change){.verb = IDA_TASK_RESCHEDULE,
+                                         .date = ctl->arguments[2],
+                                         .time = ctl->arguments[3]});
 }
 
-/* Every task the brake holds, a transaction each; others in `attention` are refused by the store and stay. */
+/* Every task the brake holds, a transaction each; others in `attention` are refused by the store
+ * and stay. */
 static int release_all(ctl_call *ctl)
 {
     store *s = ctl_store(ctl, DB_REQUEST);
@@ -195,7 +207,9 @@ static int release_all(ctl_call *ctl)
     int count = PAGE;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     while (!kind && count == PAGE) {
-        queue_task_filter filter = {.state = ida_task_state_text(IDA_ATTENTION), .before_id = last, .limit = PAGE};
+        queue_task_filter filter = {.state = ida_task_state_text(IDA_ATTENTION),
+                                    .before_id = last,
+                                    .limit = PAGE};
         ida_task *tasks;
         int64_t total;
         kind = queue_task_list(s, ctl->c, ctl->arguments[0], &filter, &tasks, &count, &total);
@@ -243,7 +257,15 @@ const ctl_command ctl_task_commands[] = {
       {"before", "TASK", "go on after this task of an earlier list"},
       {NULL, NULL, NULL}},
      list},
-    {"task", "show", "ID TASK", 2, 2, "Show a task with the outcome of each step.", NULL, {{NULL, NULL, NULL}}, show},
+    {"task",
+     "show",
+     "ID TASK",
+     2,
+     2,
+     "Show a task with the outcome of each step.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     show},
     {"task",
      "cancel",
      "ID TASK",

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/tenant/credentials.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/store/audit.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
-#include "core/base/text.h"
+#include "core/tenant/credentials.h"
 #include "worker/ctl/ctl.h"
 #include "worker/send/webhook.h"
 
@@ -36,9 +36,11 @@ static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size
             continue;
         }
         if (got < 0 || (used += (size_t)got) > DOCUMENT_MAX) {
-            ida_kind kind =
-                got < 0 ? ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno))
-                        : ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: a tenant document is at most %d bytes", name, DOCUMENT_MAX);
+            ida_kind kind = got < 0
+                                ? ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno))
+                                : ida_fail(ctl->c, IDA_BAD_REQUEST,
+                                           "%s: a tenant document is at most %d bytes", name,
+                                           DOCUMENT_MAX);
             if (!from_stdin) {
                 close(fd);
             }
@@ -63,11 +65,14 @@ static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size
 
 static void add_change(json_t *changes, const char *path, const json_t *before, const json_t *after)
 {
-    json_array_append_new(changes, json_pack("{s:s, s:O?, s:O?}", "member", path, "before", before, "after", after));
+    json_array_append_new(changes, json_pack("{s:s, s:O?, s:O?}", "member", path, "before", before,
+                                             "after", after));
 }
 
-/* Walks objects member by member; other values are compared whole. `every`: those that are the same are told too. */
-static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before, json_t *after, int every)
+/* Walks objects member by member; other values are compared whole. `every`: those that are the same
+ * are told too. */
+static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before,
+                    json_t *after, int every)
 {
     if (!json_is_object(before) || !json_is_object(after)) {
         if (every || !(before && after && json_equal(before, after))) {
@@ -78,10 +83,11 @@ static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t 
     const char *name;
     json_t *value;
     const char *separator = path[0] ? "." : "";
-    json_object_foreach(before, name, value) {
-        compare(pool, changes, apr_pstrcat(pool, path, separator, name, NULL), value, json_object_get(after, name), every);
+    json_object_foreach (before, name, value) {
+        compare(pool, changes, apr_pstrcat(pool, path, separator, name, NULL), value,
+                json_object_get(after, name), every);
     }
-    json_object_foreach(after, name, value) {
+    json_object_foreach (after, name, value) {
         if (!json_object_get(before, name)) {
             add_change(changes, apr_pstrcat(pool, path, separator, name, NULL), NULL, value);
         }
@@ -129,24 +135,27 @@ static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, stored, &work->before, &state, &why);
+    kind = kind ? kind
+                : ida_seal_judge(c, ctl->config.seal_key, stored, &work->before, &state, &why);
     if (!kind && state != IDA_SEAL_GOOD) {
         work->distrust = why;
     }
     return kind;
 }
 
-/* The document as it is to be: over the stored one, or, where that cannot be trusted, by itself: a forged member that nobody named
- * would else be sealed with the rest. */
+/* The document as it is to be: over the stored one, or, where that cannot be trusted, by itself: a
+ * forged member that nobody named would else be sealed with the rest. */
 static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t len)
 {
     ida_ctx *c = ctl->c;
     ida_tenant *tenant;
     char *canonical;
-    ida_kind kind = ida_tenant_apply(c, text, len, work->distrust ? NULL : work->before.document, &tenant, &canonical);
+    ida_kind kind = ida_tenant_apply(c, text, len, work->distrust ? NULL : work->before.document,
+                                     &tenant, &canonical);
     if (kind == IDA_BAD_REQUEST && work->distrust) {
         return ida_fail(c, kind,
-                        "The tenant's stored document is not taken over: %s. Look who changed it (`idadminctl audit list`), then apply the "
+                        "The tenant's stored document is not taken over: %s. Look who changed it "
+                        "(`idadminctl audit list`), then apply the "
                         "full document, which this one is not: %s",
                         work->distrust, c->message);
     }
@@ -162,7 +171,8 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
     return kind;
 }
 
-/* A document that is another one, or takes the place of one that cannot be trusted, gets a revision above all that were seen. */
+/* A document that is another one, or takes the place of one that cannot be trusted, gets a revision
+ * above all that were seen. */
 static ida_kind seal(ctl_call *ctl, apply_work *work)
 {
     ida_ctx *c = ctl->c;
@@ -174,15 +184,17 @@ static ida_kind seal(ctl_call *ctl, apply_work *work)
         return kind;
     }
     int same = !work->distrust && same_text(work->before.document, work->after.document);
-    int64_t newest = before > seen && before < REVISION_MAX ? before : seen; /* a stored number may be as forged as the rest */
+    int64_t newest = before > seen && before < REVISION_MAX
+                         ? before
+                         : seen; /* a stored number may be as forged as the rest */
     work->after.revision = same ? before : newest + 1;
     work->after.seal = ida_tenant_seal(ctl->pool, key, work->tenant, work->after.revision);
     OPENSSL_cleanse(key, sizeof key);
     return IDA_OK;
 }
 
-/* People and groups of a directory that is not the tenant's any more must not be listed and counted on: the worker takes them out
- * of the cache. */
+/* People and groups of a directory that is not the tenant's any more must not be listed and counted
+ * on: the worker takes them out of the cache. */
 static ida_kind forget_removed(store *s, ida_ctx *c, const ida_tenant *tenant, const char *before)
 {
     const json_t *directories = json_object_get(ida_json_load(c->pool, before), "directories");
@@ -207,12 +219,12 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (!same_text(now.document, work->before.document) || !same_text(now.seal, work->before.seal) ||
-        now.revision != work->before.revision) {
-        return ida_fail(
-            c, IDA_CONFLICT,
-            "The document of tenant %s was changed by somebody else at this moment; nothing was done, run the command again.",
-            work->tenant->id);
+    if (!same_text(now.document, work->before.document) ||
+        !same_text(now.seal, work->before.seal) || now.revision != work->before.revision) {
+        return ida_fail(c, IDA_CONFLICT,
+                        "The document of tenant %s was changed by somebody else at this moment; "
+                        "nothing was done, run the command again.",
+                        work->tenant->id);
     }
     kind = store_tenant_put(s, c, work->tenant, &work->after);
     if (kind) {
@@ -221,7 +233,8 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     /* Whoever applies a document has looked: a directory that was held is tried again at once. */
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         int was_held;
-        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, 0, &was_held)) != IDA_OK) {
+        if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, 0,
+                                          &was_held)) != IDA_OK) {
             return kind;
         }
     }
@@ -232,13 +245,17 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     json_t *members = json_array();
     size_t i;
     json_t *change;
-    json_array_foreach(work->changes, i, change) {
+    json_array_foreach (work->changes, i, change) {
         if (!json_equal(json_object_get(change, "before"), json_object_get(change, "after"))) {
             json_array_append(members, json_object_get(change, "member"));
         }
     }
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:o}", "changed", members)));
-    record->detail = work->distrust ? ida_printf(c->pool, "The document before was not taken over: %s", work->distrust) : NULL;
+    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:o}", "changed",
+                                                                                 members)));
+    record->detail = work->distrust
+                         ? ida_printf(c->pool, "The document before was not taken over: %s",
+                                      work->distrust)
+                         : NULL;
     return store_audit_add(s, c, record);
 }
 
@@ -257,8 +274,8 @@ static void report(ctl_call *ctl, const apply_work *work)
 {
     const json_t *changes = work->changes;
     int created = !work->before.document;
-    json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created", created, "changes", changes,
-                                 "notTakenOver", work->distrust);
+    json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created",
+                                 created, "changes", changes, "notTakenOver", work->distrust);
     if (!ctl_json(ctl, document)) {
         ctl_say(ctl,
                 created                    ? "Tenant %s was created."
@@ -268,15 +285,19 @@ static void report(ctl_call *ctl, const apply_work *work)
         if (work->distrust) {
             ctl_say(ctl,
                     "Nothing of the stored document was taken over: %s.\n"
-                    "Every member, as it was stored and as it is now; look at each, what is the same included:", work->distrust);
+                    "Every member, as it was stored and as it is now; look at each, what is the "
+                    "same included:",
+                    work->distrust);
         }
         size_t i;
         json_t *change;
-        json_array_foreach(changes, i, change) {
+        json_array_foreach (changes, i, change) {
             size_t most = work->distrust ? 0 : 300; /* bytes; a forged end is not cut off */
-            const json_t *before = json_object_get(change, "before"), *after = json_object_get(change, "after");
-            ctl_say(ctl, "  %s: %s -> %s%s", ida_json_string(change, "member"), value_text(ctl, before, most),
-                    value_text(ctl, after, most), json_equal(before, after) ? " (the same)" : "");
+            const json_t *before = json_object_get(change, "before"),
+                         *after = json_object_get(change, "after");
+            ctl_say(ctl, "  %s: %s -> %s%s", ida_json_string(change, "member"),
+                    value_text(ctl, before, most), value_text(ctl, after, most),
+                    json_equal(before, after) ? " (the same)" : "");
         }
     }
     json_decref(document);
@@ -298,7 +319,8 @@ static int apply(ctl_call *ctl)
     const char *id = ida_json_string(object, "companyId");
     store *s = ctl_store(ctl, DB_REQUEST);
     apply_work work = {.ctl = ctl};
-    /* Without a companyId the document is refused by its own rules, in the same words as any other fault. */
+    /* Without a companyId the document is refused by its own rules, in the same words as any other
+     * fault. */
     kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
     kind = kind ? kind : judge(ctl, &work, s, id);
     kind = kind ? kind : merged(ctl, &work, text, len);
@@ -308,7 +330,8 @@ static int apply(ctl_call *ctl)
     }
     json_t *changes = ida_json_keep(ctl->pool, json_array());
     json_t *stored = work.before.document ? ida_json_load(ctl->pool, work.before.document) : NULL;
-    compare(ctl->pool, changes, "", json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
+    compare(ctl->pool, changes, "",
+            json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
             ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
     work.changes = changes;
     kind = store_transaction(s, c, apply_in, &work);
@@ -322,13 +345,15 @@ static int apply(ctl_call *ctl)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {
-        {"COMPANY ID", "companyId"},   {"NAME", "name"},      {"DIRECTORIES", "directories"}, {"SEATS", "seatLimit"},
-        {"ENABLED", "enabledMembers"}, {"HELD", "seatsHeld"}, {"CHANGED", "updatedAt"},       {NULL, NULL}};
+    static const ctl_column columns[] = {{"COMPANY ID", "companyId"},    {"NAME", "name"},
+                                         {"DIRECTORIES", "directories"}, {"SEATS", "seatLimit"},
+                                         {"ENABLED", "enabledMembers"},  {"HELD", "seatsHeld"},
+                                         {"CHANGED", "updatedAt"},       {NULL, NULL}};
     json_t *rows = NULL;
     ida_kind kind = store_tenant_list(ctl_store(ctl, DB_REQUEST), ctl->c, &rows);
     if (!kind && !ctl_json(ctl, rows)) {
-        ctl_table(ctl, rows, columns, "There is no tenant yet; `idadminctl tenant apply FILE` makes one.");
+        ctl_table(ctl, rows, columns,
+                  "There is no tenant yet; `idadminctl tenant apply FILE` makes one.");
     }
     return ctl_result(ctl, kind);
 }
@@ -356,15 +381,26 @@ const ctl_command ctl_tenant_commands[] = {
      1,
      1,
      "Create a tenant or change it by a tenant document; prints what changed.",
-     "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an optional one, a list replaces "
+     "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an "
+     "optional one, a list replaces "
      "the old one.\n"
-     "Secrets are named by absolute path of files that only their owner may read. A document with an error changes nothing.\n"
+     "Secrets are named by absolute path of files that only their owner may read. A document with "
+     "an error changes nothing.\n"
      "A directory that the workers hold is tried again at once.\n"
-     "When the stored document carries no valid seal, or is older than one that was seen here, nothing of it is taken over: the document must "
+     "When the stored document carries no valid seal, or is older than one that was seen here, "
+     "nothing of it is taken over: the document must "
      "be a full one, and every member is printed as it was and as it is.",
      {{NULL, NULL, NULL}},
      apply},
     {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},
-    {"tenant", "show", "ID", 1, 1, "Print a tenant's document as it is stored.", NULL, {{NULL, NULL, NULL}}, show},
+    {"tenant",
+     "show",
+     "ID",
+     1,
+     1,
+     "Print a tenant's document as it is stored.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     show},
     {0},
 };

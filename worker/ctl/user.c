@@ -1,7 +1,7 @@
 /* idadminctl user: one person as the cache knows them. */
 #include "core/base/json.h"
-#include "core/store/tenant.h"
 #include "core/cache/person.h"
+#include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
 static json_t *groups_json(const ida_group *groups, int count)
@@ -41,7 +41,8 @@ static json_t *user_json(const ida_user *user, json_t *licenses)
     ida_json_put(object, "dn", user->dn);
     for (int i = 0; i < IDA_DIR_COUNT; i++) {
         if (user->in[i]) {
-            json_array_append_new(directories, json_string(ida_directory_name((ida_directory_kind)i)));
+            json_array_append_new(directories,
+                                  json_string(ida_directory_name((ida_directory_kind)i)));
         }
     }
     json_object_set_new(object, "directories", directories);
@@ -74,8 +75,11 @@ static int show(ctl_call *ctl)
                                         {"DN", "dn"},
                                         {"Licenses", "licenses"},
                                         {NULL, NULL}};
-    static const ctl_column columns[] = {
-        {"GROUP", "name"}, {"KIND", "kind"}, {"DIRECTORY", "directory"}, {"ID", "id"}, {NULL, NULL}};
+    static const ctl_column columns[] = {{"GROUP", "name"},
+                                         {"KIND", "kind"},
+                                         {"DIRECTORY", "directory"},
+                                         {"ID", "id"},
+                                         {NULL, NULL}};
     const char *tenant = ctl->arguments[0];
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_user *user;
@@ -86,7 +90,9 @@ static int show(ctl_call *ctl)
     if (!kind) {
         kind = cache_user_details(s, ctl->c, tenant, ctl->arguments[1], &user, &licenses);
         if (kind == IDA_NOT_FOUND) {
-            ida_fail(ctl->c, kind, "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the directory again.",
+            ida_fail(ctl->c, kind,
+                     "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the "
+                     "directory again.",
                      tenant, ctl->arguments[1], tenant);
         }
     }

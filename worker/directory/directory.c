@@ -27,7 +27,7 @@ static const struct {
 
 static int known(directory_class class)
 {
-    return (size_t)class < sizeof classes / sizeof *classes;
+    return (size_t) class < sizeof classes / sizeof *classes;
 }
 
 int directory_holds(directory_class class)

@@ -1,15 +1,17 @@
-/* The function table of a directory connector. Everything above speaks through it, so that on-premises LDAP and the cloud
- * directory are two entries. A connector looks before it acts, is safe to repeat, bounds every call to DIRECTORY_CALL_MS in all,
- * and never says "done" of what the directory did not answer or show. */
+/* The function table of a directory connector. Everything above speaks through it, so that
+ * on-premises LDAP and the cloud directory are two entries. A connector looks before it acts, is
+ * safe to repeat, bounds every call to DIRECTORY_CALL_MS in all, and never says "done" of what the
+ * directory did not answer or show. */
 #ifndef WORKER_DIRECTORY_DIRECTORY_H
 #define WORKER_DIRECTORY_DIRECTORY_H
 
+#include "core/cache/sync.h"
 #include "core/model/payload.h"
 #include "core/store/store.h"
-#include "core/cache/sync.h"
 #include "core/tenant/tenant.h"
 
-/* Longest a single call of the table may take, retries inside it included (sync and probe excepted). */
+/* Longest a single call of the table may take, retries inside it included (sync and probe
+ * excepted). */
 #define DIRECTORY_CALL_MS 20000
 
 /* What a failure means for the task and for the directory (contracts: failure classes). */
@@ -17,151 +19,189 @@ typedef enum directory_class {
     DIRECTORY_OK,
     DIRECTORY_ALREADY,   /* it was so before: success */
     DIRECTORY_NOT_FOUND, /* the object is not there: its own answer, not a fault */
-    DIRECTORY_TRANSIENT, /* unreachable, busy, time-out before anything was sent: hold the directory, try again */
+    DIRECTORY_TRANSIENT, /* unreachable, busy, time-out before anything was sent: hold the
+                            directory, try again */
     DIRECTORY_THROTTLED, /* asked to slow down: hold for retry_after */
     DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: look before repeating */
-    DIRECTORY_LAG,       /* an object that stands is not visible everywhere yet: this task waits a little, not counted as a try */
-    DIRECTORY_CONFLICT,  /* a name or value is taken; `field` tells which (upn: the UPN or the login made of its local part; mail,
-                            cn, samAccountName) */
-    DIRECTORY_INVALID,   /* the directory refuses the value: permanent, `field` if it says which */
+    DIRECTORY_LAG, /* an object that stands is not visible everywhere yet: this task waits a little,
+                      not counted as a try */
+    DIRECTORY_CONFLICT, /* a name or value is taken; `field` tells which (upn: the UPN or the login
+                           made of its local part; mail, cn, samAccountName) */
+    DIRECTORY_INVALID,  /* the directory refuses the value: permanent, `field` if it says which */
     DIRECTORY_CREDENTIALS, /* refuses our service account: hold, alarm, no hammering */
     DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
     DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, needs a human */
     DIRECTORY_PROTECTED,   /* guarded account (service account, protectedAccounts): permanent */
-    DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows what is changed there: permanent here */
+    DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows what is
+                              changed there: permanent here */
     DIRECTORY_TOKEN_LOST,  /* sync token refused: full sync */
     DIRECTORY_LOCAL        /* fault of ours or lack of resources */
 } directory_class;
 
 typedef struct directory_error {
     directory_class class;
-    const char *message; /* for people: server, call, what it answered; no secrets; in the pool of the call */
+    const char *message; /* for people: server, call, what it answered; no secrets; in the pool of
+                            the call */
     const char *field;
     int retry_after_s;
-    int unkept; /* of INVALID: the directory has no place for the field, or for values of this kind */
-    int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours can be, so waiting may show who */
+    int unkept; /* of INVALID: the directory has no place for the field, or for values of this kind
+                 */
+    int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours
+                   can be, so waiting may show who */
 } directory_error;
 
-/* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config): it is held. */
+/* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config):
+ * it is held. */
 int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
 
-/* Once, before threads start: initialises the client libraries' process-wide state and ignores SIGPIPE. Idempotent; `open` calls
- * it too. */
+/* Once, before threads start: initialises the client libraries' process-wide state and ignores
+ * SIGPIPE. Idempotent; `open` calls it too. */
 void directory_library_init(void);
 
-typedef struct directory directory; /* an open session of one tenant's directory; one thread at a time */
+typedef struct directory
+    directory; /* an open session of one tenant's directory; one thread at a time */
 
 typedef struct directory_user {
     const char *id, *upn, *mail, *display_name, *dn;
     int enabled;
     const char *marker;
     const char *login;   /* the name without a domain, where the directory has one; NULL */
-    const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the entry says so */
-    const char *primary; /* names the group that the account's own entry makes it a member of, as the connector compares it; NULL: none */
-    cache_user cache; /* the same entry in the form the cache takes */
-    /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none. */
+    const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the
+                            entry says so */
+    const char *primary; /* names the group that the account's own entry makes it a member of, as
+                            the connector compares it; NULL: none */
+    cache_user cache;    /* the same entry in the form the cache takes */
+    /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none.
+     */
     const char *const *warnings;
 } directory_user;
 
 typedef struct directory_create {
     const ida_create *person;
     const char *display_name, *upn, *mail, *local; /* local part of the UPN */
-    const char *marker;   /* unique to the task, on disk before the call */
-    int64_t sent_at;      /* since when (ms UTC) a creation under this name and marker may have been sent; 0: this is the first */
+    const char *marker;                            /* unique to the task, on disk before the call */
+    int64_t sent_at;      /* since when (ms UTC) a creation under this name and marker may have been
+                             sent; 0: this is the first */
     const char *password; /* random; wiped by the caller */
 } directory_create;
 
-/* A new value by the name that callers use: the text members of a create payload (specification 2.2) and displayName. */
+/* A new value by the name that callers use: the text members of a create payload
+ * (specification 2.2) and displayName. */
 typedef struct directory_attribute {
     const char *name, *value; /* value NULL: the attribute is cleared */
 } directory_attribute;
 
 typedef struct directory_membership {
     const char *group_id, *group_name;
-    const char *retained; /* NULL: can be removed; else why not (dynamic rule, primary group, synced...) */
+    const char
+        *retained; /* NULL: can be removed; else why not (dynamic rule, primary group, synced...) */
 } directory_membership;
 
 typedef struct directory_ops {
     const char *name; /* "ldap" */
-    /* How long after a write (ms) the directory may still answer as if it had not been; 0: never. An account younger than that
-     * which is not found is DIRECTORY_LAG to the run, not absent. */
+    /* How long after a write (ms) the directory may still answer as if it had not been; 0: never.
+     * An account younger than that which is not found is DIRECTORY_LAG to the run, not absent. */
     int64_t lag_ms;
 
     /* Makes a session; connects lazily. `tenant` must outlive it. */
-    directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind,
-                            apr_pool_t *pool, directory_error *e);
+    directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant,
+                            ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
     void (*close)(directory *d);
 
-    /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the first failure's class. */
+    /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the
+     * first failure's class. */
     directory_class (*probe)(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
 
-    /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT when more than one entry has the UPN. */
-    directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user,
-                            directory_error *e);
+    /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT when more than
+     * one entry has the UPN. */
+    directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn,
+                            directory_user *user, directory_error *e);
 
-    /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with field: the name is somebody
-     * else's. After a lost answer the connector reads back itself; DIRECTORY_UNSURE only when that failed too. DIRECTORY_LAG: it
-     * may stand, but the directory does not show it yet; a repeated call with `sent_at` looks, by name and by marker, before it
-     * sends. Once something may have been sent only an object that is seen and is not ours makes a conflict, however long it takes:
-     * beyond lag_ms of `sent_at` a name that is taken by nobody to be seen is DIRECTORY_UNSURE.
-     * A failure with user->id set: the account stands, only its password is missing; a repeated call adopts it and goes on. */
-    directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
-                              directory_error *e);
+    /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with
+     * field: the name is somebody else's. After a lost answer the connector reads back itself;
+     * DIRECTORY_UNSURE only when that failed too. DIRECTORY_LAG: it may stand, but the directory
+     * does not show it yet; a repeated call with `sent_at` looks, by name and by marker, before it
+     * sends. Once something may have been sent only an object that is seen and is not ours makes a
+     * conflict, however long it takes: beyond lag_ms of `sent_at` a name that is taken by nobody to
+     * be seen is DIRECTORY_UNSURE. A failure with user->id set: the account stands, only its
+     * password is missing; a repeated call adopts it and goes on. */
+    directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create,
+                              directory_user *user, directory_error *e);
 
-    /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not). */
-    directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn,
-                                   const char **manager_id, directory_error *e);
+    /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not
+     * there (else: the user is not). */
+    directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id,
+                                   const char *manager_upn, const char **manager_id,
+                                   directory_error *e);
     /* `photo` NULL: none. */
-    directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
-                                 const char *type, directory_error *e);
-    /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms, confirmed the write; `after` is that.
-     * DIRECTORY_ELSEWHERE: it is enabled here, and only the directory it is synchronised from can change that. */
-    directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e);
-    /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that reason. */
-    directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id, directory_error *e);
+    directory_class (*set_photo)(directory *d, apr_pool_t *pool, const char *id,
+                                 const unsigned char *photo, size_t len, const char *type,
+                                 directory_error *e);
+    /* DIRECTORY_OK only after the directory shows the account as disabled, or, with lag_ms,
+     * confirmed the write; `after` is that. DIRECTORY_ELSEWHERE: it is enabled here, and only the
+     * directory it is synchronised from can change that. */
+    directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id,
+                               directory_user *after, directory_error *e);
+    /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that
+     * reason. */
+    directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id,
+                                       directory_error *e);
 
-    /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be looked at as well. */
-    directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates,
-                                   int candidate_count, const directory_membership **rows, int *count, directory_error *e);
-    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after
-     * re-reading. */
-    directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id,
-                                     directory_error *e);
+    /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be
+     * looked at as well. */
+    directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id,
+                                   const char *const *candidates, int candidate_count,
+                                   const directory_membership **rows, int *count,
+                                   directory_error *e);
+    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by
+     * rule. DIRECTORY_OK only after re-reading. */
+    directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id,
+                                     const char *user_id, directory_error *e);
 
-    /* New values of an account, looked at first: DIRECTORY_ALREADY when all stand. `enabled` 0, 1, or -1: as it is. DIRECTORY_INVALID
-     * with the field: the directory refuses the value or has no place for it. DIRECTORY_OK only after the directory shows the new
-     * values or, with lag_ms, confirmed them; `after` is that. NULL while the connector has none, as all below. */
-    directory_class (*update)(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
-                              int enabled, directory_user *after, directory_error *e);
+    /* New values of an account, looked at first: DIRECTORY_ALREADY when all stand. `enabled` 0, 1,
+     * or -1: as it is. DIRECTORY_INVALID with the field: the directory refuses the value or has no
+     * place for it. DIRECTORY_OK only after the directory shows the new values or, with lag_ms,
+     * confirmed them; `after` is that. NULL while the connector has none, as all below. */
+    directory_class (*update)(directory *d, apr_pool_t *pool, const char *id,
+                              const directory_attribute *attributes, int count, int enabled,
+                              directory_user *after, directory_error *e);
     /* A new password that must be changed at the next sign-in; wiped by the caller. */
-    directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e);
-    /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory has no containers. */
-    directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container, directory_user *after,
-                            directory_error *e);
+    directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id,
+                                    const char *password, directory_error *e);
+    /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory
+     * has no containers. */
+    directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container,
+                            directory_user *after, directory_error *e);
     /* IDs of the people whose manager the user is. */
-    directory_class (*reports)(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
-                               directory_error *e);
+    directory_class (*reports)(directory *d, apr_pool_t *pool, const char *id,
+                               const char *const **ids, int *count, directory_error *e);
 
-    /* Makes users members of one group, up to 20 a request where the directory can. `each` (count entries) gets the class of every
-     * user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the function's own class is the first failure, whose text is in `e`.
-     * DIRECTORY_NOT_FOUND with field "group": the group is not there (else: the user is not). DIRECTORY_INVALID: nobody can be
-     * put into a group of this kind here. */
-    directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
-                                   directory_class *each, directory_error *e);
-    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" first in `remove`: all that are assigned to the
-     * user and not through a group, whatever follows where the directory may not show it yet; e->message then names, also of a
-     * success, those that groups give and that stay (NULL: none).
-     * DIRECTORY_ALREADY: it was so. NULL: the directory has no licences. */
-    directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
-                                    const char *const *remove, directory_error *e);
+    /* Makes users members of one group, up to 20 a request where the directory can. `each` (count
+     * entries) gets the class of every user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the
+     * function's own class is the first failure, whose text is in `e`. DIRECTORY_NOT_FOUND with
+     * field "group": the group is not there (else: the user is not). DIRECTORY_INVALID: nobody can
+     * be put into a group of this kind here. */
+    directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id,
+                                   const char *const *user_ids, int count, directory_class *each,
+                                   directory_error *e);
+    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" first in
+     * `remove`: all that are assigned to the user and not through a group, whatever follows where
+     * the directory may not show it yet; e->message then names, also of a success, those that
+     * groups give and that stay (NULL: none). DIRECTORY_ALREADY: it was so. NULL: the directory has
+     * no licences. */
+    directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id,
+                                    const char *const *add, const char *const *remove,
+                                    directory_error *e);
 
-    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). `alive` is called between pages: non-zero
-     * stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills summary. `accept` overrides the deletion guard; `full` forces
-     * a full run. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
+    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). `alive` is
+     * called between pages: non-zero stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills
+     * summary. `accept` overrides the deletion guard; `full` forces a full run. A run stopped by
+     * the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
      * wrong with the directory's answers. */
-    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full, int accept, int (*alive)(void *),
-                            void *baton, cache_summary *summary, directory_error *e);
+    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
+                            int accept, int (*alive)(void *), void *baton, cache_summary *summary,
+                            directory_error *e);
 } directory_ops;
 
 /* The connector of a kind; NULL while this build has none for it. */

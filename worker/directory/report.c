@@ -14,7 +14,8 @@ void directory_report_line(report *r, const char *check, int good, const char *d
 
 int directory_report_judge(report *r, const char *check, directory_class class, const char *good)
 {
-    directory_report_line(r, check, class == DIRECTORY_OK, class == DIRECTORY_OK ? good : r->last->message);
+    directory_report_line(r, check, class == DIRECTORY_OK,
+                          class == DIRECTORY_OK ? good : r->last->message);
     if (class != DIRECTORY_OK && r->first == DIRECTORY_OK) {
         r->first = class;
         r->error = *r->last;

@@ -1,20 +1,23 @@
-/* The doctor's report as every connector writes it: a line a check, and the first failure as the outcome of all. */
+/* The doctor's report as every connector writes it: a line a check, and the first failure as the
+ * outcome of all. */
 #ifndef WORKER_DIRECTORY_REPORT_H
 #define WORKER_DIRECTORY_REPORT_H
 
 #include "worker/directory/directory.h"
 
 typedef struct report {
-    json_t *lines;               /* borrowed: the caller's array */
-    const directory_error *last; /* of the call in hand: what directory_report_judge tells of a failure */
-    directory_class first;       /* failure; DIRECTORY_OK: none */
-    directory_error error;       /* that of `first` */
+    json_t *lines; /* borrowed: the caller's array */
+    const directory_error
+        *last;             /* of the call in hand: what directory_report_judge tells of a failure */
+    directory_class first; /* failure; DIRECTORY_OK: none */
+    directory_error error; /* that of `first` */
 } report;
 
 /* Appends {"check","ok","detail"}; detail may be NULL. */
 void directory_report_line(report *r, const char *check, int good, const char *detail);
 
-/* A line from the outcome of a call; its failure is the report's when it is the first. 1 when the call was good. */
+/* A line from the outcome of a call; its failure is the report's when it is the first. 1 when the
+ * call was good. */
 int directory_report_judge(report *r, const char *check, directory_class class, const char *good);
 
 #endif

@@ -1,4 +1,5 @@
-/* Owns the client assertion: a JWT signed with the application's certificate (PS256). Must not know where it is sent. */
+/* Owns the client assertion: a JWT signed with the application's certificate (PS256). Must not know
+ * where it is sent. */
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -12,7 +13,7 @@
 #include "core/base/digest.h"
 #include "worker/graph/client.h"
 
-#define LIFE_S 540 /* of 5 to 10 minutes */
+#define LIFE_S 540         /* of 5 to 10 minutes */
 #define SIGNATURE_MAX 1024 /* RSA of 8192 bits */
 
 /* base64url without padding after what is there; 0 when it does not fit. */
@@ -57,11 +58,12 @@ static int sign(EVP_PKEY *key, const char *text, unsigned char *signature, size_
 {
     EVP_MD_CTX *digest = EVP_MD_CTX_new();
     EVP_PKEY_CTX *padding = NULL;
-    int good = digest && EVP_DigestSignInit(digest, &padding, EVP_sha256(), NULL, key) == 1
-               && EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) == 1
-               && EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, IDA_DIGEST_LEN) == 1
-               && EVP_PKEY_CTX_set_rsa_mgf1_md(padding, EVP_sha256()) == 1
-               && EVP_DigestSign(digest, signature, len, (const unsigned char *)text, strlen(text)) == 1;
+    int good = digest && EVP_DigestSignInit(digest, &padding, EVP_sha256(), NULL, key) == 1 &&
+               EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) == 1 &&
+               EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, IDA_DIGEST_LEN) == 1 &&
+               EVP_PKEY_CTX_set_rsa_mgf1_md(padding, EVP_sha256()) == 1 &&
+               EVP_DigestSign(digest, signature, len, (const unsigned char *)text, strlen(text)) ==
+                   1;
     EVP_MD_CTX_free(digest);
     return good;
 }
@@ -72,13 +74,16 @@ const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE])
     ida_random(env, b, sizeof b);
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    snprintf(out, GRAPH_GUID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
-             b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    snprintf(out, GRAPH_GUID_SIZE,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
     return out;
 }
 
-static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *key, X509 *certificate, const char *client_id,
-                               const char *audience, char *out, size_t size)
+static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *key,
+                               X509 *certificate, const char *client_id, const char *audience,
+                               char *out, size_t size)
 {
     unsigned char thumbprint[EVP_MAX_MD_SIZE], signature[SIGNATURE_MAX];
     unsigned print_len = 0;
@@ -86,23 +91,26 @@ static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *k
     char *start = out + strlen(out);
     size_t room = size - (size_t)(start - out), signature_len = sizeof signature;
     int64_t now = ida_now(env) / 1000;
-    if (X509_digest(certificate, EVP_sha256(), thumbprint, &print_len) != 1
-        || !append_base64url(print_text, sizeof print_text, thumbprint, print_len)) {
+    if (X509_digest(certificate, EVP_sha256(), thumbprint, &print_len) != 1 ||
+        !append_base64url(print_text, sizeof print_text, thumbprint, print_len)) {
         return "has a certificate whose thumbprint cannot be made";
     }
     /* Both ids are checked GUIDs and the address holds no quote: they need no escaping. */
-    const char *header = ida_printf(pool, "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":\"%s\"}", print_text);
-    const char *claims = ida_printf(pool, "{\"aud\":\"%s\",\"iss\":\"%s\",\"sub\":\"%s\",\"jti\":\"%s\",\"nbf\":%lld,\"iat\":%lld,\"exp\":%lld}",
-                                    audience, client_id, client_id, graph_guid(env, guid), (long long)now, (long long)now,
-                                    (long long)now + LIFE_S);
+    const char *header = ida_printf(pool, "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":\"%s\"}",
+                                    print_text);
+    const char *claims = ida_printf(pool,
+                                    "{\"aud\":\"%s\",\"iss\":\"%s\",\"sub\":\"%s\",\"jti\":\"%s\","
+                                    "\"nbf\":%lld,\"iat\":%lld,\"exp\":%lld}",
+                                    audience, client_id, client_id, graph_guid(env, guid),
+                                    (long long)now, (long long)now, (long long)now + LIFE_S);
     int good = append_base64url(start, room, header, strlen(header));
     size_t at = strlen(start);
-    good = good && at + 2 < room && (start[at] = '.', start[at + 1] = '\0', 1)
-           && append_base64url(start, room, claims, strlen(claims)) && EVP_PKEY_get_size(key) <= SIGNATURE_MAX
-           && sign(key, start, signature, &signature_len);
+    good = good && at + 2 < room && (start[at] = '.', start[at + 1] = '\0', 1) &&
+           append_base64url(start, room, claims, strlen(claims)) &&
+           EVP_PKEY_get_size(key) <= SIGNATURE_MAX && sign(key, start, signature, &signature_len);
     at = strlen(start);
-    good = good && at + 2 < room && (start[at] = '.', start[at + 1] = '\0', 1)
-           && append_base64url(start, room, signature, signature_len);
+    good = good && at + 2 < room && (start[at] = '.', start[at + 1] = '\0', 1) &&
+           append_base64url(start, room, signature, signature_len);
     OPENSSL_cleanse(signature, sizeof signature);
     return good ? NULL : "holds a key that cannot sign (PS256 needs RSA of 2048 to 8192 bits)";
 }
@@ -114,11 +122,13 @@ static const char *read_pem(const char *pem, size_t len, EVP_PKEY **key, X509 **
     *certificate = *key ? own_certificate(pem, len, *key) : NULL;
     BIO_free(bio);
     ERR_clear_error(); /* the end of the file counts as one */
-    return !*key           ? "holds no private key in PEM form that is readable without a passphrase"
+    return !*key ? "holds no private key in PEM form that is readable without a passphrase"
            : !*certificate ? "holds no certificate in PEM form that belongs to its private key"
-           : !EVP_PKEY_is_a(*key, "RSA") || EVP_PKEY_get_bits(*key) < 2048 ? "must hold an RSA key of at least 2048 bits"
+           : !EVP_PKEY_is_a(*key, "RSA") || EVP_PKEY_get_bits(*key) < 2048
+               ? "must hold an RSA key of at least 2048 bits"
            : X509_cmp_current_time(X509_get0_notAfter(*certificate)) <= 0
-               ? "holds a certificate that has expired: make a new one and upload its public part to the application"
+               ? "holds a certificate that has expired: make a new one and upload its public part "
+                 "to the application"
                : NULL;
 }
 
@@ -136,13 +146,14 @@ const char *graph_certificate_days(const char *pem, size_t len, int64_t *days)
     return fault;
 }
 
-const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len, const char *client_id,
-                            const char *audience, char *out, size_t size)
+const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len,
+                            const char *client_id, const char *audience, char *out, size_t size)
 {
     EVP_PKEY *key;
     X509 *certificate;
     const char *fault = read_pem(pem, pem_len, &key, &certificate);
-    fault = fault ? fault : write_token(env, pool, key, certificate, client_id, audience, out, size);
+    fault = fault ? fault
+                  : write_token(env, pool, key, certificate, client_id, audience, out, size);
     X509_free(certificate);
     EVP_PKEY_free(key); /* wipes the private numbers */
     return fault;

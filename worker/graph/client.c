@@ -9,10 +9,12 @@ static struct graph_client *first;
 
 struct graph_client *graph_client_of(const graph *g)
 {
-    /* Two tenants with the same application in the same directory meet the same limits, and get the same token. */
-    const char *key = ida_printf(g->pool, "%s\n%s\n%s\n%s\n%s\n%s\n%s", g->authority, g->directory_id, g->client_id,
-                                 g->secret_file ? g->secret_file : g->certificate_file, g->origin, g->ca_file ? g->ca_file : "",
-                                 g->proxy_url ? g->proxy_url : "");
+    /* Two tenants with the same application in the same directory meet the same limits, and get the
+     * same token. */
+    const char *key = ida_printf(g->pool, "%s\n%s\n%s\n%s\n%s\n%s\n%s", g->authority,
+                                 g->directory_id, g->client_id,
+                                 g->secret_file ? g->secret_file : g->certificate_file, g->origin,
+                                 g->ca_file ? g->ca_file : "", g->proxy_url ? g->proxy_url : "");
     pthread_mutex_lock(&lock);
     struct graph_client *client = first;
     while (client && strcmp(client->key, key) != 0) {

@@ -9,14 +9,15 @@
 
 struct graph_client {
     struct graph_client *next;
-    char *key;               /* settings it belongs to */
+    char *key; /* settings it belongs to */
     graph_token token;
     graph_throttle throttle;
-    _Atomic int64_t clock_ahead; /* ms by which the service's clock was ahead of ours, from its Date */
+    _Atomic int64_t
+        clock_ahead; /* ms by which the service's clock was ahead of ours, from its Date */
 };
 
-/* The one of these settings, made at first use and kept for the life of the process (there are as many as there were settings). NULL
- * without memory. */
+/* The one of these settings, made at first use and kept for the life of the process (there are as
+ * many as there were settings). NULL without memory. */
 struct graph_client *graph_client_of(const graph *g);
 
 /* A random (version 4) GUID in text. */
@@ -24,7 +25,7 @@ struct graph_client *graph_client_of(const graph *g);
 const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE]);
 
 /* Class and error of an exchange without answer: "URL: DOING: why". */
-directory_class graph_fail_outcome(graph_call *k, http_outcome outcome, graph_effect effect, const char *url, const char *doing,
-                                   const http_answer *answer);
+directory_class graph_fail_outcome(graph_call *k, http_outcome outcome, graph_effect effect,
+                                   const char *url, const char *doing, const http_answer *answer);
 
 #endif

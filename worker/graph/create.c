@@ -1,5 +1,6 @@
-/* Owns the making of a user: the request, what is done when its answer is lost, whose name it is when the directory says it is taken.
- * The API knows no idempotency: the UPN and our marker stand for it (both on disk before the call). Must not know the queue. */
+/* Owns the making of a user: the request, what is done when its answer is lost, whose name it is
+ * when the directory says it is taken. The API knows no idempotency: the UPN and our marker stand
+ * for it (both on disk before the call). Must not know the queue. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
@@ -8,22 +9,22 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "worker/base/password.h"
 #include "worker/graph/calls.h"
 #include "worker/graph/field.h"
-#include "worker/base/password.h"
 
 #define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
 #define PASSWORDS_MAX 4  /* refused ones */
 #define NICKNAMES_MAX 50 /* numbers tried for mailNickname */
 #define NICKNAME_LEN 64
-#define WAIT_MS 400      /* before the same creation is sent again, doubled each time */
+#define WAIT_MS 400 /* before the same creation is sent again, doubled each time */
 
 typedef struct making {
     graph_call *k;
     const directory_create *create;
-    json_t *body;    /* belongs to the call's pool; its password is wiped */
+    json_t *body; /* belongs to the call's pool; its password is wiped */
     directory_user *user;
-    int lost;        /* a creation was sent in this call and nobody knows what came of it */
+    int lost; /* a creation was sent in this call and nobody knows what came of it */
     int sends, passwords, nickname;
     const char *conflict; /* property that the directory called taken, or NULL */
 } making;
@@ -33,7 +34,9 @@ typedef struct making {
 static void new_password(making *m)
 {
     const ida_create *person = m->create->person;
-    const char *names[] = {person->firstname, person->surname, m->create->local, person->middle_name, NULL}, **to = names;
+    const char *names[] = {person->firstname, person->surname, m->create->local,
+                           person->middle_name, NULL},
+               **to = names;
     char fresh[PASSWORD_SIZE];
     for (size_t i = 0; i < sizeof names / sizeof names[0] - 1; i++) {
         if (names[i]) {
@@ -46,22 +49,27 @@ static void new_password(making *m)
     OPENSSL_cleanse(fresh, sizeof fresh);
 }
 
-/* The local part, numbered when somebody else's mail goes by it; the number stays within the limit. */
+/* The local part, numbered when somebody else's mail goes by it; the number stays within the limit.
+ */
 static void set_nickname(making *m)
 {
-    const char *local = m->create->local, *number = m->nickname > 1 ? apr_itoa(m->k->pool, m->nickname) : "";
+    const char *local = m->create->local,
+               *number = m->nickname > 1 ? apr_itoa(m->k->pool, m->nickname) : "";
     int room = NICKNAME_LEN - (int)strlen(number);
-    json_object_set_new(m->body, "mailNickname", json_string(ida_printf(m->k->pool, "%.*s%s", room, local, number)));
+    json_object_set_new(m->body, "mailNickname",
+                        json_string(ida_printf(m->k->pool, "%.*s%s", room, local, number)));
 }
 
 static void fill_in(making *m)
 {
     const directory_create *c = m->create;
     m->nickname = 1;
-    m->body = ida_json_keep(m->k->pool, json_pack("{s:b, s:s, s:s, s:{s:b}, s:{s:s}}", "accountEnabled", c->person->account_enabled,
-                                                  "displayName", c->display_name, "userPrincipalName", c->upn, "passwordProfile",
-                                                  "forceChangePasswordNextSignIn", 1, "onPremisesExtensionAttributes",
-                                                  m->k->g->marker, c->marker));
+    m->body = ida_json_keep(m->k->pool,
+                            json_pack("{s:b, s:s, s:s, s:{s:b}, s:{s:s}}", "accountEnabled",
+                                      c->person->account_enabled, "displayName", c->display_name,
+                                      "userPrincipalName", c->upn, "passwordProfile",
+                                      "forceChangePasswordNextSignIn", 1,
+                                      "onPremisesExtensionAttributes", m->k->g->marker, c->marker));
     set_nickname(m);
     graph_put_password(m->body, c->password);
     ida_json_put(m->body, "mail", c->mail);
@@ -88,20 +96,24 @@ static void say_losses(making *m)
 /* The property of a refusal about a value somebody has, or NULL. */
 static const char *taken_property(making *m, const graph_answer *answer)
 {
-    static const char *const known[] = {"userPrincipalName", "proxyAddresses", "mailNickname", "onPremisesImmutableId", "mail"};
-    const json_t *details = json_object_get(json_object_get(answer->json, "error"), "details"), *detail;
+    static const char *const known[] = {"userPrincipalName", "proxyAddresses", "mailNickname",
+                                        "onPremisesImmutableId", "mail"};
+    const json_t *details = json_object_get(json_object_get(answer->json, "error"), "details"),
+                 *detail;
     const char *found = NULL;
     size_t i;
     if (answer->status != 400 && answer->status != 409) {
         return NULL;
     }
-    json_array_foreach(details, i, detail) {
-        const char *code = ida_json_string(detail, "code"), *target = ida_json_string(detail, "target");
+    json_array_foreach (details, i, detail) {
+        const char *code = ida_json_string(detail, "code"),
+                   *target = ida_json_string(detail, "target");
         if (!found && code && strcasecmp(code, "ObjectConflict") == 0) {
             found = target ? apr_pstrdup(m->k->pool, target) : "userPrincipalName";
         }
     }
-    if (!found && strncasecmp(answer->message, "Another object with the same value for property", 47) == 0) {
+    if (!found &&
+        strncasecmp(answer->message, "Another object with the same value for property", 47) == 0) {
         for (i = 0; i < sizeof known / sizeof known[0] && !found; i++) {
             found = strstr(answer->message, known[i]) ? known[i] : NULL;
         }
@@ -115,14 +127,15 @@ static int password_refused(const graph_answer *answer)
     return answer->status == 400 && graph_answer_says(answer, "password");
 }
 
-/* The account as it was sent, under the ID it got: the answer holds only some properties, and a read may lag. */
+/* The account as it was sent, under the ID it got: the answer holds only some properties, and a
+ * read may lag. */
 static directory_class made(making *m, const graph_answer *answer)
 {
     graph_call *k = m->k;
     json_t *user = ida_json_keep(k->pool, json_copy(m->body));
     const char *property;
     json_t *value;
-    json_object_foreach(answer->json, property, value) {
+    json_object_foreach (answer->json, property, value) {
         if (!json_is_null(value)) {
             json_object_set(user, property, value);
         }
@@ -134,8 +147,9 @@ static directory_class made(making *m, const graph_answer *answer)
     if (!json_object_get(user, "assignedLicenses")) {
         json_object_set_new(user, "assignedLicenses", json_array());
     }
-    return graph_user_read(k, user, m->user) ? DIRECTORY_OK
-                                             : graph_fail(k, DIRECTORY_UNSURE, NULL, "creating the user: the answer has no ID");
+    return graph_user_read(k, user, m->user)
+               ? DIRECTORY_OK
+               : graph_fail(k, DIRECTORY_UNSURE, NULL, "creating the user: the answer has no ID");
 }
 
 /* --- looking --- */
@@ -184,8 +198,8 @@ static void see_group(graph_call *k, json_t *item, void *baton)
     h->name = name ? apr_pstrcat(h->m->k->pool, "the group ", name, NULL) : "a group";
 }
 
-/* Who has an address, as UPN, main or further one: users, then groups, which share the name space. An index that does not answer such
- * questions shows nobody. */
+/* Who has an address, as UPN, main or further one: users, then groups, which share the name space.
+ * An index that does not answer such questions shows nobody. */
 static directory_class look_for_address(making *m, const char *address, holders *h)
 {
     static const struct {
@@ -206,19 +220,23 @@ static directory_class look_for_address(making *m, const char *address, holders 
         return found;
     }
     for (size_t i = 0; i < sizeof places / sizeof places[0] && h->seen == SEEN_NOBODY; i++) {
-        const char *url = apr_pstrcat(k->pool, k->g->root, places[i].path, "?$filter=proxyAddresses/any(p:p%20eq%20'smtp:",
-                                      graph_filter_value(k->pool, address), "')&$select=", places[i].select, NULL);
-        const graph_request list = {.method = "GET", .url = url, .cost = 2, .doing = "looking who has the address"};
+        const char *url = apr_pstrcat(k->pool, k->g->root, places[i].path,
+                                      "?$filter=proxyAddresses/any(p:p%20eq%20'smtp:",
+                                      graph_filter_value(k->pool, address),
+                                      "')&$select=", places[i].select, NULL);
+        const graph_request list = {
+            .method = "GET", .url = url, .cost = 2, .doing = "looking who has the address"};
         directory_class class = graph_each(k, &list, places[i].see, h);
-        if (class && class != DIRECTORY_INVALID && class != DIRECTORY_FORBIDDEN && class != DIRECTORY_NOT_FOUND) {
+        if (class && class != DIRECTORY_INVALID && class != DIRECTORY_FORBIDDEN &&
+            class != DIRECTORY_NOT_FOUND) {
             return class;
         }
     }
     return DIRECTORY_OK;
 }
 
-/* An account with our marker under any name: somebody may have renamed it. The index of such questions lags behind; where it is not
- * offered nobody is seen. */
+/* An account with our marker under any name: somebody may have renamed it. The index of such
+ * questions lags behind; where it is not offered nobody is seen. */
 static directory_class look_for_marker(making *m, sight *seen)
 {
     static const char *const headers[] = {"ConsistencyLevel: eventual", NULL};
@@ -226,9 +244,11 @@ static directory_class look_for_marker(making *m, sight *seen)
     holders h = {.m = m};
     const graph_request list = {
         .method = "GET",
-        .url = apr_pstrcat(k->pool, k->g->root, "/users?$count=true&$filter=onPremisesExtensionAttributes/", k->g->marker,
-                           "%20eq%20'", graph_filter_value(k->pool, m->create->marker), "'&$select=" GRAPH_USER_SELECT
-                           ",onPremisesExtensionAttributes", NULL),
+        .url = apr_pstrcat(k->pool, k->g->root,
+                           "/users?$count=true&$filter=onPremisesExtensionAttributes/",
+                           k->g->marker, "%20eq%20'",
+                           graph_filter_value(k->pool, m->create->marker),
+                           "'&$select=" GRAPH_USER_SELECT ",onPremisesExtensionAttributes", NULL),
         .headers = headers,
         .cost = 2,
         .doing = "looking for an account with our marker"};
@@ -242,8 +262,8 @@ static directory_class look_for_marker(making *m, sight *seen)
 static directory_class name_taken(making *m, const char *field, const char *by)
 {
     int mail = strcmp(field, "mail") == 0;
-    return graph_fail(m->k, DIRECTORY_CONFLICT, field, "%s is taken%s%s", mail ? m->create->mail : m->create->upn, by ? " by " : "",
-                      by ? by : "");
+    return graph_fail(m->k, DIRECTORY_CONFLICT, field, "%s is taken%s%s",
+                      mail ? m->create->mail : m->create->upn, by ? " by " : "", by ? by : "");
 }
 
 /* Ours, or somebody else's: both end the call. */
@@ -267,9 +287,11 @@ static int within_lag(const making *m)
 static directory_class not_seen_yet(making *m, const char *why)
 {
     return within_lag(m)
-               ? graph_fail(m->k, DIRECTORY_LAG, NULL, "creating %s: %s, but shows nobody who has it yet", m->create->upn, why)
+               ? graph_fail(m->k, DIRECTORY_LAG, NULL,
+                            "creating %s: %s, but shows nobody who has it yet", m->create->upn, why)
                : graph_fail(m->k, DIRECTORY_UNSURE, NULL,
-                            "creating %s: %s and does not show who has it, also after a quarter of an hour: it may be the account that "
+                            "creating %s: %s and does not show who has it, also after a quarter of "
+                            "an hour: it may be the account that "
                             "this task made. Look who has the name, then retry or cancel the task",
                             m->create->upn, why);
 }
@@ -277,13 +299,14 @@ static directory_class not_seen_yet(making *m, const char *why)
 /* Which of the two names a conflict on `property` is about. */
 static const char *field_of(const making *m, const char *property)
 {
-    int mail = strcasecmp(property, "userPrincipalName") != 0 && m->create->mail
-               && strcasecmp(m->create->mail, m->create->upn) != 0;
+    int mail = strcasecmp(property, "userPrincipalName") != 0 && m->create->mail &&
+               strcasecmp(m->create->mail, m->create->upn) != 0;
     return mail ? "mail" : "upn";
 }
 
-/* The directory says that a name of ours is taken. By an object that is seen and is not ours: another name. By one that nobody sees:
- * it may be ours, from an answer that was lost, and only its sight can tell. */
+/* The directory says that a name of ours is taken. By an object that is seen and is not ours:
+ * another name. By one that nobody sees: it may be ours, from an answer that was lost, and only its
+ * sight can tell. */
 static directory_class settle_conflict(making *m)
 {
     holders h;
@@ -303,7 +326,8 @@ static directory_class settle_conflict(making *m)
     if (h.seen == SEEN_NOBODY && (m->lost || m->create->sent_at)) {
         return not_seen_yet(m, "the directory calls the name taken");
     }
-    class = name_taken(m, field, h.seen == SEEN_OTHER ? h.name : "an object that the directory does not show");
+    class = name_taken(
+        m, field, h.seen == SEEN_OTHER ? h.name : "an object that the directory does not show");
     m->k->e->unseen = h.seen == SEEN_NOBODY;
     return class;
 }
@@ -313,8 +337,10 @@ static directory_class send_once(making *m, int *again)
 {
     graph_call *k = m->k;
     sight seen;
-    const graph_request post = {
-        .method = "POST", .url = graph_url(k->g, k->pool, "/users"), .json = m->body, .doing = "creating the user"};
+    const graph_request post = {.method = "POST",
+                                .url = graph_url(k->g, k->pool, "/users"),
+                                .json = m->body,
+                                .doing = "creating the user"};
     graph_answer answer;
     directory_class class = graph_send(k, GRAPH_WRITE, &post, &answer);
     *again = 0;
@@ -329,7 +355,8 @@ static directory_class send_once(making *m, int *again)
         return not_seen_yet(m, "the directory may have made it, as its answer was lost,");
     }
     m->conflict = class ? taken_property(m, &answer) : NULL;
-    if (m->conflict && strcasecmp(m->conflict, "mailNickname") == 0 && m->nickname < NICKNAMES_MAX) {
+    if (m->conflict && strcasecmp(m->conflict, "mailNickname") == 0 &&
+        m->nickname < NICKNAMES_MAX) {
         m->nickname++;
         set_nickname(m);
         *again = 1;
@@ -364,15 +391,16 @@ static directory_class make_until_known(making *m)
     return class;
 }
 
-directory_class graph_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
-                             directory_error *e)
+directory_class graph_create(directory *d, apr_pool_t *pool, const directory_create *create,
+                             directory_user *user, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     making m = {.k = &k, .create = create, .user = user};
     *user = (directory_user){0};
-    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password
-        || !*create->password) {
-        return graph_fail(&k, DIRECTORY_LOCAL, NULL, "a creation without local part, UPN, display name, marker or password");
+    if (!create->local || !*create->local || !create->upn || !create->display_name ||
+        !create->marker || !create->password || !*create->password) {
+        return graph_fail(&k, DIRECTORY_LOCAL, NULL,
+                          "a creation without local part, UPN, display name, marker or password");
     }
     fill_in(&m);
     directory_class class = make_until_known(&m);

@@ -1,7 +1,9 @@
-/* Owns what an item of a delta page says about a user or a group and its members. Must not know links, rounds or tokens.
+/* Owns what an item of a delta page says about a user or a group and its members. Must not know
+ * links, rounds or tokens.
  *
- * Members that are neither user nor group (devices, service principals, contacts) are kept as members whom the cache does not know.
- * Users and groups that are not in the cache (yet) keep their edge by ID and resolve when they appear. */
+ * Members that are neither user nor group (devices, service principals, contacts) are kept as
+ * members whom the cache does not know. Users and groups that are not in the cache (yet) keep their
+ * edge by ID and resolve when they appear. */
 #include "worker/graph/delta.h"
 
 #include <apr_strings.h>
@@ -17,13 +19,14 @@
 #define SLICE 1000 /* members given to the cache at once */
 
 /* The member's name that was read last is this literal: most of them differ in length already. */
-#define NAMED(reader, name, literal) ((reader)->len == sizeof literal - 1 && memcmp(name, literal, sizeof literal - 1) == 0)
+#define NAMED(reader, name, literal) \
+    ((reader)->len == sizeof literal - 1 && memcmp(name, literal, sizeof literal - 1) == 0)
 
 directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind)
 {
-    return kind == IDA_OK
-               ? DIRECTORY_OK
-               : graph_fail(k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s", c->message ? c->message : ida_kind_text(kind));
+    return kind == IDA_OK ? DIRECTORY_OK
+                          : graph_fail(k, DIRECTORY_LOCAL, NULL, "the cache refuses: %s",
+                                       c->message ? c->message : ida_kind_text(kind));
 }
 
 int64_t graph_text_time(const char *text)
@@ -34,7 +37,8 @@ int64_t graph_text_time(const char *text)
 
 static directory_class unnamed(graph_delta *d, const char *what)
 {
-    return graph_fail(d->k, DIRECTORY_TRANSIENT, NULL, "the directory sent a %s without an ID", what);
+    return graph_fail(d->k, DIRECTORY_TRANSIENT, NULL, "the directory sent a %s without an ID",
+                      what);
 }
 
 /* --- links: members@delta, manager@delta --- */
@@ -155,11 +159,17 @@ static void read_removed(graph_delta *d, graph_reader *r, told *t)
 
 static const struct {
     const char *name;
-    size_t len, offset; /* offset: of a text in `told` */
+    size_t len, offset;                                     /* offset: of a text in `told` */
     void (*read)(graph_delta *d, graph_reader *r, told *t); /* NULL: it is a text */
 } user_members[] = {
-#define TEXT(name, place) {name, sizeof name - 1, offsetof(told, place), NULL}
-#define OTHER(name, read) {name, sizeof name - 1, 0, read}
+#define TEXT(name, place)                                  \
+    {                                                      \
+        name, sizeof name - 1, offsetof(told, place), NULL \
+    }
+#define OTHER(name, read)              \
+    {                                  \
+        name, sizeof name - 1, 0, read \
+    }
     TEXT("id", user.id),
     TEXT("userPrincipalName", user.upn),
     TEXT("displayName", user.display_name),
@@ -188,7 +198,8 @@ static const struct {
 static void read_user_member(graph_delta *d, graph_reader *r, const char *name, told *t)
 {
     size_t i = 0, count = sizeof user_members / sizeof *user_members;
-    while (i < count && !(r->len == user_members[i].len && memcmp(name, user_members[i].name, r->len) == 0)) {
+    while (i < count &&
+           !(r->len == user_members[i].len && memcmp(name, user_members[i].name, r->len) == 0)) {
         i++;
     }
     if (i == count) {
@@ -218,8 +229,9 @@ directory_class graph_delta_user(graph_delta *d, graph_reader *r)
     } else if (apr_hash_count(d->gone)) {
         apr_hash_set(d->gone, u->id, APR_HASH_KEY_STRING, NULL);
     }
-    directory_class class =
-        graph_stored(d->k, d->c, t.removed ? cache_sync_delete(d->run, d->c, "user", u->id) : cache_sync_user(d->run, d->c, u));
+    directory_class class = graph_stored(d->k, d->c,
+                                         t.removed ? cache_sync_delete(d->run, d->c, "user", u->id)
+                                                   : cache_sync_user(d->run, d->c, u));
     apr_pool_clear(d->item_pool);
     return class;
 }
@@ -234,7 +246,9 @@ typedef struct member {
 const char *graph_member_kind(const char *type)
 {
     const char *dot = type ? strrchr(type, '.') : NULL;
-    return !type || (dot && strcasecmp(dot, ".user") == 0) ? "user" : dot && strcasecmp(dot, ".group") == 0 ? "group" : NULL;
+    return !type || (dot && strcasecmp(dot, ".user") == 0) ? "user"
+           : dot && strcasecmp(dot, ".group") == 0         ? "group"
+                                                           : NULL;
 }
 
 cache_member graph_member_of(const char *id, const char *type)
@@ -253,7 +267,8 @@ static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *me
 {
     for (int more = graph_array_begin(r); more; more = graph_array_next(r)) {
         edge l = read_edge(r);
-        if (l.id && !l.removed && apr_hash_count(d->gone) && apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
+        if (l.id && !l.removed && apr_hash_count(d->gone) &&
+            apr_hash_get(d->gone, l.id, APR_HASH_KEY_STRING)) {
             continue;
         }
         if (l.id) {
@@ -265,7 +280,8 @@ static void read_members(graph_delta *d, graph_reader *r, apr_array_header_t *me
 /* Who was told to be no member of a group that is new to the cache. */
 static void note_none(graph_delta *d, const char *group_id, const apr_array_header_t *members)
 {
-    apr_hash_t *none = d->appeared ? apr_hash_get(d->appeared, group_id, APR_HASH_KEY_STRING) : NULL;
+    apr_hash_t *none = d->appeared ? apr_hash_get(d->appeared, group_id, APR_HASH_KEY_STRING)
+                                   : NULL;
     for (int i = 0; none && i < members->nelts; i++) {
         const member *m = &APR_ARRAY_IDX(members, i, member);
         if (m->removed) {
@@ -277,7 +293,8 @@ static void note_none(graph_delta *d, const char *group_id, const apr_array_head
 }
 
 /* In the order they came: of two words for a member the last one holds. */
-static ida_kind stage_members(graph_delta *d, const char *group_id, const apr_array_header_t *members)
+static ida_kind stage_members(graph_delta *d, const char *group_id,
+                              const apr_array_header_t *members)
 {
     cache_member slice[SLICE];
     ida_kind kind = IDA_OK;
@@ -289,7 +306,8 @@ static ida_kind stage_members(graph_delta *d, const char *group_id, const apr_ar
             i++;
             continue;
         }
-        while (i < members->nelts && count < SLICE && !(m = &APR_ARRAY_IDX(members, i, member))->removed) {
+        while (i < members->nelts && count < SLICE &&
+               !(m = &APR_ARRAY_IDX(members, i, member))->removed) {
             slice[count++] = m->member;
             i++;
         }
@@ -303,7 +321,9 @@ static void read_property(graph_reader *r, const char *name, json_t *properties)
 {
     const char *from = r->at;
     graph_skip(r);
-    json_t *value = r->fault ? NULL : json_loadb(from, (size_t)(r->at - from), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    json_t *value = r->fault ? NULL
+                             : json_loadb(from, (size_t)(r->at - from),
+                                          JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     if (value && json_object_set_new(properties, name, value) != 0) {
         r->fault = 1;
     }
@@ -319,9 +339,11 @@ static ida_kind note_new(graph_delta *d, const char *id)
     ida_ctx *c = ida_ctx_make(d->c->env, d->item_pool);
     ida_kind kind = cache_sync_settled(d->run, c, id, d->settled, &known);
     if (!known && !kind) {
-        apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, apr_hash_make(d->pool));
+        apr_hash_set(d->appeared, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING,
+                     apr_hash_make(d->pool));
     }
-    return kind ? ida_fail(d->c, kind, "%s", c->message ? c->message : ida_kind_text(kind)) : IDA_OK;
+    return kind ? ida_fail(d->c, kind, "%s", c->message ? c->message : ida_kind_text(kind))
+                : IDA_OK;
 }
 
 static ida_kind stage_group(graph_delta *d, const char *id, const json_t *properties)

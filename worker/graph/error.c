@@ -1,4 +1,5 @@
-/* Owns the tables from status and code to failure class and advice. Message texts change, so nothing is decided by them. */
+/* Owns the tables from status and code to failure class and advice. Message texts change, so
+ * nothing is decided by them. */
 #include "worker/graph/error.h"
 
 #include <stddef.h>
@@ -40,13 +41,17 @@ static int same(const char *wanted, const char *got)
     return !wanted || strcasecmp(wanted, got) == 0;
 }
 
-/* Which value of ours a conflict is about (directory.h: the login made of the UPN's local part counts as the UPN). */
+/* Which value of ours a conflict is about (directory.h: the login made of the UPN's local part
+ * counts as the UPN). */
 static const char *conflict_field(const char *target)
 {
     static const struct {
         const char *target, *field;
-    } fields[] = {
-        {"userPrincipalName", "upn"}, {"mailNickname", "upn"}, {"proxyAddresses", "mail"}, {"mail", "mail"}, {"otherMails", "mail"}};
+    } fields[] = {{"userPrincipalName", "upn"},
+                  {"mailNickname", "upn"},
+                  {"proxyAddresses", "mail"},
+                  {"mail", "mail"},
+                  {"otherMails", "mail"}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (strcasecmp(target, fields[i].target) == 0) {
             return fields[i].field;
@@ -55,8 +60,9 @@ static const char *conflict_field(const char *target)
     return NULL;
 }
 
-directory_class graph_classify(graph_effect effect, int status, const char *code, const char *detail_code,
-                               const char *detail_target, const char **field)
+directory_class graph_classify(graph_effect effect, int status, const char *code,
+                               const char *detail_code, const char *detail_target,
+                               const char **field)
 {
     *field = NULL;
     if (status >= 200 && status < 300) {
@@ -66,8 +72,9 @@ directory_class graph_classify(graph_effect effect, int status, const char *code
         return DIRECTORY_CONFIG; /* redirects are not followed: the address is not the API's */
     }
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        if ((answers[i].status == ANY || answers[i].status == status || answers[i].status == status / 100)
-            && same(answers[i].code, code) && same(answers[i].detail, detail_code)) {
+        if ((answers[i].status == ANY || answers[i].status == status ||
+             answers[i].status == status / 100) &&
+            same(answers[i].code, code) && same(answers[i].detail, detail_code)) {
             directory_class class = effect == GRAPH_WRITE ? answers[i].write : answers[i].read;
             *field = class == DIRECTORY_CONFLICT ? conflict_field(detail_target) : NULL;
             return class;
@@ -82,10 +89,13 @@ const char *graph_advice(int status, const char *code)
         int status;
         const char *code, *advice;
     } advice[] = {
-        {403, "Authentication_RequestFromNonPremiumTenantOrB2CTenant", "the directory has no Microsoft Entra ID P1 or P2 licence"},
-        {ANY, "Directory_QuotaExceeded", "the directory holds as many objects as it may: delete some, or ask for a larger quota"},
+        {403, "Authentication_RequestFromNonPremiumTenantOrB2CTenant",
+         "the directory has no Microsoft Entra ID P1 or P2 licence"},
+        {ANY, "Directory_QuotaExceeded",
+         "the directory holds as many objects as it may: delete some, or ask for a larger quota"},
         {403, "Authorization_RequestDenied",
-         "an application permission is missing, or the account is a privileged one; idadmin-worker --check tells which permission"},
+         "an application permission is missing, or the account is a privileged one; idadmin-worker "
+         "--check tells which permission"},
         {403, NULL, "idadmin-worker --check tells which permission is missing"},
         {407, NULL, "the proxy asks for credentials"},
     };
@@ -97,31 +107,46 @@ const char *graph_advice(int status, const char *code)
     return status >= 300 && status < 400 ? "redirects are not followed: check apiUrl" : NULL;
 }
 
-directory_class graph_token_classify(int status, const char *error, int64_t aadsts, const char **advice)
+directory_class graph_token_classify(int status, const char *error, int64_t aadsts,
+                                     const char **advice)
 {
     static const struct {
         int64_t number;
         directory_class class;
         const char *advice;
     } known[] = {
-        {7000215, DIRECTORY_CREDENTIALS, "the client secret is wrong: put the secret's value (not its ID) into clientSecretFile"},
-        {7000222, DIRECTORY_CREDENTIALS, "the client secret has expired: make a new one and put it into clientSecretFile"},
+        {7000215, DIRECTORY_CREDENTIALS,
+         "the client secret is wrong: put the secret's value (not its ID) into clientSecretFile"},
+        {7000222, DIRECTORY_CREDENTIALS,
+         "the client secret has expired: make a new one and put it into clientSecretFile"},
         {7000216, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
         {7000218, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
         {7000112, DIRECTORY_CREDENTIALS, "the application is disabled in this directory"},
-        {7000229, DIRECTORY_CONFIG, "the application has no service principal in this directory: consent to it there"},
-        {700024, DIRECTORY_CREDENTIALS, "the assertion's times do not fit: check this machine's clock (NTP)"},
-        {700027, DIRECTORY_CREDENTIALS, "the certificate in certificateFile is not one of the application: upload its public part"},
-        {700016, DIRECTORY_CONFIG, "the application is not known in this directory: check clientId and directoryId"},
+        {7000229, DIRECTORY_CONFIG,
+         "the application has no service principal in this directory: consent to it there"},
+        {700024, DIRECTORY_CREDENTIALS,
+         "the assertion's times do not fit: check this machine's clock (NTP)"},
+        {700027, DIRECTORY_CREDENTIALS,
+         "the certificate in certificateFile is not one of the application: upload its public "
+         "part"},
+        {700016, DIRECTORY_CONFIG,
+         "the application is not known in this directory: check clientId and directoryId"},
         {700030, DIRECTORY_CREDENTIALS, "the certificate is not valid: check certificateFile"},
-        {90002, DIRECTORY_CONFIG, "there is no such directory in this cloud: check directoryId and authorityUrl"},
+        {90002, DIRECTORY_CONFIG,
+         "there is no such directory in this cloud: check directoryId and authorityUrl"},
         {900023, DIRECTORY_CONFIG, "directoryId is not accepted: check directoryId"},
-        {90038, DIRECTORY_CONFIG, "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
-        {900382, DIRECTORY_CONFIG, "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
-        {500011, DIRECTORY_CONFIG, "the API is not known in this directory: check apiUrl (national clouds have their own)"},
-        {70011, DIRECTORY_CONFIG, "the scope is not accepted: check apiUrl (national clouds have their own)"},
-        {1002012, DIRECTORY_CONFIG, "the scope is not accepted: check apiUrl (national clouds have their own)"},
-        {53003, DIRECTORY_CREDENTIALS, "a conditional access policy for workload identities stands in the way"},
+        {90038, DIRECTORY_CONFIG,
+         "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
+        {900382, DIRECTORY_CONFIG,
+         "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
+        {500011, DIRECTORY_CONFIG,
+         "the API is not known in this directory: check apiUrl (national clouds have their own)"},
+        {70011, DIRECTORY_CONFIG,
+         "the scope is not accepted: check apiUrl (national clouds have their own)"},
+        {1002012, DIRECTORY_CONFIG,
+         "the scope is not accepted: check apiUrl (national clouds have their own)"},
+        {53003, DIRECTORY_CREDENTIALS,
+         "a conditional access policy for workload identities stands in the way"},
         {50034, DIRECTORY_CREDENTIALS, NULL},
     };
     static const struct {
@@ -130,7 +155,8 @@ directory_class graph_token_classify(int status, const char *error, int64_t aads
         const char *advice;
     } errors[] = {
         {"invalid_client", DIRECTORY_CREDENTIALS, "check clientId and the secret or certificate"},
-        {"unauthorized_client", DIRECTORY_CREDENTIALS, "check clientId and that the application stands in this directory"},
+        {"unauthorized_client", DIRECTORY_CREDENTIALS,
+         "check clientId and that the application stands in this directory"},
         {"invalid_scope", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
         {"invalid_request", DIRECTORY_CONFIG, "check directoryId and authorityUrl"},
         {"invalid_resource", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
@@ -160,6 +186,8 @@ directory_class graph_token_classify(int status, const char *error, int64_t aads
         *advice = "the proxy asks for credentials";
         return DIRECTORY_CONFIG;
     }
-    *advice = status == 404 || (status >= 300 && status < 400) ? "check authorityUrl and directoryId" : NULL;
+    *advice = status == 404 || (status >= 300 && status < 400)
+                  ? "check authorityUrl and directoryId"
+                  : NULL;
     return *advice ? DIRECTORY_CONFIG : DIRECTORY_CREDENTIALS;
 }

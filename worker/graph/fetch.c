@@ -1,5 +1,5 @@
-/* Owns how pages come in: ahead of their reader by a few, each request bounded, what is cut off asked for once more, lost tokens
- * told from failures. Must not know what is in an item. */
+/* Owns how pages come in: ahead of their reader by a few, each request bounded, what is cut off
+ * asked for once more, lost tokens told from failures. Must not know what is in an item. */
 #include "worker/graph/fetch.h"
 
 #include <apr_strings.h>
@@ -13,10 +13,11 @@
 #define PAGE_BYTES (64 * 1024 * 1024)
 #define AGAIN_MS 750 /* before a page is asked for once more */
 #define LOOK_MS 100  /* how often a wait looks whether to go on */
-/* Reading gives way to who serves people, and to the thread that writes what was read, which a first load waits for. */
+/* Reading gives way to who serves people, and to the thread that writes what was read, which a
+ * first load waits for. */
 #define NICE 10
-/* Pages that wait for a reader whose own reader is busy, for as long as an index of a first load takes: the directory goes on
- * answering meanwhile. One of any size always may. */
+/* Pages that wait for a reader whose own reader is busy, for as long as an index of a first load
+ * takes: the directory goes on answering meanwhile. One of any size always may. */
 #define AHEAD 128
 #define AHEAD_BYTES (12 * 1024 * 1024)
 
@@ -37,9 +38,9 @@ struct graph_fetch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
-    int ended;             /* nothing comes behind what waits */
-    int first, count;      /* of the ring */
-    apr_size_t bytes;      /* of all that wait */
+    int ended;        /* nothing comes behind what waits */
+    int first, count; /* of the ring */
+    apr_size_t bytes; /* of all that wait */
     waiting_page waiting[AHEAD];
     atomic_int stop;
 };
@@ -92,24 +93,31 @@ static int rest(graph_call *k)
     return 1;
 }
 
-static directory_class one_try(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next,
-                               graph_answer *answer)
+static directory_class one_try(graph_call *k, const char *url, const char *doing, graph_page *page,
+                               const char **next, graph_answer *answer)
 {
-    const graph_request request = {
-        .method = "GET", .url = url, .low_priority = 1, .max_bytes = PAGE_BYTES, .raw = 1, .doing = doing};
+    const graph_request request = {.method = "GET",
+                                   .url = url,
+                                   .low_priority = 1,
+                                   .max_bytes = PAGE_BYTES,
+                                   .raw = 1,
+                                   .doing = doing};
     k->deadline = ida_monotonic(k->g->env) + DIRECTORY_CALL_MS;
     directory_class class = graph_send(k, GRAPH_READ, &request, answer);
-    if (!class && (!answer->bytes || strlen(answer->bytes) != answer->bytes_len || !graph_page_open(page, answer->bytes, next))) {
-        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the page that came is cut off or no JSON", doing);
+    if (!class && (!answer->bytes || strlen(answer->bytes) != answer->bytes_len ||
+                   !graph_page_open(page, answer->bytes, next))) {
+        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL,
+                           "%s: the page that came is cut off or no JSON", doing);
     }
     if (!class && *next && strcmp(*next, url) == 0) {
-        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the page names itself as the next one", doing);
+        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL,
+                           "%s: the page names itself as the next one", doing);
     }
     return class;
 }
 
-directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing, graph_page *page, const char **next,
-                                 graph_answer *answer)
+directory_class graph_fetch_page(graph_call *k, const char *url, const char *doing,
+                                 graph_page *page, const char **next, graph_answer *answer)
 {
     *answer = (graph_answer){0};
     directory_class class = one_try(k, url, doing, page, next, answer);
@@ -127,16 +135,19 @@ static int stopped(void *baton)
     return atomic_load(&((graph_fetch *)baton)->stop);
 }
 
-/* An address that the directory made for us and now refuses: whatever it calls that, this round cannot be continued. */
+/* An address that the directory made for us and now refuses: whatever it calls that, this round
+ * cannot be continued. */
 static int token_refused(const graph_fetch *f, directory_class class, const graph_answer *answer)
 {
-    return class && (answer->status == 410 || (f->token && (answer->status == 400 || answer->status == 404)));
+    return class && (answer->status == 410 ||
+                     (f->token && (answer->status == 400 || answer->status == 404)));
 }
 
 static void hand_over(graph_fetch *f, const waiting_page *fresh, int ended)
 {
     pthread_mutex_lock(&f->lock);
-    while (f->count && (f->count == AHEAD || f->bytes + fresh->bytes > AHEAD_BYTES) && !atomic_load(&f->stop)) {
+    while (f->count && (f->count == AHEAD || f->bytes + fresh->bytes > AHEAD_BYTES) &&
+           !atomic_load(&f->stop)) {
         pthread_cond_wait(&f->changed, &f->lock);
     }
     if (atomic_load(&f->stop)) { /* nobody takes it any more */
@@ -164,7 +175,8 @@ static void *thread_main(void *baton)
         const char *next = NULL;
         apr_pool_create(&fresh.page.pool, NULL);
         f->own.pool = fresh.page.pool;
-        directory_class class = graph_fetch_page(&f->own, url, f->doing, &fresh.page, &next, &answer);
+        directory_class class = graph_fetch_page(&f->own, url, f->doing, &fresh.page, &next,
+                                                 &answer);
         fresh.class = token_refused(f, class, &answer) ? DIRECTORY_TOKEN_LOST : class;
         fresh.bytes = answer.bytes_len;
         ended = fresh.class || !next || atomic_load(&f->stop);
@@ -181,7 +193,8 @@ static void *thread_main(void *baton)
 
 /* --- its owner --- */
 
-directory_class graph_fetch_begin(graph_fetch **out, graph_call *k, const char *url, int token, const char *doing)
+directory_class graph_fetch_begin(graph_fetch **out, graph_call *k, const char *url, int token,
+                                  const char *doing)
 {
     graph_fetch *f = apr_pcalloc(k->pool, sizeof *f);
     f->k = k;
@@ -196,7 +209,9 @@ directory_class graph_fetch_begin(graph_fetch **out, graph_call *k, const char *
     pthread_cond_init(&f->changed, NULL);
     *out = f;
     f->started = pthread_create(&f->thread, NULL, thread_main, f) == 0;
-    return f->started ? DIRECTORY_OK : graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: no thread can be started for it", doing);
+    return f->started
+               ? DIRECTORY_OK
+               : graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: no thread can be started for it", doing);
 }
 
 static directory_class take(graph_fetch *f, graph_page *page)

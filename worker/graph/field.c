@@ -39,7 +39,9 @@ const char *graph_field_of(const char *property)
 {
     static const struct {
         const char *property, *name;
-    } others[] = {{"usageLocation", "country"}, {"displayName", "displayName"}, {"passwordProfile", "password"}};
+    } others[] = {{"usageLocation", "country"},
+                  {"displayName", "displayName"},
+                  {"passwordProfile", "password"}};
     for (const graph_field *f = graph_fields; f->property; f++) {
         if (strcasecmp(f->property, property) == 0) {
             return f->name;

@@ -1,5 +1,5 @@
-/* Owns groups as the API shows them and who is in them: what can be changed here and what cannot, leaving and joining. Must not know
- * users beyond their ID. */
+/* Owns groups as the API shows them and who is in them: what can be changed here and what cannot,
+ * leaving and joining. Must not know users beyond their ID. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -20,7 +20,7 @@ static int has_type(const json_t *group, const char *type)
 {
     const json_t *value;
     size_t i;
-    json_array_foreach(json_object_get(group, "groupTypes"), i, value) {
+    json_array_foreach (json_object_get(group, "groupTypes"), i, value) {
         const char *text = json_string_value(value);
         if (text && strcasecmp(text, type) == 0) {
             return 1;
@@ -46,8 +46,9 @@ const char *graph_group_retained(const json_t *group)
         return "membership by rule";
     }
     if (is(group, "mailEnabled") && !has_type(group, "Unified")) {
-        return is(group, "securityEnabled") ? "mail-enabled security group: membership is changed in Exchange"
-                                            : "distribution list: membership is changed in Exchange";
+        return is(group, "securityEnabled")
+                   ? "mail-enabled security group: membership is changed in Exchange"
+                   : "distribution list: membership is changed in Exchange";
     }
     if (is(group, "isAssignableToRole")) {
         return "role-assignable group: membership is changed by a privileged role administrator";
@@ -61,16 +62,19 @@ const char *graph_group_retained(const json_t *group)
 static directory_class read_group(graph_call *k, const char *group_id, graph_answer *answer)
 {
     const graph_request get = {.method = "GET",
-                               .url = graph_url(k->g, k->pool, "/groups/%s?$select=" GRAPH_GROUP_SELECT, group_id),
+                               .url = graph_url(k->g, k->pool,
+                                                "/groups/%s?$select=" GRAPH_GROUP_SELECT, group_id),
                                .doing = "reading a group"};
     return graph_needs(k, graph_read(k, &get, answer), "GroupMember.Read.All", 0);
 }
 
-/* A change of members was refused. Of groups whose members nobody changes here the API says no more than "insufficient
- * privileges", and of a missing object not whether it is the group: the group itself is asked. */
+/* A change of members was refused. Of groups whose members nobody changes here the API says no more
+ * than "insufficient privileges", and of a missing object not whether it is the group: the group
+ * itself is asked. */
 static directory_class explain(graph_call *k, const char *group_id, directory_class class)
 {
-    if (class != DIRECTORY_FORBIDDEN && class != DIRECTORY_INVALID && class != DIRECTORY_NOT_FOUND) {
+    if (class != DIRECTORY_FORBIDDEN && class != DIRECTORY_INVALID &&
+        class != DIRECTORY_NOT_FOUND) {
         return class;
     }
     directory_error refused = *k->e;
@@ -84,7 +88,8 @@ static directory_class explain(graph_call *k, const char *group_id, directory_cl
         return class;
     }
     return !reason ? class
-                   : graph_fail(k, DIRECTORY_INVALID, "group", "members of %s cannot be changed here: %s", name ? name : group_id,
+                   : graph_fail(k, DIRECTORY_INVALID, "group",
+                                "members of %s cannot be changed here: %s", name ? name : group_id,
                                 reason);
 }
 
@@ -109,20 +114,23 @@ static const char *no_group(const json_t *item)
 {
     static const char prefix[] = "#microsoft.graph.";
     const char *type = ida_json_string(item, "@odata.type");
-    if (!type || strncasecmp(type, prefix, sizeof prefix - 1) != 0 || strcasecmp(type + sizeof prefix - 1, "group") == 0) {
+    if (!type || strncasecmp(type, prefix, sizeof prefix - 1) != 0 ||
+        strcasecmp(type + sizeof prefix - 1, "group") == 0) {
         return NULL;
     }
     type += sizeof prefix - 1;
-    return strcasecmp(type, "directoryRole") == 0        ? "directory role: the assignment is removed in the directory's roles"
-           : strcasecmp(type, "administrativeUnit") == 0 ? "administrative unit: membership is changed there"
-                                                         : "no group";
+    return strcasecmp(type, "directoryRole") == 0
+               ? "directory role: the assignment is removed in the directory's roles"
+           : strcasecmp(type, "administrativeUnit") == 0
+               ? "administrative unit: membership is changed there"
+               : "no group";
 }
 
 static void gather(graph_call *k, json_t *item, void *baton)
 {
     gathering *g = baton;
-    const char *id = ida_json_string(item, "id"), *name = ida_json_string(item, "displayName"), *other = no_group(item),
-               *rule = ida_json_string(item, "membershipRule");
+    const char *id = ida_json_string(item, "id"), *name = ida_json_string(item, "displayName"),
+               *other = no_group(item), *rule = ida_json_string(item, "membershipRule");
     if (!id || apr_hash_get(g->seen, key_of(k->pool, id), APR_HASH_KEY_STRING)) {
         return;
     }
@@ -138,10 +146,12 @@ static void gather(graph_call *k, json_t *item, void *baton)
 
 static directory_class gather_listed(graph_call *k, const char *user_id, gathering *g)
 {
-    const graph_request list = {.method = "GET",
-                                .url = graph_user_url(k->g, k->pool, user_id, "/memberOf?$top=999&$select=" GRAPH_GROUP_SELECT),
-                                .cost = 1,
-                                .doing = "listing the user's groups"};
+    const graph_request list = {
+        .method = "GET",
+        .url = graph_user_url(k->g, k->pool, user_id,
+                              "/memberOf?$top=999&$select=" GRAPH_GROUP_SELECT),
+        .cost = 1,
+        .doing = "listing the user's groups"};
     return graph_needs(k, graph_each(k, &list, gather, g), "GroupMember.Read.All", 0);
 }
 
@@ -155,26 +165,31 @@ static directory_class gather_one(graph_call *k, const char *group_id, gathering
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* Groups the cache knows and the list does not show: hidden memberships, or a list that lags. The directory is asked. */
-static directory_class gather_asked(graph_call *k, const char *user_id, json_t *group_ids, gathering *g)
+/* Groups the cache knows and the list does not show: hidden memberships, or a list that lags. The
+ * directory is asked. */
+static directory_class gather_asked(graph_call *k, const char *user_id, json_t *group_ids,
+                                    gathering *g)
 {
     const graph_request post = {.method = "POST",
                                 .url = graph_user_url(k->g, k->pool, user_id, "/checkMemberGroups"),
-                                .json = ida_json_keep(k->pool, json_pack("{s:O}", "groupIds", group_ids)),
+                                .json = ida_json_keep(k->pool,
+                                                      json_pack("{s:O}", "groupIds", group_ids)),
                                 .cost = 4,
                                 .doing = "looking into groups"};
     graph_answer answer;
     const json_t *id;
     size_t i;
-    directory_class class = graph_needs(k, graph_read(k, &post, &answer), "GroupMember.Read.All", 0);
-    json_array_foreach(class ? NULL : json_object_get(answer.json, "value"), i, id) {
+    directory_class class = graph_needs(k, graph_read(k, &post, &answer), "GroupMember.Read.All",
+                                        0);
+    json_array_foreach (class ? NULL : json_object_get(answer.json, "value"), i, id) {
         class = class || !json_string_value(id) ? class : gather_one(k, json_string_value(id), g);
     }
     return class;
 }
 
-directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates,
-                                  int candidate_count, const directory_membership **rows, int *count, directory_error *e)
+directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id,
+                                  const char *const *candidates, int candidate_count,
+                                  const directory_membership **rows, int *count, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     gathering g = {apr_array_make(pool, 16, sizeof(directory_membership)), apr_hash_make(pool)};
@@ -186,7 +201,8 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
         if (!apr_hash_get(g.seen, key_of(pool, candidates[i]), APR_HASH_KEY_STRING)) {
             json_array_append_new(ask, json_string(candidates[i]));
         }
-        if (json_array_size(ask) && (json_array_size(ask) == CHECK_MAX || i == candidate_count - 1)) {
+        if (json_array_size(ask) &&
+            (json_array_size(ask) == CHECK_MAX || i == candidate_count - 1)) {
             class = gather_asked(&k, id, ask, &g);
             ask = ida_json_keep(pool, json_array());
         }
@@ -200,29 +216,36 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
 
 /* --- leaving --- */
 
-/* The directory said that there is no such membership. Some replica may still show it: then that is not settled. */
+/* The directory said that there is no such membership. Some replica may still show it: then that is
+ * not settled. */
 static directory_class surely_left(graph_call *k, const char *group_id, const char *user_id)
 {
-    gathering g = {apr_array_make(k->pool, 16, sizeof(directory_membership)), apr_hash_make(k->pool)};
+    gathering g = {apr_array_make(k->pool, 16, sizeof(directory_membership)),
+                   apr_hash_make(k->pool)};
     directory_class class = gather_listed(k, user_id, &g);
     if (class == DIRECTORY_NOT_FOUND) {
         return DIRECTORY_ALREADY; /* the user is gone */
     }
     if (!class && apr_hash_get(g.seen, key_of(k->pool, group_id), APR_HASH_KEY_STRING)) {
         return graph_fail(k, DIRECTORY_LAG, NULL,
-                          "removing the member: the group does not know the user, but the user's groups still list it");
+                          "removing the member: the group does not know the user, but the user's "
+                          "groups still list it");
     }
     return class ? class : DIRECTORY_ALREADY;
 }
 
-directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
+directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
+                                    const char *user_id, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    const graph_request remove = {
-        .method = "DELETE", .url = graph_member_ref_url(k.g, pool, group_id, user_id), .doing = "removing the member"};
+    const graph_request remove = {.method = "DELETE",
+                                  .url = graph_member_ref_url(k.g, pool, group_id, user_id),
+                                  .doing = "removing the member"};
     graph_answer answer;
     if (!remove.url) {
-        return graph_fail(&k, DIRECTORY_INVALID, NULL, "removing the member: \"%s\" or \"%s\" is no object ID", group_id, user_id);
+        return graph_fail(&k, DIRECTORY_INVALID, NULL,
+                          "removing the member: \"%s\" or \"%s\" is no object ID", group_id,
+                          user_id);
     }
     directory_class class = graph_guard(&k, user_id);
     if (class) {
@@ -253,8 +276,10 @@ static const char *object_url(const joining *j, int i)
 /* What a refusal means for the ones it is about. */
 static directory_class joined(graph_call *k, directory_class class, const graph_answer *answer)
 {
-    if (class == DIRECTORY_INVALID && graph_answer_says(answer, "added object references already exist")) {
-        return answer->sent_before ? DIRECTORY_OK : DIRECTORY_ALREADY; /* the membership may be our own work */
+    if (class == DIRECTORY_INVALID &&
+        graph_answer_says(answer, "added object references already exist")) {
+        return answer->sent_before ? DIRECTORY_OK
+                                   : DIRECTORY_ALREADY; /* the membership may be our own work */
     }
     if (class == DIRECTORY_INVALID && graph_missing_reference(answer)) {
         return k->e->class = DIRECTORY_LAG;
@@ -265,11 +290,13 @@ static directory_class joined(graph_call *k, directory_class class, const graph_
 static directory_class join_one(const joining *j, int i)
 {
     const graph_request post = {.method = "POST",
-                                .url = graph_url(j->k->g, j->k->pool, "/groups/%s/members/$ref", j->group_id),
+                                .url = graph_url(j->k->g, j->k->pool, "/groups/%s/members/$ref",
+                                                 j->group_id),
                                 .json = graph_reference(j->k, object_url(j, i)),
                                 .doing = "adding the member"};
     graph_answer answer;
-    directory_class class = graph_needs(j->k, graph_write(j->k, &post, &answer), "GroupMember.ReadWrite.All", 0);
+    directory_class class = graph_needs(j->k, graph_write(j->k, &post, &answer),
+                                        "GroupMember.ReadWrite.All", 0);
     return explain(j->k, j->group_id, joined(j->k, class, &answer));
 }
 
@@ -280,10 +307,11 @@ static directory_class join_together(const joining *j, int from, int count)
     for (int i = from; i < from + count; i++) {
         json_array_append_new(list, json_string(object_url(j, i)));
     }
-    const graph_request patch = {.method = "PATCH",
-                                 .url = graph_url(j->k->g, j->k->pool, "/groups/%s", j->group_id),
-                                 .json = ida_json_keep(j->k->pool, json_pack("{s:o}", "members@odata.bind", list)),
-                                 .doing = "adding the members"};
+    const graph_request patch = {
+        .method = "PATCH",
+        .url = graph_url(j->k->g, j->k->pool, "/groups/%s", j->group_id),
+        .json = ida_json_keep(j->k->pool, json_pack("{s:o}", "members@odata.bind", list)),
+        .doing = "adding the members"};
     graph_answer answer;
     return graph_needs(j->k, graph_write(j->k, &patch, &answer), "GroupMember.ReadWrite.All", 0);
 }
@@ -291,7 +319,8 @@ static directory_class join_together(const joining *j, int from, int count)
 /* 1 when the refusal of many may be about one of them. */
 static int concerns_one(directory_class class)
 {
-    return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT;
+    return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND ||
+           class == DIRECTORY_CONFLICT;
 }
 
 /* Who is never changed is not put into a group either; the number of them. */
@@ -309,8 +338,9 @@ static int guarded(const joining *j, int from, int count, directory_error *first
     return refused;
 }
 
-directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
-                                  directory_class *each, directory_error *e)
+directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id,
+                                  const char *const *user_ids, int count, directory_class *each,
+                                  directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     joining j = {&k, group_id, user_ids, each};
@@ -318,7 +348,9 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
     int already = 0;
     for (int from = 0; from < count; from += GRAPH_BIND_MAX) {
         int size = count - from < GRAPH_BIND_MAX ? count - from : GRAPH_BIND_MAX;
-        directory_class all = guarded(&j, from, size, &first) || size == 1 ? DIRECTORY_INVALID : join_together(&j, from, size);
+        directory_class all = guarded(&j, from, size, &first) || size == 1
+                                  ? DIRECTORY_INVALID
+                                  : join_together(&j, from, size);
         for (int i = from; i < from + size; i++) {
             each[i] = each[i] ? each[i] : concerns_one(all) ? join_one(&j, i) : all;
             already += each[i] == DIRECTORY_ALREADY;

@@ -1,5 +1,5 @@
-/* Owns who is never changed: the accounts of protectedAccounts and those that hold a directory role, by themselves or through a group.
- * Must not know what the change would have been. */
+/* Owns who is never changed: the accounts of protectedAccounts and those that hold a directory
+ * role, by themselves or through a group. Must not know what the change would have been. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -26,8 +26,10 @@ void graph_guard_clear(graph *g, const char *id)
 
 static directory_class read_upn(graph_call *k, const char *id, const char **upn)
 {
-    const graph_request get = {
-        .method = "GET", .url = graph_user_url(k->g, k->pool, id, "?$select=userPrincipalName"), .doing = "reading the user"};
+    const graph_request get = {.method = "GET",
+                               .url = graph_user_url(k->g, k->pool, id,
+                                                     "?$select=userPrincipalName"),
+                               .doing = "reading the user"};
     graph_answer answer;
     directory_class class = graph_needs(k, graph_read(k, &get, &answer), "User.Read.All", 0);
     const char *text = class ? NULL : ida_json_string(answer.json, "userPrincipalName");
@@ -41,15 +43,17 @@ static directory_class named(graph_call *k, const char *id)
     const json_t *value;
     const char *upn = NULL;
     size_t i;
-    json_array_foreach(k->g->protected_accounts, i, value) {
+    json_array_foreach (k->g->protected_accounts, i, value) {
         const char *name = json_string_value(value);
         int by_upn = strchr(name, '@') != NULL;
         directory_class class = by_upn && !upn ? read_upn(k, id, &upn) : DIRECTORY_OK;
         if (class) {
             return class;
         }
-        if (strcmp(ida_fold_address(k->pool, name), ida_fold_address(k->pool, by_upn ? upn : id)) == 0) {
-            return graph_fail(k, DIRECTORY_PROTECTED, NULL, "%s is one of protectedAccounts: it is never changed", name);
+        if (strcmp(ida_fold_address(k->pool, name), ida_fold_address(k->pool, by_upn ? upn : id)) ==
+            0) {
+            return graph_fail(k, DIRECTORY_PROTECTED, NULL,
+                              "%s is one of protectedAccounts: it is never changed", name);
         }
     }
     return DIRECTORY_OK;
@@ -58,28 +62,36 @@ static directory_class named(graph_call *k, const char *id)
 /* Without the right to read roles the API tells no more of them than type and ID. */
 static void note_role(graph_call *k, json_t *item, void *baton)
 {
-    const char **role = baton, *type = ida_json_string(item, "@odata.type"), *name = ida_json_string(item, "displayName");
+    const char **role = baton, *type = ida_json_string(item, "@odata.type"),
+               *name = ida_json_string(item, "displayName");
     (void)k;
     if (type && strcasecmp(type, ROLE_TYPE) == 0) {
-        *role = name ? name : ida_json_string(item, "id") ? ida_json_string(item, "id") : "of an unknown name";
+        *role = name                          ? name
+                : ida_json_string(item, "id") ? ida_json_string(item, "id")
+                                              : "of an unknown name";
     }
 }
 
 static directory_class in_role(graph_call *k, const char *id)
 {
-    const graph_request list = {.method = "GET",
-                                .url = graph_user_url(k->g, k->pool, id, "/transitiveMemberOf?$top=999&$select=id,displayName"),
-                                .cost = 1,
-                                .doing = "looking for the user's directory roles"};
+    const graph_request list = {
+        .method = "GET",
+        .url = graph_user_url(k->g, k->pool, id,
+                              "/transitiveMemberOf?$top=999&$select=id,displayName"),
+        .cost = 1,
+        .doing = "looking for the user's directory roles"};
     const char *role = NULL, *upn;
-    directory_class class = graph_needs(k, graph_each(k, &list, note_role, &role), "GroupMember.Read.All", 0);
+    directory_class class = graph_needs(k, graph_each(k, &list, note_role, &role),
+                                        "GroupMember.Read.All", 0);
     if (class || !role) {
         return class;
     }
     read_upn(k, id, &upn);
     return graph_fail(k, DIRECTORY_PROTECTED, NULL,
-                      "%s holds the directory role %s: accounts of administrators are never changed. Take the role away first, or do by hand "
-                      "what this was for", upn, role);
+                      "%s holds the directory role %s: accounts of administrators are never "
+                      "changed. Take the role away first, or do by hand "
+                      "what this was for",
+                      upn, role);
 }
 
 directory_class graph_guard(graph_call *k, const char *id)

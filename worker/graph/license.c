@@ -1,4 +1,5 @@
-/* Owns licences: their names by ID, kept for the process, and giving and taking them. Must not know users beyond their licences. */
+/* Owns licences: their names by ID, kept for the process, and giving and taking them. Must not know
+ * users beyond their licences. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <pthread.h>
@@ -13,8 +14,8 @@
 #define FRESH_MS (10 * INT64_C(60000)) /* licences are bought now and then */
 #define SKU_MAX 64                     /* bytes of an ID */
 #define NAME_MAX_LEN 128
-#define NAMES_MAX 10                   /* groups named in one message; further ones go by their ID */
-#define ROUNDS 3                       /* of look and change, while the outcome is unknown */
+#define NAMES_MAX 10 /* groups named in one message; further ones go by their ID */
+#define ROUNDS 3     /* of look and change, while the outcome is unknown */
 
 typedef struct sku {
     char id[SKU_MAX + 1], name[NAME_MAX_LEN + 1];
@@ -78,10 +79,12 @@ directory_class graph_license_load(graph_call *k, int force)
     }
     reading r = {apr_array_make(k->pool, 32, sizeof(sku))};
     const graph_request get = {.method = "GET",
-                               .url = graph_url(k->g, k->pool, "/subscribedSkus?$select=skuId,skuPartNumber"),
+                               .url = graph_url(k->g, k->pool,
+                                                "/subscribedSkus?$select=skuId,skuPartNumber"),
                                .cost = 3,
                                .doing = "reading the licences"};
-    directory_class class = graph_needs(k, graph_each(k, &get, take, &r), "LicenseAssignment.Read.All", 0);
+    directory_class class = graph_needs(k, graph_each(k, &get, take, &r),
+                                        "LicenseAssignment.Read.All", 0);
     if (class) {
         return class;
     }
@@ -101,7 +104,8 @@ directory_class graph_license_load(graph_call *k, int force)
     return DIRECTORY_OK;
 }
 
-/* The other half of a licence (ID or part number), or NULL. Copied: the list may be read anew by another thread. */
+/* The other half of a licence (ID or part number), or NULL. Copied: the list may be read anew by
+ * another thread. */
 static const char *look_up(const graph *g, apr_pool_t *pool, const char *text, int by_name)
 {
     const char *found = NULL;
@@ -142,8 +146,10 @@ static directory_class to_id(graph_call *k, const char *license, const char **id
         *id = look_up(k->g, k->pool, license, 1);
     }
     return *id ? DIRECTORY_OK
-               : graph_fail(k, DIRECTORY_INVALID, "licenses", "the directory has no licence %s; GET /subscribedSkus lists what it has",
-                            license);
+               : graph_fail(
+                     k, DIRECTORY_INVALID, "licenses",
+                     "the directory has no licence %s; GET /subscribedSkus lists what it has",
+                     license);
 }
 
 /* How the user has the licence: 1 directly, 2 by a group whose ID is *group, 0 not. */
@@ -152,8 +158,9 @@ static int holds(const json_t *user, const char *id, const char **group)
     const json_t *state;
     size_t i;
     int how = 0;
-    json_array_foreach(json_object_get(user, "licenseAssignmentStates"), i, state) {
-        const char *held = ida_json_string(state, "skuId"), *by = ida_json_string(state, "assignedByGroup");
+    json_array_foreach (json_object_get(user, "licenseAssignmentStates"), i, state) {
+        const char *held = ida_json_string(state, "skuId"),
+                   *by = ida_json_string(state, "assignedByGroup");
         if (held && strcasecmp(held, id) == 0) {
             if (!by) {
                 return 1;
@@ -167,8 +174,8 @@ static int holds(const json_t *user, const char *id, const char **group)
 
 typedef struct assignment {
     json_t *add, *remove; /* arrays of the body */
-    json_t *unseen;       /* to be taken away, and not shown: what was read may be older than they are */
-    int all;              /* all go: of those to be taken away what a group gives, or has no ID, is no failure */
+    json_t *unseen; /* to be taken away, and not shown: what was read may be older than they are */
+    int all; /* all go: of those to be taken away what a group gives, or has no ID, is no failure */
     const json_t *user;
     int names;        /* groups asked for theirs */
     const char *kept; /* what groups give, of a removal of all; NULL: nothing */
@@ -177,12 +184,15 @@ typedef struct assignment {
 /* For people: its name, or its ID when that cannot be read. */
 static const char *group_name(graph_call *k, const char *id)
 {
-    const graph_request get = {
-        .method = "GET", .url = graph_url(k->g, k->pool, "/groups/%s?$select=displayName", id), .doing = "reading the group's name"};
+    const graph_request get = {.method = "GET",
+                               .url = graph_url(k->g, k->pool, "/groups/%s?$select=displayName",
+                                                id),
+                               .doing = "reading the group's name"};
     directory_error unread = {.class = DIRECTORY_OK}, *e = k->e;
     graph_answer answer;
     k->e = &unread;
-    const char *name = graph_read(k, &get, &answer) ? NULL : ida_json_string(answer.json, "displayName");
+    const char *name = graph_read(k, &get, &answer) ? NULL
+                                                    : ida_json_string(answer.json, "displayName");
     k->e = e;
     return name ? ida_clean(k->pool, name, strlen(name), NAME_MAX_LEN) : id;
 }
@@ -207,7 +217,8 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
             json_array_append_new(a->unseen, json_string(id));
         } else if (how == 2) {
             class = graph_fail(k, DIRECTORY_INVALID, "licenses",
-                               "the licence %s comes from the group %s and cannot be taken from the user: remove the membership",
+                               "the licence %s comes from the group %s and cannot be taken from "
+                               "the user: remove the membership",
                                *list, group_name(k, group));
         } else {
             json_array_append_new(a->remove, json_string(id));
@@ -216,18 +227,20 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
     return class;
 }
 
-/* All that the user has directly goes. Those of groups stay; the caller is told which in the message of its success. */
+/* All that the user has directly goes. Those of groups stay; the caller is told which in the
+ * message of its success. */
 static void collect_all(graph_call *k, assignment *a)
 {
     const json_t *state;
     size_t i;
-    json_array_foreach(json_object_get(a->user, "licenseAssignmentStates"), i, state) {
-        const char *id = ida_json_string(state, "skuId"), *by = ida_json_string(state, "assignedByGroup");
+    json_array_foreach (json_object_get(a->user, "licenseAssignmentStates"), i, state) {
+        const char *id = ida_json_string(state, "skuId"),
+                   *by = ida_json_string(state, "assignedByGroup");
         if (id && !by) {
             json_array_append_new(a->remove, json_string(id));
         } else if (id) {
-            a->kept = apr_pstrcat(k->pool, a->kept ? a->kept : "", a->kept ? ", " : "", graph_license_name(k->g, k->pool, id),
-                                  " (group ",
+            a->kept = apr_pstrcat(k->pool, a->kept ? a->kept : "", a->kept ? ", " : "",
+                                  graph_license_name(k->g, k->pool, id), " (group ",
                                   a->names++ < NAMES_MAX ? group_name(k, by) : by, ")", NULL);
         }
     }
@@ -240,11 +253,13 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
                                 .json = body,
                                 .doing = "assigning licences"};
     graph_answer answer;
-    directory_class class = graph_needs(k, graph_send(k, GRAPH_WRITE, &post, &answer), "LicenseAssignment.ReadWrite.All", 0);
+    directory_class class = graph_needs(k, graph_send(k, GRAPH_WRITE, &post, &answer),
+                                        "LicenseAssignment.ReadWrite.All", 0);
     if (class == DIRECTORY_INVALID) {
         k->e->field = "licenses";
         if (graph_answer_says(&answer, "does not have any available licenses")) {
-            k->e->message = apr_pstrcat(k->pool, k->e->message, " Buy more, or take one from somebody else.", NULL);
+            k->e->message = apr_pstrcat(k->pool, k->e->message,
+                                        " Buy more, or take one from somebody else.", NULL);
         } else if (graph_answer_says(&answer, "usage location")) {
             k->e->field = "country";
         } else if (graph_answer_says(&answer, "not have a corresponding license")) {
@@ -254,15 +269,18 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
     return class;
 }
 
-/* What was not shown goes one by one: of one that is not there the directory says so, and nothing of the request is done. ALREADY:
- * none was there. */
+/* What was not shown goes one by one: of one that is not there the directory says so, and nothing
+ * of the request is done. ALREADY: none was there. */
 static directory_class take_unseen(graph_call *k, const char *user_id, const assignment *a)
 {
     directory_class class = DIRECTORY_ALREADY;
     const json_t *id;
     size_t i;
-    json_array_foreach(a->unseen, i, id) {
-        directory_class one = assign(k, user_id, ida_json_keep(k->pool, json_pack("{s:[], s:[O]}", "addLicenses", "removeLicenses", id)));
+    json_array_foreach (a->unseen, i, id) {
+        directory_class one = assign(k, user_id,
+                                     ida_json_keep(k->pool,
+                                                   json_pack("{s:[], s:[O]}", "addLicenses",
+                                                             "removeLicenses", id)));
         if (one == DIRECTORY_OK) {
             class = DIRECTORY_OK;
         } else if (one != DIRECTORY_LAG && !(one == DIRECTORY_INVALID && a->all)) {
@@ -273,18 +291,22 @@ static directory_class take_unseen(graph_call *k, const char *user_id, const ass
 }
 
 /* One round: what the user has, what is to be changed, the change. ALREADY: nothing was. */
-static directory_class change(graph_call *k, const char *user_id, const char *const *add, const char *const *remove, const char **kept)
+static directory_class change(graph_call *k, const char *user_id, const char *const *add,
+                              const char *const *remove, const char **kept)
 {
     int all = remove && *remove && strcmp(*remove, "*") == 0;
-    const graph_request get = {.method = "GET",
-                               .url = graph_user_url(k->g, k->pool, user_id, "?$select=id,usageLocation,licenseAssignmentStates"),
-                               .doing = "reading the user's licences"};
+    const graph_request get = {
+        .method = "GET",
+        .url = graph_user_url(k->g, k->pool, user_id,
+                              "?$select=id,usageLocation,licenseAssignmentStates"),
+        .doing = "reading the user's licences"};
     graph_answer answer;
     directory_class class = graph_needs(k, graph_read(k, &get, &answer), "User.Read.All", 0);
     if (class) {
         return class;
     }
-    json_t *body = ida_json_keep(k->pool, json_pack("{s:[], s:[]}", "addLicenses", "removeLicenses"));
+    json_t *body = ida_json_keep(k->pool,
+                                 json_pack("{s:[], s:[]}", "addLicenses", "removeLicenses"));
     assignment a = {.add = json_object_get(body, "addLicenses"),
                     .remove = json_object_get(body, "removeLicenses"),
                     .unseen = ida_json_keep(k->pool, json_array()),
@@ -298,7 +320,8 @@ static directory_class change(graph_call *k, const char *user_id, const char *co
     class = class ? class : collect(k, &a, remove + all, 0);
     if (!class && json_array_size(a.add) && !ida_json_string(answer.json, "usageLocation")) {
         class = graph_fail(k, DIRECTORY_INVALID, "country",
-                           "the user has no usage location, which every licence needs: set country to a two-letter code");
+                           "the user has no usage location, which every licence needs: set country "
+                           "to a two-letter code");
     }
     int none = !json_array_size(a.add) && !json_array_size(a.remove);
     class = class || none ? class : assign(k, user_id, body);
@@ -306,8 +329,9 @@ static directory_class change(graph_call *k, const char *user_id, const char *co
     return class ? class : unseen == DIRECTORY_ALREADY && !none ? DIRECTORY_OK : unseen;
 }
 
-directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id, const char *const *add,
-                                   const char *const *remove, directory_error *e)
+directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id,
+                                   const char *const *add, const char *const *remove,
+                                   directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     const char *kept = NULL;

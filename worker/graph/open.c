@@ -1,4 +1,5 @@
-/* Owns the making of a session from the tenant document, and the connector's table. Connects nowhere. */
+/* Owns the making of a session from the tenant document, and the connector's table. Connects
+ * nowhere. */
 #include <apr_strings.h>
 #include <pthread.h>
 #include <signal.h>
@@ -7,10 +8,10 @@
 
 #include "core/base/json.h"
 #include "core/tenant/value.h"
+#include "worker/base/secret.h"
 #include "worker/graph/client.h"
 #include "worker/graph/session.h"
 #include "worker/graph/url.h"
-#include "worker/base/secret.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
@@ -25,7 +26,9 @@ void graph_library_init(void)
     pthread_once(&library_once, library_init);
 }
 
-__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e, apr_pool_t *pool, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e,
+                                                                    apr_pool_t *pool,
+                                                                    const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -44,15 +47,17 @@ static const char *trimmed(apr_pool_t *pool, const char *url)
 }
 
 /* An address of the document: https, or http to this machine. */
-static directory_class read_address(const json_t *doc, const char *member, apr_pool_t *pool, const char **url,
-                                    graph_address *address, directory_error *e)
+static directory_class read_address(const json_t *doc, const char *member, apr_pool_t *pool,
+                                    const char **url, graph_address *address, directory_error *e)
 {
     const char *text = ida_json_string(doc, member);
     if (!text || !graph_url_parse(text, pool, address)) {
-        return refuse(e, pool, "directories.cloud.%s: \"%s\" is no https:// address", member, text ? text : "");
+        return refuse(e, pool, "directories.cloud.%s: \"%s\" is no https:// address", member,
+                      text ? text : "");
     }
     if (!address->secure && !address->loopback) {
-        return refuse(e, pool, "directories.cloud.%s: %s is not protected: use https://", member, text);
+        return refuse(e, pool, "directories.cloud.%s: %s is not protected: use https://", member,
+                      text);
     }
     *url = trimmed(pool, text);
     return DIRECTORY_OK;
@@ -67,8 +72,8 @@ static apr_status_t closed(void *baton)
     return APR_SUCCESS;
 }
 
-directory_class graph_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool,
-                           directory_error *e)
+directory_class graph_open(directory **out, const ida_env *env, const ida_tenant *tenant,
+                           ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
 {
     graph_library_init();
     const json_t *doc = kind == IDA_DIR_CLOUD ? tenant->directory[kind] : NULL;
@@ -94,7 +99,9 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
     g->marker = ida_json_string(doc, "markerAttribute");
     g->marker = g->marker ? g->marker : IDA_CLOUD_MARKER;
     if (!g->directory_id || !g->client_id || !g->secret_file == !g->certificate_file) {
-        return refuse(e, pool, "directories.cloud: needs directoryId, clientId and either clientSecretFile or certificateFile");
+        return refuse(e, pool,
+                      "directories.cloud: needs directoryId, clientId and either clientSecretFile "
+                      "or certificateFile");
     }
     g->protected_accounts = json_object_get(doc, "protectedAccounts");
     int percent = 0;
@@ -109,7 +116,8 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
         if (g->http) {
             http_close(g->http);
         }
-        *e = (directory_error){.class = DIRECTORY_LOCAL, .message = "no memory for a session with the cloud directory"};
+        *e = (directory_error){.class = DIRECTORY_LOCAL,
+                               .message = "no memory for a session with the cloud directory"};
         return DIRECTORY_LOCAL;
     }
     apr_pool_pre_cleanup_register(pool, s, closed);

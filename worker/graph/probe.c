@@ -1,5 +1,5 @@
-/* Owns the doctor's report: what stands between this service and a working cloud directory, in the order in which it is met, and
- * which application permission mends what. Writes nothing. */
+/* Owns the doctor's report: what stands between this service and a working cloud directory, in the
+ * order in which it is met, and which application permission mends what. Writes nothing. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "worker/base/secret.h"
+#include "worker/directory/report.h"
 #include "worker/graph/client.h"
 #include "worker/graph/session.h"
-#include "worker/directory/report.h"
-#include "worker/base/secret.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */
 #define EXPIRY_DAYS 30           /* a certificate that ends sooner is worth a line that fails */
@@ -31,8 +31,8 @@ static void step(probe *p)
 }
 
 /* Reads one page; a refusal says which application permission (contract 12) is missing. */
-static directory_class read_sample(probe *p, const char *url, const char *doing, int cost, const char *permission,
-                                   graph_answer *answer)
+static directory_class read_sample(probe *p, const char *url, const char *doing, int cost,
+                                   const char *permission, graph_answer *answer)
 {
     graph_call *k = p->k;
     step(p);
@@ -40,7 +40,8 @@ static directory_class read_sample(probe *p, const char *url, const char *doing,
     directory_class class = graph_send(k, GRAPH_READ, &request, answer);
     if (class == DIRECTORY_FORBIDDEN) {
         class = graph_fail(k, class, NULL,
-                           "%s: refused (HTTP %d %s): grant the application permission %s and consent to it as an administrator; "
+                           "%s: refused (HTTP %d %s): grant the application permission %s and "
+                           "consent to it as an administrator; "
                            "it holds for tokens issued after that",
                            doing, answer->status, answer->code, permission);
     }
@@ -68,17 +69,23 @@ static void check_certificate(probe *p)
         return;
     }
     char *pem = secret_map(size);
-    const char *fault = pem ? secret_file_read(k->pool, "certificateFile", g->certificate_file, pem, size, &len) : "no memory";
+    const char *fault = pem ? secret_file_read(k->pool, "certificateFile", g->certificate_file, pem,
+                                               size, &len)
+                            : "no memory";
     fault = fault ? fault : graph_certificate_days(pem, len, &days);
     secret_unmap(pem, size);
     directory_class class = DIRECTORY_OK;
     if (fault) {
-        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file, fault);
+        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file,
+                           fault);
     } else if (days < EXPIRY_DAYS) {
-        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s ends in %lld days: upload a new one's public part in time",
-                           g->certificate_file, (long long)days);
+        class = graph_fail(
+            k, DIRECTORY_CONFIG, NULL,
+            "certificateFile %s ends in %lld days: upload a new one's public part in time",
+            g->certificate_file, (long long)days);
     }
-    directory_report_judge(&p->report, "certificate", class, ida_printf(k->pool, "holds for another %lld days", (long long)days));
+    directory_report_judge(&p->report, "certificate", class,
+                           ida_printf(k->pool, "holds for another %lld days", (long long)days));
 }
 
 static int check_token(probe *p)
@@ -88,9 +95,10 @@ static int check_token(probe *p)
     step(p);
     directory_class class = graph_token_get(k, s->header, &s->number);
     return directory_report_judge(&p->report, "token", class,
-                 ida_printf(k->pool, "%s took the %s of application %s; scope %s", k->g->authority,
-                            k->g->secret_file ? "client secret" : "certificate", k->g->client_id,
-                            graph_token_scope(k->g, k->pool)));
+                                  ida_printf(k->pool, "%s took the %s of application %s; scope %s",
+                                             k->g->authority,
+                                             k->g->secret_file ? "client secret" : "certificate",
+                                             k->g->client_id, graph_token_scope(k->g, k->pool)));
 }
 
 static void check_clock(probe *p)
@@ -100,18 +108,21 @@ static void check_clock(probe *p)
     directory_class class = DIRECTORY_OK;
     if (off > CLOCK_TOLERANCE_MS) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL,
-                           "the directory's clock is %lld s %s ours: put this machine's clock right (NTP), or certificates and tokens "
+                           "the directory's clock is %lld s %s ours: put this machine's clock "
+                           "right (NTP), or certificates and tokens "
                            "are refused",
                            (long long)(off / 1000), ahead > 0 ? "ahead of" : "behind");
     }
-    directory_report_judge(&p->report, "clock", class, off < 2000 ? "agrees with the directory's" : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
+    directory_report_judge(&p->report, "clock", class,
+                           off < 2000 ? "agrees with the directory's"
+                                      : ida_printf(k->pool, "%lld s off", (long long)(off / 1000)));
 }
 
 static int domain_verified(const json_t *organization, const char *domain)
 {
     const json_t *domains = json_object_get(organization, "verifiedDomains"), *one;
     size_t i;
-    json_array_foreach(domains, i, one) {
+    json_array_foreach (domains, i, one) {
         const char *name = ida_json_string(one, "name");
         if (name && strcasecmp(name, domain) == 0) {
             return 1;
@@ -125,14 +136,16 @@ static void check_organization(probe *p)
     graph_call *k = p->k;
     const ida_tenant *tenant = k->g->tenant;
     graph_answer answer;
-    directory_class class =
-        read_sample(p, graph_url(k->g, k->pool, "/organization?$select=id,displayName,verifiedDomains"), "read the organization", 1,
-                    "Organization.Read.All", &answer);
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/organization?$select=id,displayName,verifiedDomains"),
+        "read the organization", 1, "Organization.Read.All", &answer);
     const char *name = ida_json_string(row(&answer, 0), "displayName");
     if (!directory_report_judge(&p->report, "organization", class, name ? name : "readable")) {
         return;
     }
-    const char *const domains[] = {tenant->upn_domain, tenant->email_domain}, *const members[] = {"upnDomain", "emailDomain"};
+    const char *const domains[] = {tenant->upn_domain, tenant->email_domain}, *const members[] = {
+                                                                                  "upnDomain",
+                                                                                  "emailDomain"};
     for (int i = 0; i < 2 && domains[i]; i++) {
         if (i == 1 && strcasecmp(domains[0], domains[1]) == 0) {
             break;
@@ -140,46 +153,55 @@ static void check_organization(probe *p)
         class = domain_verified(row(&answer, 0), domains[i])
                     ? DIRECTORY_OK
                     : graph_fail(k, DIRECTORY_CONFIG, NULL,
-                                 "%s is no verified domain of this directory: add and verify it there, or change %s", domains[i],
-                                 members[i]);
-        directory_report_judge(&p->report, members[i], class, apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
+                                 "%s is no verified domain of this directory: add and verify it "
+                                 "there, or change %s",
+                                 domains[i], members[i]);
+        directory_report_judge(&p->report, members[i], class,
+                               apr_pstrcat(k->pool, domains[i], " is a verified domain", NULL));
     }
 }
 
-/* Nobody else may write where our marker goes: by it an account of ours is told after a lost answer. */
+/* Nobody else may write where our marker goes: by it an account of ours is told after a lost
+ * answer. */
 static void check_marker(probe *p)
 {
     graph_call *k = p->k;
     graph_answer answer;
     size_t used = 0, foreign = 0;
-    directory_class class =
-        read_sample(p, graph_url(k->g, k->pool, "/users?$top=50&$select=id,onPremisesExtensionAttributes"), "read the marker attribute",
-                    1, "User.Read.All", &answer);
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/users?$top=50&$select=id,onPremisesExtensionAttributes"),
+        "read the marker attribute", 1, "User.Read.All", &answer);
     for (size_t i = 0; !class && i < rows(&answer); i++) {
-        const char *value = ida_json_string(json_object_get(row(&answer, i), "onPremisesExtensionAttributes"), k->g->marker);
+        const char *value = ida_json_string(
+            json_object_get(row(&answer, i), "onPremisesExtensionAttributes"), k->g->marker);
         used += value && *value;
         foreign += value && *value && strlen(value) != MARKER_LEN;
     }
     if (foreign) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL,
-                           "%s is in use by somebody else (%zu of %zu users looked at): choose another markerAttribute", k->g->marker,
-                           foreign, rows(&answer));
+                           "%s is in use by somebody else (%zu of %zu users looked at): choose "
+                           "another markerAttribute",
+                           k->g->marker, foreign, rows(&answer));
     }
     directory_report_judge(&p->report, "markerAttribute", class,
-          ida_printf(k->pool, "%s, set by us for %zu of %zu users looked at", k->g->marker, used, rows(&answer)));
+                           ida_printf(k->pool, "%s, set by us for %zu of %zu users looked at",
+                                      k->g->marker, used, rows(&answer)));
 }
 
 static void check_users(probe *p)
 {
     graph_call *k = p->k;
     graph_answer answer;
-    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=" GRAPH_USER_SELECT), "read users", 1,
-                                        "User.Read.All (with User.ReadWrite.All for changes)", &answer);
-    if (directory_report_judge(&p->report, "users", class, rows(&answer) ? "readable" : "readable, but the directory shows none")) {
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/users?$top=1&$select=" GRAPH_USER_SELECT), "read users", 1,
+        "User.Read.All (with User.ReadWrite.All for changes)", &answer);
+    if (directory_report_judge(&p->report, "users", class,
+                               rows(&answer) ? "readable"
+                                             : "readable, but the directory shows none")) {
         check_marker(p);
     }
-    class = read_sample(p, graph_url(k->g, k->pool, "/users/delta?$select=id&$deltatoken=latest"), "read changes of users", 1,
-                        "User.Read.All", &answer);
+    class = read_sample(p, graph_url(k->g, k->pool, "/users/delta?$select=id&$deltatoken=latest"),
+                        "read changes of users", 1, "User.Read.All", &answer);
     directory_report_judge(&p->report, "changes of users", class, "readable");
 }
 
@@ -188,16 +210,20 @@ static void check_groups(probe *p)
     graph_call *k = p->k;
     graph_answer answer;
     const char *permission = "GroupMember.Read.All (with GroupMember.ReadWrite.All for changes)";
-    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/groups?$top=1&$select=" GRAPH_GROUP_SELECT), "read groups", 1,
-                                        permission, &answer);
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/groups?$top=1&$select=" GRAPH_GROUP_SELECT), "read groups", 1,
+        permission, &answer);
     const char *id = ida_json_string(row(&answer, 0), "id");
-    if (directory_report_judge(&p->report, "groups", class, id ? "readable" : "readable, but the directory shows none") && id) {
-        class = read_sample(p, graph_url(k->g, k->pool, "/groups/%s/members?$top=1&$select=id", id), "read members of a group", 3,
-                            permission, &answer);
+    if (directory_report_judge(&p->report, "groups", class,
+                               id ? "readable" : "readable, but the directory shows none") &&
+        id) {
+        class = read_sample(p, graph_url(k->g, k->pool, "/groups/%s/members?$top=1&$select=id", id),
+                            "read members of a group", 3, permission, &answer);
         directory_report_judge(&p->report, "members", class, "readable");
     }
-    class = read_sample(p, graph_url(k->g, k->pool, "/groups/delta?$select=id,members&$deltatoken=latest"), "read changes of groups",
-                        1, permission, &answer);
+    class = read_sample(
+        p, graph_url(k->g, k->pool, "/groups/delta?$select=id,members&$deltatoken=latest"),
+        "read changes of groups", 1, permission, &answer);
     directory_report_judge(&p->report, "changes of groups", class, "readable");
 }
 
@@ -205,28 +231,35 @@ static void check_licenses(probe *p)
 {
     graph_call *k = p->k;
     graph_answer answer;
-    directory_class class =
-        read_sample(p, graph_url(k->g, k->pool, "/subscribedSkus"), "read licences", 3,
-                    "LicenseAssignment.Read.All (with LicenseAssignment.ReadWrite.All for changes)", &answer);
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/subscribedSkus"), "read licences", 3,
+        "LicenseAssignment.Read.All (with LicenseAssignment.ReadWrite.All for changes)", &answer);
     const char *detail = NULL;
     for (size_t i = 0; !class && i < rows(&answer); i++) {
         const json_t *sku = row(&answer, i);
         const char *name = ida_json_string(sku, "skuPartNumber");
         long long used = (long long)json_integer_value(json_object_get(sku, "consumedUnits"));
-        long long all = (long long)json_integer_value(json_object_get(json_object_get(sku, "prepaidUnits"), "enabled"));
-        detail = ida_printf(k->pool, "%s%s%s %lld of %lld used", detail ? detail : "", detail ? ", " : "", name ? name : "?", used, all);
+        long long all = (long long)json_integer_value(
+            json_object_get(json_object_get(sku, "prepaidUnits"), "enabled"));
+        detail = ida_printf(k->pool, "%s%s%s %lld of %lld used", detail ? detail : "",
+                            detail ? ", " : "", name ? name : "?", used, all);
     }
-    directory_report_judge(&p->report, "licences", class, detail ? detail : "readable, none bought");
+    directory_report_judge(&p->report, "licences", class,
+                           detail ? detail : "readable, none bought");
 }
 
 static void check_sign_ins(probe *p)
 {
     graph_call *k = p->k;
     graph_answer answer;
-    directory_class class = read_sample(p, graph_url(k->g, k->pool, "/users?$top=1&$select=id,signInActivity"), "read sign-ins", 1,
-                                        "AuditLog.Read.All", &answer);
-    if (class == DIRECTORY_FORBIDDEN && strcasecmp(answer.code, "Authentication_RequestFromNonPremiumTenantOrB2CTenant") == 0) {
-        directory_report_line(&p->report, "sign-ins", 1, "not told: the directory has no Microsoft Entra ID P1 or P2 licence; stale accounts count from creation");
+    directory_class class = read_sample(
+        p, graph_url(k->g, k->pool, "/users?$top=1&$select=id,signInActivity"), "read sign-ins", 1,
+        "AuditLog.Read.All", &answer);
+    if (class == DIRECTORY_FORBIDDEN &&
+        strcasecmp(answer.code, "Authentication_RequestFromNonPremiumTenantOrB2CTenant") == 0) {
+        directory_report_line(&p->report, "sign-ins", 1,
+                              "not told: the directory has no Microsoft Entra ID P1 or P2 licence; "
+                              "stale accounts count from creation");
         return;
     }
     directory_report_judge(&p->report, "sign-ins", class, "readable");
@@ -236,16 +269,22 @@ static void check_limits(probe *p)
 {
     const graph_session *s = (const graph_session *)p->k->g;
     double part = s->last.percentage ? strtod(s->last.percentage, NULL) : 0;
-    directory_report_line(&p->report, "limits", part < 1,
-         part > 0 ? ida_printf(p->k->pool, "this application uses %.0f %% of what the directory allows it%s%s", part * 100,
-                               s->last.throttle_reason ? ": " : "", s->last.throttle_reason ? s->last.throttle_reason : "")
-                  : "below 80 % of what the directory allows this application (it tells only above)");
+    directory_report_line(
+        &p->report, "limits",
+        part<1, part> 0
+            ? ida_printf(p->k->pool,
+                         "this application uses %.0f %% of what the directory allows it%s%s",
+                         part * 100, s->last.throttle_reason ? ": " : "",
+                         s->last.throttle_reason ? s->last.throttle_reason : "")
+            : "below 80 % of what the directory allows this application (it tells only above)");
 }
 
 directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    probe p = {.k = &k, .report = {.lines = lines, .last = e}, .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
+    probe p = {.k = &k,
+               .report = {.lines = lines, .last = e},
+               .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
     check_certificate(&p);
     if (check_token(&p)) {
         check_clock(&p);
@@ -256,8 +295,10 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
         check_sign_ins(&p);
         check_limits(&p);
         directory_report_line(&p.report, "changes", 1,
-             "not tried, as that would change something; they need User.ReadWrite.All, GroupMember.ReadWrite.All, "
-             "LicenseAssignment.ReadWrite.All, and User.RevokeSessions.All where User.ReadWrite.All is not granted");
+                              "not tried, as that would change something; they need "
+                              "User.ReadWrite.All, GroupMember.ReadWrite.All, "
+                              "LicenseAssignment.ReadWrite.All, and User.RevokeSessions.All where "
+                              "User.ReadWrite.All is not granted");
     } else if (atomic_load(&k.g->client->clock_ahead)) {
         check_clock(&p); /* the usual cause of a refused assertion */
     }

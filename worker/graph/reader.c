@@ -22,18 +22,20 @@ void graph_reader_begin(graph_reader *r, char *bytes)
 
 static char blanks(graph_reader *r)
 {
-    while ((unsigned char)*r->at <= ' ' && (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t')) {
+    while ((unsigned char)*r->at <= ' ' &&
+           (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t')) {
         r->at++;
     }
     return *r->at;
 }
 
-/* The first byte from `p` on that does not simply stand for itself in a text: a quote, a backslash, a control character, the end.
- * Most of a page is looked at here, so one look a byte. */
+/* The first byte from `p` on that does not simply stand for itself in a text: a quote, a backslash,
+ * a control character, the end. Most of a page is looked at here, so one look a byte. */
 static char *plain_end(char *p)
 {
-    static const char stops[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ['"'] = 1, ['\\'] = 1};
+    static const char stops[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1,         1,         1, 1,
+                                    1, 1, 1, 1, 1, 1, 1, 1, 1,         1,         1, 1,
+                                    1, 1, 1, 1, 1, 1, 1, 1, ['"'] = 1, ['\\'] = 1};
     while (!stops[(unsigned char)*p]) {
         p++;
     }
@@ -90,8 +92,8 @@ static char *unescape(const char *from, char *to, const char **next)
         return NULL;
     }
     *next = from + 5;
-    if (code >= 0xD800 && code < 0xDC00 && from[5] == '\\' && from[6] == 'u' && hex4(from + 7, &low) && low >= 0xDC00 &&
-        low < 0xE000) {
+    if (code >= 0xD800 && code < 0xDC00 && from[5] == '\\' && from[6] == 'u' &&
+        hex4(from + 7, &low) && low >= 0xDC00 && low < 0xE000) {
         *next = from + 11;
         return put_utf8(to, 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00));
     }
@@ -188,16 +190,11 @@ static int skip_word(graph_reader *r, const char *word)
 static int skip_scalar(graph_reader *r)
 {
     switch (*r->at) {
-    case '"':
-        return skip_text(r);
-    case 't':
-        return skip_word(r, "true");
-    case 'f':
-        return skip_word(r, "false");
-    case 'n':
-        return skip_word(r, "null");
-    default:
-        return skip_number(r);
+    case '"': return skip_text(r);
+    case 't': return skip_word(r, "true");
+    case 'f': return skip_word(r, "false");
+    case 'n': return skip_word(r, "null");
+    default: return skip_number(r);
     }
 }
 

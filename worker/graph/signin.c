@@ -1,9 +1,9 @@
-/* Owns the pass over sign-in activity: its own pace, its place between rounds, what a directory without it means. Must not know
- * delta rounds.
+/* Owns the pass over sign-in activity: its own pace, its place between rounds, what a directory
+ * without it means. Must not know delta rounds.
  *
- * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many rounds: each takes a piece, and
- * where it stopped is kept with the tokens. Before the first pass is whole nobody's sign-ins are known, and nobody is called
- * stale. */
+ * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many
+ * rounds: each takes a piece, and where it stopped is kept with the tokens. Before the first pass
+ * is whole nobody's sign-ins are known, and nobody is called stale. */
 #include <apr_strings.h>
 #include <string.h>
 #include <time.h>
@@ -72,10 +72,12 @@ static directory_class item(graph_delta *d, graph_reader *r)
             id = graph_read_text(r);
         } else if (strcmp(name, "signInActivity") == 0) {
             for (int in = graph_object_begin(r, &inner); in; in = graph_object_next(r, &inner)) {
-                int64_t *to = strcmp(inner, "lastSignInDateTime") == 0                 ? &times.last
-                              : strcmp(inner, "lastNonInteractiveSignInDateTime") == 0 ? &times.last_noninteractive
-                              : strcmp(inner, "lastSuccessfulSignInDateTime") == 0     ? &times.last_success
-                                                                                       : NULL;
+                int64_t *to = strcmp(inner, "lastSignInDateTime") == 0 ? &times.last
+                              : strcmp(inner, "lastNonInteractiveSignInDateTime") == 0
+                                  ? &times.last_noninteractive
+                              : strcmp(inner, "lastSuccessfulSignInDateTime") == 0
+                                  ? &times.last_success
+                                  : NULL;
                 if (to) {
                     *to = graph_text_time(graph_read_text(r));
                 } else {
@@ -86,8 +88,10 @@ static directory_class item(graph_delta *d, graph_reader *r)
             graph_skip(r);
         }
     }
-    /* Rows of users who are gone can appear: without an ID, or with one that the cache does not hold. */
-    return id && !r->fault ? graph_stored(d->k, d->c, cache_sync_sign_ins(d->run, d->c, id, &times)) : DIRECTORY_OK;
+    /* Rows of users who are gone can appear: without an ID, or with one that the cache does not
+     * hold. */
+    return id && !r->fault ? graph_stored(d->k, d->c, cache_sync_sign_ins(d->run, d->c, id, &times))
+                           : DIRECTORY_OK;
 }
 
 static directory_class items(graph_delta *d, const graph_page *page)
@@ -109,7 +113,8 @@ static void note_sent(graph_sign_ins *s, int64_t now)
     s->sent[SENT - 1] = now;
 }
 
-/* Waits until the oldest of the last five requests is old enough. 0: that is longer than `*patience`, or the call shall stop. */
+/* Waits until the oldest of the last five requests is old enough. 0: that is longer than
+ * `*patience`, or the call shall stop. */
 static int turn(const graph_call *k, const graph_sign_ins *s, int64_t *patience)
 {
     int64_t now = ida_now(k->g->env), wait = s->sent[0] + WINDOW_MS - now;
@@ -139,7 +144,8 @@ static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answe
     const char *code = answer->code && *answer->code ? answer->code : "HTTP 403";
     if (!s->refused) {
         ida_log(g->env, IDA_LOG_WARN, "IDA0480",
-                "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application permission AuditLog.Read.All "
+                "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application "
+                "permission AuditLog.Read.All "
                 "and a Microsoft Entra ID "
                 "P1 or P2 licence; reports of stale accounts count from creation instead",
                 g->tenant->id, ida_clean(d->item_pool, code, strlen(code), 80));
@@ -150,7 +156,8 @@ static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answe
 }
 
 /* What a page that did not come means: never the end of the main sync. */
-static void failed(graph_delta *d, graph_sign_ins *s, directory_class class, const graph_answer *answer, const directory_error *e)
+static void failed(graph_delta *d, graph_sign_ins *s, directory_class class,
+                   const graph_answer *answer, const directory_error *e)
 {
     const graph *g = d->k->g;
     int64_t now = ida_now(g->env), told = (int64_t)e->retry_after_s * 1000;
@@ -159,11 +166,13 @@ static void failed(graph_delta *d, graph_sign_ins *s, directory_class class, con
     } else if (class == DIRECTORY_THROTTLED) {
         s->not_before = now + (told > THROTTLED_WAIT_MS ? told : THROTTLED_WAIT_MS);
     } else {
-        /* The page's link is good for a while only: anything but a passing fault begins the pass anew. */
+        /* The page's link is good for a while only: anything but a passing fault begins the pass
+         * anew. */
         s->next = class == DIRECTORY_TRANSIENT ? s->next : NULL;
         s->not_before = now + (class == DIRECTORY_TOKEN_LOST ? 0 : FAILED_WAIT_MS);
-        ida_log(g->env, IDA_LOG_INFO, NULL, "tenant %s: sign-in activity could not be read and is tried again: %s", g->tenant->id,
-                e->message ? e->message : directory_class_text(class));
+        ida_log(g->env, IDA_LOG_INFO, NULL,
+                "tenant %s: sign-in activity could not be read and is tried again: %s",
+                g->tenant->id, e->message ? e->message : directory_class_text(class));
     }
 }
 
@@ -172,7 +181,8 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
     graph_call *k = d->k;
     const graph *g = k->g;
     int64_t begun = ida_now(g->env);
-    int due = s->next || full || s->refused || begun - s->completed_at >= EVERY_MS || s->completed_at > begun;
+    int due = s->next || full || s->refused || begun - s->completed_at >= EVERY_MS ||
+              s->completed_at > begun;
     if (!due || (s->not_before > begun && s->not_before - begun <= EVERY_MS)) {
         return DIRECTORY_OK;
     }
@@ -183,12 +193,15 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
         directory_error e = {0};
         graph_call own = *k;
         const char *next = NULL;
-        const char *url = s->next ? s->next : graph_url(g, k->pool, "/users?$select=id,signInActivity&$top=500");
+        const char *url = s->next
+                              ? s->next
+                              : graph_url(g, k->pool, "/users?$select=id,signInActivity&$top=500");
         apr_pool_create(&page.pool, k->pool);
         own.pool = page.pool;
         own.e = &e;
         note_sent(s, ida_now(g->env));
-        directory_class came = graph_fetch_page(&own, url, "reading sign-in activity", &page, &next, &answer);
+        directory_class came = graph_fetch_page(&own, url, "reading sign-in activity", &page, &next,
+                                                &answer);
         if (came) {
             if (came == DIRECTORY_TRANSIENT) { /* it was asked for twice */
                 note_sent(s, ida_now(g->env));

@@ -10,8 +10,8 @@
 
 #include "worker/graph/client.h"
 
-#define STRAIN_MS 10000  /* how long a percentage told counts */
-#define BACKOFF_MS 1000  /* of a 429 without Retry-After: doubled each time */
+#define STRAIN_MS 10000 /* how long a percentage told counts */
+#define BACKOFF_MS 1000 /* of a 429 without Retry-After: doubled each time */
 #define BACKOFF_MOST_MS (5 * 60 * 1000)
 #define NAP_MS 50
 
@@ -25,12 +25,18 @@ void graph_throttle_share(int workers)
 /* Our part of the limits at present: sharing and strain change while we run. */
 static void tune(graph_throttle *t, int64_t now)
 {
-    double part = 1.0 / atomic_load(&sharers), limit = t->users >= 500 ? 8000 : t->users >= 50 ? 5000 : 3500;
-    /* The service counts all of the application. Above 80 % reads give way, so that the queue keeps its rate; above 100 % both. */
+    double part = 1.0 / atomic_load(&sharers), limit = t->users >= 500  ? 8000
+                                                       : t->users >= 50 ? 5000
+                                                                        : 3500;
+    /* The service counts all of the application. Above 80 % reads give way, so that the queue keeps
+     * its rate; above 100 % both. */
     double strain = now < t->strain_until ? t->strain : 0;
     t->writes.rate = GRAPH_WRITES_PER_S * part * (strain > 1.0 ? 0.5 : 1);
     t->writes.burst = fmax(1, GRAPH_WRITES_BURST * part);
-    t->units.rate = limit / 10 * GRAPH_UNITS_SHARE * part * (strain > 1.0 ? 0.5 : strain > 0.8 ? 0.75 : 1);
+    t->units.rate = limit / 10 * GRAPH_UNITS_SHARE * part *
+                    (strain > 1.0   ? 0.5
+                     : strain > 0.8 ? 0.75
+                                    : 1);
     double burst = fmax(20, limit * GRAPH_UNITS_BURST * part);
     if (t->units.burst > 0) { /* as full as it was */
         t->units.level *= burst / t->units.burst;
@@ -49,7 +55,8 @@ void graph_throttle_init(graph_throttle *t, int64_t now)
     t->units.level = t->units.burst / 2;
 }
 
-int64_t graph_bucket_take(graph_bucket *b, int64_t now, double cost, double reserve, int64_t patience)
+int64_t graph_bucket_take(graph_bucket *b, int64_t now, double cost, double reserve,
+                          int64_t patience)
 {
     double level = fmin(b->burst, b->level + (double)(now - b->at) * b->rate / 1000);
     double missing = cost + reserve - level;
@@ -69,7 +76,8 @@ static int64_t longer(int64_t a, int64_t b)
 }
 
 /* ms to wait; -1: more than `patience`, and *later says how much at least. */
-static int64_t turn(graph_throttle *t, int64_t now, graph_effect effect, const graph_request *r, int64_t patience, int64_t *later)
+static int64_t turn(graph_throttle *t, int64_t now, graph_effect effect, const graph_request *r,
+                    int64_t patience, int64_t *later)
 {
     double cost = r->cost > 0 ? r->cost : 1, reserve = r->low_priority ? t->units.burst / 2 : 0;
     graph_bucket units = t->units;
@@ -94,12 +102,14 @@ static int64_t turn(graph_throttle *t, int64_t now, graph_effect effect, const g
 static directory_class held(graph_call *k, int64_t ms, const char *why)
 {
     int seconds = (int)((ms + 999) / 1000);
-    graph_fail(k, DIRECTORY_THROTTLED, NULL, "%s: %s; nothing is sent for %d s", k->g->origin, why, seconds);
+    graph_fail(k, DIRECTORY_THROTTLED, NULL, "%s: %s; nothing is sent for %d s", k->g->origin, why,
+               seconds);
     k->e->retry_after_s = seconds;
     return DIRECTORY_THROTTLED;
 }
 
-directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_effect effect, const graph_request *request)
+directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_effect effect,
+                                     const graph_request *request)
 {
     const ida_env *env = k->g->env;
     int64_t now = ida_monotonic(env), left = graph_left(k), later = 0;
@@ -123,7 +133,8 @@ directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_eff
         }
         nanosleep(&pause, NULL);
     }
-    /* Somebody may have been told to stop while we waited: what is sent now would only count against us. */
+    /* Somebody may have been told to stop while we waited: what is sent now would only count
+     * against us. */
     now = ida_monotonic(env);
     pthread_mutex_lock(&t->lock);
     until = effect == GRAPH_WRITE ? longer(t->hold_all, t->hold_writes) : t->hold_all;
@@ -165,7 +176,8 @@ int64_t graph_throttle_answered(graph_throttle *t, const ida_env *env, const htt
             wait = wait < BACKOFF_MOST_MS ? wait : BACKOFF_MOST_MS;
         }
         *hold = longer(*hold, now + wait);
-    } else if (answer->status >= 200 && answer->status < 300 && longer(t->hold_all, t->hold_writes) <= now) {
+    } else if (answer->status >= 200 && answer->status < 300 &&
+               longer(t->hold_all, t->hold_writes) <= now) {
         t->refusals = 0;
     }
     pthread_mutex_unlock(&t->lock);
@@ -176,6 +188,7 @@ void graph_throttle_tenant_size(const graph *g, int64_t users)
 {
     graph_throttle *t = &g->client->throttle;
     pthread_mutex_lock(&t->lock);
-    t->users = users > t->users ? users : t->users; /* a round that brings changes only sees few of them */
+    t->users = users > t->users ? users
+                                : t->users; /* a round that brings changes only sees few of them */
     pthread_mutex_unlock(&t->lock);
 }

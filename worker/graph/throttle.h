@@ -1,21 +1,24 @@
-/* Pacing of one application in one tenant: our own below the published limits, and the service's when it says so. One for all
- * sessions of the process; locks for itself. */
+/* Pacing of one application in one tenant: our own below the published limits, and the service's
+ * when it says so. One for all sessions of the process; locks for itself. */
 #ifndef WORKER_GRAPH_THROTTLE_H
 #define WORKER_GRAPH_THROTTLE_H
 
 #include <pthread.h>
 
-#include "worker/graph/graph.h"
 #include "worker/base/http.h"
+#include "worker/graph/graph.h"
 
-/* Published: 3,000 writes in 150 s. 18.7 a second and 150 at once are at most 2,955 in any 150 s: room for requests that travel at
- * different speeds. At once: a minute at which dozens join and leave is done within it. */
+/* Published: 3,000 writes in 150 s. 18.7 a second and 150 at once are at most 2,955 in any 150 s:
+ * room for requests that travel at different speeds. At once: a minute at which dozens join and
+ * leave is done within it. */
 #define GRAPH_WRITES_PER_S 18.7
 #define GRAPH_WRITES_BURST 150
-/* Published: 3,500, 5,000 or 8,000 units in 10 s by the number of users; of these 85 %, a tenth of the limit at once. */
+/* Published: 3,500, 5,000 or 8,000 units in 10 s by the number of users; of these 85 %, a tenth of
+ * the limit at once. */
 #define GRAPH_UNITS_SHARE 0.85
 #define GRAPH_UNITS_BURST 0.1
-#define GRAPH_PACE_MS 4000 /* longest wait inside a call: longer ones are the task's, not a thread's */
+#define GRAPH_PACE_MS \
+    4000 /* longest wait inside a call: longer ones are the task's, not a thread's */
 
 typedef struct graph_bucket {
     double level, rate, burst; /* rate: per second */
@@ -29,26 +32,30 @@ typedef struct graph_throttle {
     int refusals;                  /* 429s in a row without a time told */
     double strain;                 /* last x-ms-throttle-limit-percentage */
     int64_t strain_until;
-    int64_t users;                 /* of the tenant; 0: not known */
+    int64_t users; /* of the tenant; 0: not known */
 } graph_throttle;
 
 void graph_throttle_init(graph_throttle *t, int64_t now);
 
-/* Waits for its turn, at most GRAPH_PACE_MS and never beyond the call's deadline. DIRECTORY_THROTTLED (error set, nothing sent) while
- * the service holds us off or when the turn is further away. */
-directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_effect effect, const graph_request *request);
+/* Waits for its turn, at most GRAPH_PACE_MS and never beyond the call's deadline.
+ * DIRECTORY_THROTTLED (error set, nothing sent) while the service holds us off or when the turn is
+ * further away. */
+directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_effect effect,
+                                     const graph_request *request);
 /* What the answer says about limits. For a 429 returns how long to hold off, in ms; else 0. */
 int64_t graph_throttle_answered(graph_throttle *t, const ida_env *env, const http_answer *answer);
 
 /* Live workers on this store: each takes its part of the limits. Any thread, any time. */
 void graph_throttle_share(int workers);
-/* Users of the tenant as far as a sync has met them: the read limit depends on it. The largest number told holds. */
+/* Users of the tenant as far as a sync has met them: the read limit depends on it. The largest
+ * number told holds. */
 void graph_throttle_tenant_size(const graph *g, int64_t users);
 
 /* --- inside, for tests --- */
 
-/* Takes `cost` and returns the ms to wait before it may be used, or -1 (nothing taken) when that is more than `patience`.
- * `reserve` of the burst is left to others. */
-int64_t graph_bucket_take(graph_bucket *b, int64_t now, double cost, double reserve, int64_t patience);
+/* Takes `cost` and returns the ms to wait before it may be used, or -1 (nothing taken) when that is
+ * more than `patience`. `reserve` of the burst is left to others. */
+int64_t graph_bucket_take(graph_bucket *b, int64_t now, double cost, double reserve,
+                          int64_t patience);
 
 #endif

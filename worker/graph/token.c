@@ -1,5 +1,5 @@
-/* Owns getting, sharing and renewing access tokens, and that a refused credential is not tried again and again. Must not know what
- * tokens are used for. */
+/* Owns getting, sharing and renewing access tokens, and that a refused credential is not tried
+ * again and again. Must not know what tokens are used for. */
 #include "worker/graph/token.h"
 
 #include <apr_strings.h>
@@ -11,23 +11,27 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "worker/base/http.h"
+#include "worker/base/secret.h"
 #include "worker/graph/client.h"
 #include "worker/graph/error.h"
-#include "worker/base/http.h"
 #include "worker/graph/url.h"
-#include "worker/base/secret.h"
 
 #define PREFIX "Authorization: Bearer "
 #define CREDENTIAL_SIZE 32768
 #define FORM_SIZE 65536
 #define ANSWER_MAX (2 * GRAPH_TOKEN_SIZE)
-#define EARLY_MS (5 * 60 * 1000)  /* renewed so long before its end; a short-lived token after three quarters of its life */
-#define USABLE_MS 10000           /* least life left for a call to begin with it */
+#define EARLY_MS                                                                                   \
+    (5 * 60 * 1000) /* renewed so long before its end; a short-lived token after three quarters of \
+                       its life */
+#define USABLE_MS 10000 /* least life left for a call to begin with it */
 #define LIFE_UNTOLD_S 300
 #define LIFE_MOST_S (28 * 3600)
-#define REFUSED_MS 7000            /* a refused credential is shown to no call that is on its way; the directory is held for longer */
-#define FAILED_MS 1000             /* any other failure: threads that waited for it do not all try in turn */
-#define LATER_MS 30000             /* a renewal that failed while the present token still holds */
+#define REFUSED_MS                                                                                 \
+    7000 /* a refused credential is shown to no call that is on its way; the directory is held for \
+            longer */
+#define FAILED_MS 1000 /* any other failure: threads that waited for it do not all try in turn */
+#define LATER_MS 30000 /* a renewal that failed while the present token still holds */
 
 int graph_token_init(graph_token *t)
 {
@@ -40,7 +44,8 @@ int graph_token_init(graph_token *t)
 const char *graph_token_scope(const graph *g, apr_pool_t *pool)
 {
     graph_address root;
-    return graph_url_parse(g->root, pool, &root) ? apr_pstrcat(pool, root.shown, "/.default", NULL) : NULL;
+    return graph_url_parse(g->root, pool, &root) ? apr_pstrcat(pool, root.shown, "/.default", NULL)
+                                                 : NULL;
 }
 
 /* Form-encoded after what is there; 0 when it does not fit. */
@@ -50,7 +55,8 @@ static int append_encoded(char *out, size_t size, const char *text)
     size_t at = strlen(out);
     for (; *text; text++) {
         char c = *text;
-        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c);
+        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    strchr("-._~", c);
         if (at + 4 > size) {
             return 0;
         }
@@ -68,8 +74,10 @@ static directory_class read_credential(graph_call *k, char *credential, size_t *
 {
     const graph *g = k->g;
     const char *fault = g->secret_file
-                            ? secret_file_read(k->pool, "clientSecretFile", g->secret_file, credential, CREDENTIAL_SIZE, len)
-                            : secret_file_read(k->pool, "certificateFile", g->certificate_file, credential, CREDENTIAL_SIZE, len);
+                            ? secret_file_read(k->pool, "clientSecretFile", g->secret_file,
+                                               credential, CREDENTIAL_SIZE, len)
+                            : secret_file_read(k->pool, "certificateFile", g->certificate_file,
+                                               credential, CREDENTIAL_SIZE, len);
     if (fault) {
         return graph_fail(k, DIRECTORY_CONFIG, NULL, "%s", fault);
     }
@@ -80,13 +88,16 @@ static directory_class read_credential(graph_call *k, char *credential, size_t *
         credential[--*len] = '\0';
     }
     if (!*len || strlen(credential) != *len || strpbrk(credential, "\r\n")) {
-        return graph_fail(k, DIRECTORY_CONFIG, NULL, "clientSecretFile %s must hold one line, the secret's value", g->secret_file);
+        return graph_fail(k, DIRECTORY_CONFIG, NULL,
+                          "clientSecretFile %s must hold one line, the secret's value",
+                          g->secret_file);
     }
     return DIRECTORY_OK;
 }
 
 /* The form into `form`; `credential` is the secret or the PEM. */
-static directory_class make_form(graph_call *k, const char *url, const char *credential, size_t len, char *form)
+static directory_class make_form(graph_call *k, const char *url, const char *credential, size_t len,
+                                 char *form)
 {
     const graph *g = k->g;
     const char *scope = graph_token_scope(g, k->pool), *fault = NULL;
@@ -98,11 +109,15 @@ static directory_class make_form(graph_call *k, const char *url, const char *cre
         strcat(form, "&client_secret=");
         fits &= append_encoded(form, FORM_SIZE, credential);
     } else {
-        strcat(form, "&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=");
-        fault = graph_assertion(g->env, k->pool, credential, len, g->client_id, url, form, FORM_SIZE);
+        strcat(form, "&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%"
+                     "3Ajwt-bearer&client_assertion=");
+        fault = graph_assertion(g->env, k->pool, credential, len, g->client_id, url, form,
+                                FORM_SIZE);
     }
-    return fault   ? graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file, fault)
-           : !fits ? graph_fail(k, DIRECTORY_CONFIG, NULL, "clientSecretFile %s holds too long a secret", g->secret_file)
+    return fault   ? graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s",
+                                g->certificate_file, fault)
+           : !fits ? graph_fail(k, DIRECTORY_CONFIG, NULL,
+                                "clientSecretFile %s holds too long a secret", g->secret_file)
                    : DIRECTORY_OK;
 }
 
@@ -110,9 +125,9 @@ static directory_class make_form(graph_call *k, const char *url, const char *cre
 static int64_t whole(const json_t *value)
 {
     double number = json_number_value(value);
-    return json_is_string(value)                ? strtoll(json_string_value(value), NULL, 10)
+    return json_is_string(value)             ? strtoll(json_string_value(value), NULL, 10)
            : number > -1e15 && number < 1e15 ? (int64_t)number
-                                                : 0;
+                                             : 0;
 }
 
 /* Tokens are printable ASCII: anything else could add header lines. */
@@ -131,9 +146,11 @@ static int harmless(const graph_call *k, const char *text, const char *credentia
     return text && !(k->g->secret_file && strstr(text, credential));
 }
 
-static directory_class refused(graph_call *k, const char *url, const http_answer *a, const json_t *body, const char *credential)
+static directory_class refused(graph_call *k, const char *url, const http_answer *a,
+                               const json_t *body, const char *credential)
 {
-    const char *said = ida_json_string(body, "error"), *text = ida_json_string(body, "error_description"), *advice;
+    const char *said = ida_json_string(body, "error"),
+               *text = ida_json_string(body, "error_description"), *advice;
     const json_t *codes = json_object_get(body, "error_codes");
     int64_t number = json_array_size(codes) ? whole(json_array_get(codes, 0)) : 0;
     const char *named = text ? strstr(text, "AADSTS") : NULL;
@@ -142,17 +159,21 @@ static directory_class refused(graph_call *k, const char *url, const http_answer
     }
     const char *error = harmless(k, said, credential) ? said : "";
     directory_class class = graph_token_classify(a->status, error, number, &advice);
-    const char *shown = harmless(k, text, credential) ? apr_pstrndup(k->pool, text, strcspn(text, "\r\n")) : "";
-    graph_fail(k, class, NULL, "%s: the token was refused: HTTP %d%s%s%s%s%s%s", url, a->status, error[0] ? " " : "",
-               error, shown[0] ? ": " : "", ida_clean(k->pool, shown, strlen(shown), 400), advice ? "; " : "",
+    const char *shown = harmless(k, text, credential)
+                            ? apr_pstrndup(k->pool, text, strcspn(text, "\r\n"))
+                            : "";
+    graph_fail(k, class, NULL, "%s: the token was refused: HTTP %d%s%s%s%s%s%s", url, a->status,
+               error[0] ? " " : "", error, shown[0] ? ": " : "",
+               ida_clean(k->pool, shown, strlen(shown), 400), advice ? "; " : "",
                advice ? advice : "");
     int wait = http_retry_after_ms(a, ida_now(k->g->env));
     k->e->retry_after_s = wait > 0 ? (wait + 999) / 1000 : 0;
     return class;
 }
 
-directory_class graph_token_answer(graph_call *k, const char *url, const http_answer *a, const char *credential, char *header,
-                                   int64_t *life, int *answered)
+directory_class graph_token_answer(graph_call *k, const char *url, const http_answer *a,
+                                   const char *credential, char *header, int64_t *life,
+                                   int *answered)
 {
     json_t *body = json_loadb(a->bytes ? a->bytes : "", a->len, 0, NULL);
     const char *token = ida_json_string(body, "access_token");
@@ -161,7 +182,8 @@ directory_class graph_token_answer(graph_call *k, const char *url, const http_an
         class = refused(k, url, a, body, credential);
         *answered = class == DIRECTORY_CREDENTIALS || class == DIRECTORY_CONFIG;
     } else if (!token || !token_valid(token)) {
-        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the answer holds no usable access_token", url);
+        class = graph_fail(k, DIRECTORY_TRANSIENT, NULL,
+                           "%s: the answer holds no usable access_token", url);
     } else {
         snprintf(header, GRAPH_TOKEN_SIZE, PREFIX "%s", token);
         *life = whole(json_object_get(body, "expires_in"));
@@ -174,12 +196,13 @@ directory_class graph_token_answer(graph_call *k, const char *url, const http_an
     return class;
 }
 
-static directory_class exchange(graph_call *k, const char *form, const char *credential, const char *url, char *header,
-                                int64_t *life, int *answered)
+static directory_class exchange(graph_call *k, const char *form, const char *credential,
+                                const char *url, char *header, int64_t *life, int *answered)
 {
     const graph *g = k->g;
-    const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded", "Accept: application/json",
-                                   "User-Agent: idadmin/" IDA_VERSION, NULL};
+    const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
+                                   "Accept: application/json", "User-Agent: idadmin/" IDA_VERSION,
+                                   NULL};
     const http_request request = {.method = "POST",
                                   .url = url,
                                   .headers = headers,
@@ -199,8 +222,11 @@ static directory_class exchange(graph_call *k, const char *form, const char *cre
     if (date) {
         atomic_store(&g->client->clock_ahead, date - ida_now(g->env));
     }
-    directory_class class = outcome == HTTP_ANSWERED ? graph_token_answer(k, url, &answer, credential, header, life, answered)
-                                                     : graph_fail_outcome(k, outcome, GRAPH_READ, url, "get a token", &answer);
+    directory_class class = outcome == HTTP_ANSWERED
+                                ? graph_token_answer(k, url, &answer, credential, header, life,
+                                                     answered)
+                                : graph_fail_outcome(k, outcome, GRAPH_READ, url, "get a token",
+                                                     &answer);
     http_answer_free(&answer);
     http_close(http);
     return class;
@@ -209,10 +235,13 @@ static directory_class exchange(graph_call *k, const char *form, const char *cre
 static directory_class fetch(graph_call *k, char *header, int64_t *life, int *answered)
 {
     const graph *g = k->g;
-    const char *url = apr_pstrcat(k->pool, g->authority, "/", g->directory_id, "/oauth2/v2.0/token", NULL);
+    const char *url = apr_pstrcat(k->pool, g->authority, "/", g->directory_id, "/oauth2/v2.0/token",
+                                  NULL);
     char *credential = secret_map(CREDENTIAL_SIZE), *form = secret_map(FORM_SIZE);
     size_t len;
-    directory_class class = credential && form ? DIRECTORY_OK : graph_fail(k, DIRECTORY_LOCAL, NULL, "no memory for a secret");
+    directory_class class = credential && form
+                                ? DIRECTORY_OK
+                                : graph_fail(k, DIRECTORY_LOCAL, NULL, "no memory for a secret");
     class = class ? class : read_credential(k, credential, &len);
     class = class ? class : make_form(k, url, credential, len, form);
     class = class ? class : exchange(k, form, credential, url, header, life, answered);
@@ -235,11 +264,13 @@ static struct stat credential_file(const graph *g)
 static int file_changed(const graph_token *t, const graph *g)
 {
     struct stat st = credential_file(g);
-    return st.st_ino != t->refused_file.st_ino || st.st_size != t->refused_file.st_size
-           || st.st_mtim.tv_sec != t->refused_file.st_mtim.tv_sec || st.st_mtim.tv_nsec != t->refused_file.st_mtim.tv_nsec;
+    return st.st_ino != t->refused_file.st_ino || st.st_size != t->refused_file.st_size ||
+           st.st_mtim.tv_sec != t->refused_file.st_mtim.tv_sec ||
+           st.st_mtim.tv_nsec != t->refused_file.st_mtim.tv_nsec;
 }
 
-static void keep_token(graph_token *t, const ida_env *env, const char *header, int64_t asked_at, int64_t life_s)
+static void keep_token(graph_token *t, const ida_env *env, const char *header, int64_t asked_at,
+                       int64_t life_s)
 {
     uint32_t random;
     int64_t life = life_s * 1000, early = life / 4 < EARLY_MS ? life / 4 : EARLY_MS;
@@ -270,8 +301,8 @@ static directory_class renew(graph_token *t, graph_call *k)
     char *header = secret_map(GRAPH_TOKEN_SIZE);
     t->fetching = 1;
     pthread_mutex_unlock(&t->lock);
-    directory_class class =
-        header ? fetch(k, header, &life, &answered) : graph_fail(k, DIRECTORY_LOCAL, NULL, "no memory for a token");
+    directory_class class = header ? fetch(k, header, &life, &answered)
+                                   : graph_fail(k, DIRECTORY_LOCAL, NULL, "no memory for a token");
     pthread_mutex_lock(&t->lock);
     t->fetching = 0;
     int64_t left = t->expires_at - ida_monotonic(k->g->env);
@@ -282,7 +313,8 @@ static directory_class renew(graph_token *t, graph_call *k)
     }
     if (class && left > USABLE_MS) {
         t->renew_at = ida_monotonic(k->g->env) + LATER_MS;
-        ida_log(k->g->env, IDA_LOG_WARN, "IDA0450", "tenant %s: the access token cannot be renewed; it holds for another %lld s: %s",
+        ida_log(k->g->env, IDA_LOG_WARN, "IDA0450",
+                "tenant %s: the access token cannot be renewed; it holds for another %lld s: %s",
                 k->g->tenant->id, (long long)(left / 1000), k->e->message);
         class = DIRECTORY_OK;
         *k->e = (directory_error){.class = DIRECTORY_OK};
@@ -334,7 +366,8 @@ directory_class graph_token_get(graph_call *k, char *header, int64_t *number)
                 break;
             }
         } else if (graph_left(k) <= 0 || (k->alive && k->alive(k->baton))) {
-            class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: no access token came in time", g->authority);
+            class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: no access token came in time",
+                               g->authority);
             break;
         } else {
             wait_for_other(t);

@@ -1,4 +1,5 @@
-/* Owns new values of a user that stands: properties, enabled state, password. Must not know who wants them. */
+/* Owns new values of a user that stands: properties, enabled state, password. Must not know who
+ * wants them. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "worker/graph/field.h"
 
 /* What an update may change, beyond what every read shows. */
-#define CHANGES_SELECT GRAPH_USER_SELECT ",onPremisesExtensionAttributes,streetAddress,postalCode,preferredLanguage,usageLocation"
+#define CHANGES_SELECT \
+    GRAPH_USER_SELECT  \
+    ",onPremisesExtensionAttributes,streetAddress,postalCode,preferredLanguage,usageLocation"
 
 void graph_put_password(json_t *body, const char *password)
 {
@@ -25,7 +28,8 @@ void graph_put_password(json_t *body, const char *password)
     }
 }
 
-directory_class graph_refused_property(graph_call *k, directory_class class, const graph_answer *answer)
+directory_class graph_refused_property(graph_call *k, directory_class class,
+                                       const graph_answer *answer)
 {
     const char *field = class == DIRECTORY_INVALID ? graph_field_of(answer->detail_target) : NULL;
     k->e->field = field ? field : k->e->field;
@@ -34,23 +38,28 @@ directory_class graph_refused_property(graph_call *k, directory_class class, con
 
 /* --- properties --- */
 
-/* One value into the body. A value that the API has no property for is refused, clearing it is not. */
+/* One value into the body. A value that the API has no property for is refused, clearing it is not.
+ */
 static directory_class put_attribute(graph_call *k, json_t *body, const directory_attribute *a)
 {
     const char *value = a->value && *a->value ? a->value : NULL;
     const graph_field *field = graph_field_named(a->name);
     int display = strcmp(a->name, "displayName") == 0;
     if (!field && !display) {
-        directory_class class =
-            value ? graph_fail(k, DIRECTORY_INVALID, a->name, "%s: the cloud directory has no property for it", a->name) : DIRECTORY_OK;
+        directory_class class = value ? graph_fail(k, DIRECTORY_INVALID, a->name,
+                                                   "%s: the cloud directory has no property for it",
+                                                   a->name)
+                                      : DIRECTORY_OK;
         k->e->unkept = class != DIRECTORY_OK;
         return class;
     }
     if (display && !value) {
-        return graph_fail(k, DIRECTORY_INVALID, a->name, "displayName: the cloud directory does not let it be empty");
+        return graph_fail(k, DIRECTORY_INVALID, a->name,
+                          "displayName: the cloud directory does not let it be empty");
     }
     ida_json_put_or_null(body, display ? "displayName" : field->property, value);
-    /* Where somebody works is also where licences are used. Cleared, or told in words, the place of use stays: licences hang on it. */
+    /* Where somebody works is also where licences are used. Cleared, or told in words, the place of
+     * use stays: licences hang on it. */
     if (value && strcmp(a->name, "country") == 0 && ida_country_code_valid(value)) {
         ida_json_put(body, "usageLocation", value);
     }
@@ -71,7 +80,7 @@ static int stands(const json_t *body, const json_t *user)
 {
     const char *property;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)body, property, value) {
+    json_object_foreach ((json_t *)(uintptr_t)body, property, value) {
         if (!same_value(value, json_object_get(user, property))) {
             return 0;
         }
@@ -79,21 +88,28 @@ static int stands(const json_t *body, const json_t *user)
     return 1;
 }
 
-static directory_class patch_user(graph_call *k, const char *id, const json_t *body, int enabled, directory_user *user)
+static directory_class patch_user(graph_call *k, const char *id, const json_t *body, int enabled,
+                                  directory_user *user)
 {
-    const graph_request patch = {
-        .method = "PATCH", .url = graph_user_url(k->g, k->pool, id, ""), .json = body, .doing = "updating the user"};
+    const graph_request patch = {.method = "PATCH",
+                                 .url = graph_user_url(k->g, k->pool, id, ""),
+                                 .json = body,
+                                 .doing = "updating the user"};
     graph_answer answer;
     directory_class class = graph_write(k, &patch, &answer);
     if (class == DIRECTORY_INVALID && graph_answer_says(&answer, "on-premises")) {
         return graph_mastered_elsewhere(k, user, "change");
     }
     return graph_needs(k, graph_refused_property(k, class, &answer),
-                       enabled >= 0 ? "User.ReadWrite.All (to enable: User.EnableDisableAccount.All)" : "User.ReadWrite.All", enabled >= 0);
+                       enabled >= 0
+                           ? "User.ReadWrite.All (to enable: User.EnableDisableAccount.All)"
+                           : "User.ReadWrite.All",
+                       enabled >= 0);
 }
 
-directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
-                             int enabled, directory_user *after, directory_error *e)
+directory_class graph_update(directory *d, apr_pool_t *pool, const char *id,
+                             const directory_attribute *attributes, int count, int enabled,
+                             directory_user *after, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     json_t *body = ida_json_keep(pool, json_object()), *user;
@@ -109,7 +125,8 @@ directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, con
     if (class) {
         return class;
     }
-    int was = stands(body, user), synced = json_is_true(json_object_get(user, "onPremisesSyncEnabled"));
+    int was = stands(body, user),
+        synced = json_is_true(json_object_get(user, "onPremisesSyncEnabled"));
     if (!json_object_size(body) || (was && synced)) {
         return graph_end(&k, DIRECTORY_ALREADY);
     }
@@ -128,12 +145,16 @@ directory_class graph_update(directory *d, apr_pool_t *pool, const char *id, con
 
 /* --- password --- */
 
-directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e)
+directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *id,
+                                   const char *password, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    json_t *body = ida_json_keep(pool, json_pack("{s:{s:b}}", "passwordProfile", "forceChangePasswordNextSignIn", 1));
-    const graph_request patch = {
-        .method = "PATCH", .url = graph_user_url(k.g, pool, id, ""), .json = body, .doing = "setting the password"};
+    json_t *body = ida_json_keep(pool, json_pack("{s:{s:b}}", "passwordProfile",
+                                                 "forceChangePasswordNextSignIn", 1));
+    const graph_request patch = {.method = "PATCH",
+                                 .url = graph_user_url(k.g, pool, id, ""),
+                                 .json = body,
+                                 .doing = "setting the password"};
     graph_answer answer;
     directory_class class = graph_guard(&k, id);
     if (class) {
@@ -144,10 +165,14 @@ directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *i
     graph_put_password(body, NULL);
     if (class == DIRECTORY_INVALID && graph_answer_says(&answer, "on-premises")) {
         class = graph_fail(&k, DIRECTORY_INVALID, "password",
-                           "the account is synchronised from an on-premises directory: its password can be set only there");
+                           "the account is synchronised from an on-premises directory: its "
+                           "password can be set only there");
     } else if (class == DIRECTORY_INVALID) {
         e->field = "password";
     }
-    return graph_end(&k, graph_needs(&k, class, "User-PasswordProfile.ReadWrite.All (or User.ReadWrite.All with the directory role User "
-                                                "Administrator)", 1));
+    return graph_end(&k, graph_needs(&k, class,
+                                     "User-PasswordProfile.ReadWrite.All (or User.ReadWrite.All "
+                                     "with the directory role User "
+                                     "Administrator)",
+                                     1));
 }

@@ -1,4 +1,5 @@
-/* Owns the making and judging of addresses: what is encoded how, which are ours. Must not know what is asked there. */
+/* Owns the making and judging of addresses: what is encoded how, which are ours. Must not know what
+ * is asked there. */
 #include <apr_strings.h>
 #include <curl/curl.h>
 #include <stdarg.h>
@@ -12,7 +13,8 @@
 
 static int unreserved(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
 }
 
 static const char *encoded(apr_pool_t *pool, const char *text, const char *kept, int double_quotes)
@@ -49,8 +51,10 @@ const char *graph_url(const graph *g, apr_pool_t *pool, const char *format, ...)
 
 const char *graph_user_url(const graph *g, apr_pool_t *pool, const char *key, const char *tail)
 {
-    return key[0] == '$' ? apr_pstrcat(pool, g->root, "/users('", encoded(pool, key, "@", 1), "')", tail, NULL)
-                         : apr_pstrcat(pool, g->root, "/users/", encoded(pool, key, "@", 0), tail, NULL);
+    return key[0] == '$'
+               ? apr_pstrcat(pool, g->root, "/users('", encoded(pool, key, "@", 1), "')", tail,
+                             NULL)
+               : apr_pstrcat(pool, g->root, "/users/", encoded(pool, key, "@", 0), tail, NULL);
 }
 
 /* An object ID can be nothing that changes the shape of an address. */
@@ -63,9 +67,12 @@ static int plain_id(const char *id)
     return len > 0 && len < GRAPH_ID_MAX && !id[len];
 }
 
-const char *graph_member_ref_url(const graph *g, apr_pool_t *pool, const char *group_id, const char *member_id)
+const char *graph_member_ref_url(const graph *g, apr_pool_t *pool, const char *group_id,
+                                 const char *member_id)
 {
-    return plain_id(group_id) && plain_id(member_id) ? graph_url(g, pool, "/groups/%s/members/%s/$ref", group_id, member_id) : NULL;
+    return plain_id(group_id) && plain_id(member_id)
+               ? graph_url(g, pool, "/groups/%s/members/%s/$ref", group_id, member_id)
+               : NULL;
 }
 
 int graph_url_deletes_safely(const char *url)
@@ -84,12 +91,12 @@ int graph_url_parse(const char *url, apr_pool_t *pool, graph_address *out)
     CURLU *parts = curl_url();
     char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL;
     /* libcurl's own parser: what is judged here is what it will connect to. */
-    int good = parts && curl_url_set(parts, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK
-               && curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK
-               && curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK
-               && curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK
-               && curl_url_get(parts, CURLUPART_USER, &user, 0) != CURLUE_OK
-               && (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0);
+    int good = parts && curl_url_set(parts, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK &&
+               curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+               curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+               curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               curl_url_get(parts, CURLUPART_USER, &user, 0) != CURLUE_OK &&
+               (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0);
     if (good) {
         char *lower = apr_pstrdup(pool, host);
         for (char *c = lower; *c; c++) {
@@ -98,7 +105,9 @@ int graph_url_parse(const char *url, apr_pool_t *pool, graph_address *out)
         out->secure = strcmp(scheme, "https") == 0;
         out->host = lower;
         out->origin = apr_pstrcat(pool, scheme, "://", lower, ":", port, NULL);
-        out->shown = strcmp(port, out->secure ? "443" : "80") == 0 ? apr_pstrcat(pool, scheme, "://", lower, NULL) : out->origin;
+        out->shown = strcmp(port, out->secure ? "443" : "80") == 0
+                         ? apr_pstrcat(pool, scheme, "://", lower, NULL)
+                         : out->origin;
         out->loopback = ida_host_loopback(lower, strlen(lower));
     }
     curl_free(scheme);

@@ -5,7 +5,8 @@
 #include <apr_pools.h>
 
 typedef struct graph_address {
-    const char *host, *origin, *shown; /* origin: "scheme://host:port"; shown: without the usual port */
+    const char *host, *origin,
+        *shown; /* origin: "scheme://host:port"; shown: without the usual port */
     int secure, loopback;
 } graph_address;
 

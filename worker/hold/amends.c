@@ -1,4 +1,5 @@
-/* Owns what this worker waits for people to put right: whose hold, since when, until when. Must not know what is in the files. */
+/* Owns what this worker waits for people to put right: whose hold, since when, until when. Must not
+ * know what is in the files. */
 #include "worker/hold/amends.h"
 
 #include <stdio.h>
@@ -42,14 +43,17 @@ void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where,
     pthread_mutex_unlock(&w->lock);
 }
 
-/* By the time of the last change of the file's status, which a replacement with an older file moves too. */
+/* By the time of the last change of the file's status, which a replacement with an older file moves
+ * too. */
 static const char *changed_file(const json_t *settings, int64_t since)
 {
-    static const char *const members[] = {"clientSecretFile", "certificateFile", "bindPasswordFile", "caFile"};
+    static const char *const members[] = {"clientSecretFile", "certificateFile", "bindPasswordFile",
+                                          "caFile"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const char *path = ida_json_string(settings, members[i]);
         struct stat st;
-        if (path && stat(path, &st) == 0 && (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000 > since) {
+        if (path && stat(path, &st) == 0 &&
+            (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000 > since) {
             return path;
         }
     }
@@ -61,11 +65,16 @@ static void look_at(worker *w, store *main, apr_pool_t *pool, const wanted *of)
     ida_tenant *tenant;
     int64_t revision;
     int was_held = 0;
-    const char *path = store_tenant_get(main, worker_ctx(w, pool), of->tenant, &tenant, NULL, &revision)
+    const char *path = store_tenant_get(main, worker_ctx(w, pool), of->tenant, &tenant, NULL,
+                                        &revision)
                            ? NULL
                            : changed_file(tenant->directory[of->directory], of->since);
-    if (path && !store_directory_clear(main, worker_ctx(w, pool), of->tenant, of->directory, of->until, &was_held) && was_held) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL, "%s was changed: the directory %s of tenant %s is tried again", path,
+    if (path &&
+        !store_directory_clear(main, worker_ctx(w, pool), of->tenant, of->directory, of->until,
+                               &was_held) &&
+        was_held) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL,
+                "%s was changed: the directory %s of tenant %s is tried again", path,
                 ida_directory_name(of->directory), of->tenant);
     }
 }

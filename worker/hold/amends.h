@@ -1,5 +1,5 @@
-/* Directories that are held because of a credential or a setting: when one of the files that their settings name is put right, they are
- * tried at once. */
+/* Directories that are held because of a credential or a setting: when one of the files that their
+ * settings name is put right, they are tried at once. */
 #ifndef WORKER_HOLD_AMENDS_H
 #define WORKER_HOLD_AMENDS_H
 

@@ -4,20 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/queue/change.h"
 #include "core/base/text.h"
+#include "core/queue/change.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/rules.h"
 
 #define SLOW_CALL_MS 3000 /* the directory is held */
-#define STUCK_CALL_MS 300 /* a thread counts as waiting: another one may serve other directories */
+#define STUCK_CALL_MS                                                          \
+    300 /* a thread counts as waiting: another one may serve other directories \
+         */
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
 #define REASON_MAX 1000
 
 hold_known hold_known_of(const store_directory *state, int64_t probe_until)
 {
     int held = state->hold_reason && probe_until && state->hold_until == probe_until;
-    return (hold_known){.held = held, .until = held ? probe_until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
+    return (hold_known){.held = held,
+                        .until = held ? probe_until : 0,
+                        .failures = state->hold_reason ? state->hold_failures : 0};
 }
 
 hold_known hold_probe(worker *w, store *main, apr_pool_t *pool, const store_directory *state)
@@ -25,32 +29,41 @@ hold_known hold_probe(worker *w, store *main, apr_pool_t *pool, const store_dire
     int64_t until = ida_now(&w->env) + PROBE_MS;
     until = until > state->hold_until ? until : state->hold_until;
     int held = state->hold_reason &&
-               !store_directory_hold(main, worker_ctx(w, pool), state->tenant, state->directory, state->hold_reason, until, state->hold_failures);
-    return (hold_known){.held = held, .until = held ? until : 0, .failures = state->hold_reason ? state->hold_failures : 0};
+               !store_directory_hold(main, worker_ctx(w, pool), state->tenant, state->directory,
+                                     state->hold_reason, until, state->hold_failures);
+    return (hold_known){.held = held,
+                        .until = held ? until : 0,
+                        .failures = state->hold_reason ? state->hold_failures : 0};
 }
 
-const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, hold_known known,
-                        const directory_error *e)
+const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenant,
+                     ida_directory_kind where, hold_known known, const directory_error *e)
 {
     ida_ctx *c = worker_ctx(w, pool);
     store_directory state = {0};
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
-    int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason ? 0 : state.hold_failures;
+    int64_t failures = store_directory_get(main, c, tenant, where, &state) || !state.hold_reason
+                           ? 0
+                           : state.hold_failures;
     int64_t wait = hold_ms(where, e->class, failures, e->retry_after_s, random);
     const char *message = e->message ? e->message : "no further reason";
     const char *text = ida_printf(pool, "The directory %s %s: %s", ida_directory_name(where),
-                                  e->class == DIRECTORY_CONFIG      ? "cannot be used"
-                                  : e->class == DIRECTORY_TRANSIENT ? "is not reachable"
-                                                                    : directory_class_text(e->class),
+                                  e->class == DIRECTORY_CONFIG ? "cannot be used"
+                                  : e->class == DIRECTORY_TRANSIENT
+                                      ? "is not reachable"
+                                      : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
     /* A time that was told and kept is no failure: the next outage begins anew. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
     int64_t until = ida_now(&w->env) + wait;
-    if (told && state.hold_reason && !known.held && !known.watched && state.hold_until + 1000 >= until) { /* (retry_after_s is rounded up) */
-        /* Long enough; but it may be a probe's, whose answer would end it. It is this one's from now on. */
-        store_directory_hold(main, c, tenant, where, state.hold_reason, state.hold_until + 1, failures);
+    if (told && state.hold_reason && !known.held && !known.watched &&
+        state.hold_until + 1000 >= until) { /* (retry_after_s is rounded up) */
+        /* Long enough; but it may be a probe's, whose answer would end it. It is this one's from
+         * now on. */
+        store_directory_hold(main, c, tenant, where, state.hold_reason, state.hold_until + 1,
+                             failures);
         return reason;
     }
     if (!told && failures > known.failures) {
@@ -58,24 +71,29 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
     }
     if (store_directory_hold(main, c, tenant, where, reason, until, failures + !told)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0320",
-                "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s", tenant,
-                c->message ? c->message : "store away", reason);
+                "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s",
+                tenant, c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
         hold_amends_wanted(w, tenant, where, until);
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0314", "tenant %s is held until somebody puts it right (next probe in %lld s): %s",
-                tenant, (long long)(wait / 1000), reason);
-    } else {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s", tenant,
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0314",
+                "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant,
                 (long long)(wait / 1000), reason);
+    } else {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s",
+                tenant, (long long)(wait / 1000), reason);
     }
     return reason;
 }
 
-void hold_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind where, hold_known known)
+void hold_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant,
+                   ida_directory_kind where, hold_known known)
 {
     int was_held = 0;
-    if (known.until && !store_directory_clear(main, worker_ctx(w, pool), tenant, where, known.until, &was_held) && was_held) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL, "the directory %s of tenant %s answers again", ida_directory_name(where), tenant);
+    if (known.until &&
+        !store_directory_clear(main, worker_ctx(w, pool), tenant, where, known.until, &was_held) &&
+        was_held) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL, "the directory %s of tenant %s answers again",
+                ida_directory_name(where), tenant);
     }
 }
 
@@ -141,8 +159,8 @@ int hold_crowded(worker *w, hold_room room, const char *tenant, ida_directory_ki
     pthread_mutex_lock(&w->lock);
     for (int i = 0; i < w->call_count && !crowded; i++) {
         const call_slot *s = &w->calls[i];
-        crowded = s->busy && s->directory == where && strcmp(s->tenant, tenant) == 0
-                  && (room != ROOM_OTHERS || is_stuck(s, now));
+        crowded = s->busy && s->directory == where && strcmp(s->tenant, tenant) == 0 &&
+                  (room != ROOM_OTHERS || is_stuck(s, now));
     }
     pthread_mutex_unlock(&w->lock);
     return crowded;
@@ -172,27 +190,33 @@ void hold_watch_calls(worker *w, store *main, apr_pool_t *pool)
         }
         ida_ctx *c = worker_ctx(w, pool);
         store_directory state;
-        if (store_directory_get(main, c, seen.tenant, seen.directory, &state) || state.hold_reason) {
+        if (store_directory_get(main, c, seen.tenant, seen.directory, &state) ||
+            state.hold_reason) {
             share(w, &w->calls[i], state.hold_until);
             continue; /* held already: by its probe, most likely */
         }
-        const char *reason = ida_printf(pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
-                                        ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
+        const char *reason = ida_printf(
+            pool, "The directory %s has not answered a call for %d s; other tasks of it wait.",
+            ida_directory_name(seen.directory), SLOW_CALL_MS / 1000);
         store_directory_hold(main, c, seen.tenant, seen.directory, reason, until, 0);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0321", "tenant %s: %s", seen.tenant, reason);
     }
 }
 
-/* An offboarding of this directory that is due, and has waited that long since both its due time and the hold's begin. */
-static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool, const store_directory *held, int64_t now)
+/* An offboarding of this directory that is due, and has waited that long since both its due time
+ * and the hold's begin. */
+static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool,
+                                           const store_directory *held, int64_t now)
 {
-    queue_task_filter filter = {
-        .state = ida_task_state_text(IDA_QUEUED), .type = ida_task_type_text(IDA_USER_DELETE), .limit = 200};
+    queue_task_filter filter = {.state = ida_task_state_text(IDA_QUEUED),
+                                .type = ida_task_type_text(IDA_USER_DELETE),
+                                .limit = 200};
     int count = filter.limit;
     while (count == filter.limit) {
         ida_task *tasks;
         int64_t total;
-        if (queue_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count, &total)) {
+        if (queue_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count,
+                            &total)) {
             return NULL;
         }
         for (int i = 0; i < count; i++) {
@@ -221,11 +245,12 @@ void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
         const ida_task *task = waiting_offboarding(w, main, pool, &held[i], now);
         int raised = 0;
         if (task &&
-            !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory, held[i].hold_alarm_at,
-                                   &raised) &&
+            !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory,
+                                   held[i].hold_alarm_at, &raised) &&
             raised) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0322",
-                    "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for its directory; the person still "
+                    "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for "
+                    "its directory; the person still "
                     "has access: %s",
                     held[i].tenant, task->id, task->upn, held[i].hold_reason);
         }

@@ -1,21 +1,25 @@
-/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last renewed by the monotonic
- * clock. Knows not what is done under a lease. */
+/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last
+ * renewed by the monotonic clock. Knows not what is done under a lease. */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store/directory.h"
 #include "core/queue/claim.h"
+#include "core/store/directory.h"
 #include "worker/hold/worker.h"
 
-lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
-                   int64_t claimed_at)
+lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task,
+                        ida_directory_kind where, int64_t fence, int64_t claimed_at)
 {
     lease *found = NULL;
     pthread_mutex_lock(&w->lock);
     for (int i = 0; i < LEASE_SLOTS && !found; i++) {
         if (!w->leases[i].used) {
             found = &w->leases[i];
-            *found = (lease){.used = 1, .kind = kind, .directory = where, .fence = fence, .renewed_at = claimed_at};
+            *found = (lease){.used = 1,
+                             .kind = kind,
+                             .directory = where,
+                             .fence = fence,
+                             .renewed_at = claimed_at};
             snprintf(found->tenant, sizeof found->tenant, "%s", tenant);
             snprintf(found->task, sizeof found->task, "%s", task ? task : "");
         }
@@ -59,15 +63,18 @@ void hold_lease_lose(worker *w, lease *l)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Renews slot `l` as it was copied into `seen`; a slot that was given back meanwhile is left alone. */
+/* Renews slot `l` as it was copied into `seen`; a slot that was given back meanwhile is left alone.
+ */
 static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *c)
 {
     int64_t sent = ida_monotonic(&w->env);
-    ida_kind kind = seen->kind == LEASE_TASK ? queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
-                                             : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
+    ida_kind kind = seen->kind == LEASE_TASK
+                        ? queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
+                        : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
     pthread_mutex_lock(&w->lock);
-    int same = l->used && l->kind == seen->kind && l->fence == seen->fence && strcmp(l->task, seen->task) == 0 &&
-               strcmp(l->tenant, seen->tenant) == 0 && l->directory == seen->directory;
+    int same = l->used && l->kind == seen->kind && l->fence == seen->fence &&
+               strcmp(l->task, seen->task) == 0 && strcmp(l->tenant, seen->tenant) == 0 &&
+               l->directory == seen->directory;
     if (same && kind == IDA_OK) {
         l->renewed_at = sent;
     } else if (same && (kind == IDA_CONFLICT || kind == IDA_NOT_FOUND) && !l->closing) {
@@ -77,8 +84,10 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
     }
     pthread_mutex_unlock(&w->lock);
     if (same && kind) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0300", "the lease of %s %s was taken by another worker; this worker lets go of it",
-                seen->kind == LEASE_TASK ? "task" : "the sync of tenant", seen->kind == LEASE_TASK ? seen->task : seen->tenant);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0300",
+                "the lease of %s %s was taken by another worker; this worker lets go of it",
+                seen->kind == LEASE_TASK ? "task" : "the sync of tenant",
+                seen->kind == LEASE_TASK ? seen->task : seen->tenant);
     }
 }
 

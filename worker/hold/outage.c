@@ -1,4 +1,5 @@
-/* Owns what this process knows of servers that fell silent. Pure but for its lock: times come in as numbers. */
+/* Owns what this process knows of servers that fell silent. Pure but for its lock: times come in as
+ * numbers. */
 #include "worker/hold/outage.h"
 
 #include <stdio.h>
@@ -28,7 +29,8 @@ int64_t hold_outage_wait(outages *all, const char *server, int64_t now, int64_t 
     return wait;
 }
 
-int hold_outage_silent(outages *all, const char *server, int64_t begun, int64_t now, uint32_t random)
+int hold_outage_silent(outages *all, const char *server, int64_t begun, int64_t now,
+                       uint32_t random)
 {
     pthread_mutex_lock(&all->lock);
     outage *o = row_of(all, server);

@@ -1,4 +1,5 @@
-/* How long to wait, and what a failure means for task and directory (design 7). Pure: numbers in, numbers out. */
+/* How long to wait, and what a failure means for task and directory (design 7). Pure: numbers in,
+ * numbers out. */
 #ifndef WORKER_HOLD_RULES_H
 #define WORKER_HOLD_RULES_H
 
@@ -11,7 +12,8 @@ typedef enum verdict {
     VERDICT_HOLD,   /* the directory as a whole: held; the task waits, not counted */
     VERDICT_AGAIN,  /* this task: try again, counted; failed after TRIES_MAX */
     VERDICT_LAG,    /* this task: what it did is not visible yet; waits a little, not counted */
-    VERDICT_UNSURE, /* the same as again, but `attention` after TRIES_MAX: nobody knows whether it happened */
+    VERDICT_UNSURE, /* the same as again, but `attention` after TRIES_MAX: nobody knows whether it
+                       happened */
     VERDICT_NEVER   /* permanent: the step has failed */
 } verdict;
 
@@ -23,14 +25,16 @@ int hold_verdict_repeats(directory_class class);
 /* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
 int64_t hold_backoff_ms(int64_t tries, uint32_t random);
 
-/* Wait for an object that is not visible `age` ms after it was written: 1 s, 2 s, 4 s ... 30 s, +- 20 % by `random`. As long as it
- * took so far, so that nothing has to be counted. */
+/* Wait for an object that is not visible `age` ms after it was written: 1 s, 2 s, 4 s ... 30 s, +-
+ * 20 % by `random`. As long as it took so far, so that nothing has to be counted. */
 int64_t hold_lag_ms(int64_t age, uint32_t random);
 
-/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow for refused credentials, which
- * may lock the service account on-premises, and for configuration, which waits for a human. Of the cloud a token may be refused once, or
- * a secret that is new be unknown to a replica: two quick tries first. */
-int64_t hold_ms(ida_directory_kind where, directory_class class, int64_t failures, int retry_after_s, uint32_t random);
+/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow
+ * for refused credentials, which may lock the service account on-premises, and for configuration,
+ * which waits for a human. Of the cloud a token may be refused once, or a secret that is new be
+ * unknown to a replica: two quick tries first. */
+int64_t hold_ms(ida_directory_kind where, directory_class class, int64_t failures,
+                int retry_after_s, uint32_t random);
 
 /* 1 when the failure waits for a human: worth an alarm at once. */
 int hold_alarms(directory_class class);

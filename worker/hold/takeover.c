@@ -1,5 +1,6 @@
-/* Owns the watch over other holders' heartbeats. Trusts no clock but its own monotonic one: a taker waits a whole lease from the
- * moment it saw the heartbeat first, a holder acts at most a lease from before its last renewal. */
+/* Owns the watch over other holders' heartbeats. Trusts no clock but its own monotonic one: a taker
+ * waits a whole lease from the moment it saw the heartbeat first, a holder acts at most a lease
+ * from before its last renewal. */
 #include "worker/hold/takeover.h"
 
 #include <apr_strings.h>
@@ -111,13 +112,18 @@ ida_kind hold_takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **tas
 {
     watched row;
     while (ripe(t, &row)) {
-        queue_running_task seen = {
-            .tenant = row.tenant, .task_id = row.task, .owner = row.owner, .fence = row.fence, .heartbeat = row.heartbeat};
-        ida_kind kind = queue_take_over(main, c, &seen, t->w->id, ida_now(&t->w->env), LEASE_MS, task);
+        queue_running_task seen = {.tenant = row.tenant,
+                                   .task_id = row.task,
+                                   .owner = row.owner,
+                                   .fence = row.fence,
+                                   .heartbeat = row.heartbeat};
+        ida_kind kind = queue_take_over(main, c, &seen, t->w->id, ida_now(&t->w->env), LEASE_MS,
+                                        task);
         if (kind == IDA_OK) {
-            ida_log(&t->w->env, IDA_LOG_WARN, "IDA0323",
-                    "task %s is taken over from worker %s, whose heartbeat has stood still for %d s", row.task, row.owner,
-                    LEASE_MS / 1000);
+            ida_log(
+                &t->w->env, IDA_LOG_WARN, "IDA0323",
+                "task %s is taken over from worker %s, whose heartbeat has stood still for %d s",
+                row.task, row.owner, LEASE_MS / 1000);
             return IDA_OK;
         }
         if (kind != IDA_NOT_FOUND) {

@@ -22,7 +22,8 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
         strcpy(w->host, "unknown");
     }
     const char *unique = ida_new_id(pool, env);
-    snprintf(w->id, sizeof w->id, "%s-%ld-%s", w->host, (long)getpid(), unique + strlen(unique) - 8);
+    snprintf(w->id, sizeof w->id, "%s-%ld-%s", w->host, (long)getpid(),
+             unique + strlen(unique) - 8);
     w->started_at = ida_now(env);
     atomic_init(&w->stopping, 0);
     atomic_init(&w->stop_by, 0);
@@ -37,7 +38,8 @@ void worker_settings(worker *w, apr_pool_t *pool, worker_config *out)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The old texts stay in their pool: another thread may just be copying a pointer. A reload is rare. */
+/* The old texts stay in their pool: another thread may just be copying a pointer. A reload is rare.
+ */
 void worker_settings_set(worker *w, const worker_config *config)
 {
     pthread_mutex_lock(&w->lock);

@@ -1,4 +1,5 @@
-/* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a directory call. */
+/* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a
+ * directory call. */
 #ifndef WORKER_HOLD_WORKER_H
 #define WORKER_HOLD_WORKER_H
 
@@ -10,12 +11,14 @@
 #include "worker/directory/directory.h"
 #include "worker/hold/outage.h"
 
-#define LEASE_MS 60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
+#define LEASE_MS                                                                                  \
+    60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its \
+             own clock */
 #define LEASE_RENEW_MS 10000
-#define PROBE_MS                                                                                                                 \
-    (2 * DIRECTORY_CALL_MS +                                                                                                     \
-     5000)                       /* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
-#define POLL_MS 250              /* how often idle threads look for new work */
+#define PROBE_MS                                                                                  \
+    (2 * DIRECTORY_CALL_MS + 5000) /* how long a claimed probe keeps others off a held directory: \
+                                      its calls may be repeated once */
+#define POLL_MS 250                /* how often idle threads look for new work */
 #define LEASE_SLOTS 256
 
 typedef enum lease_kind { LEASE_TASK, LEASE_SYNC } lease_kind;
@@ -29,28 +32,31 @@ typedef struct lease {
     int lost, closing; /* closing: its end is being written, after which a renewal finds nothing */
 } lease;
 
-/* What a run thread is at, for the watch over directories that do not answer and for those that serve the others meanwhile. */
+/* What a run thread is at, for the watch over directories that do not answer and for those that
+ * serve the others meanwhile. */
 typedef struct call_slot {
     int busy; /* with a task of this directory, or making ready for one */
     char tenant[72];
     ida_directory_kind directory;
-    int64_t since; /* monotonic ms, of the directory call in progress; 0: none */
-    int64_t held_until; /* the watch held the directory because of this call: until when (ms UTC); 0: it did not */
+    int64_t since;      /* monotonic ms, of the directory call in progress; 0: none */
+    int64_t held_until; /* the watch held the directory because of this call: until when (ms UTC);
+                           0: it did not */
 } call_slot;
 
 typedef struct worker {
     ida_env env;
-    worker_config config; /* store and threads never change; the rest by worker_settings_* under the lock */
-    char id[96];          /* host-pid-random: never the name of an earlier process */
+    worker_config
+        config;  /* store and threads never change; the rest by worker_settings_* under the lock */
+    char id[96]; /* host-pid-random: never the name of an earlier process */
     char host[64];
     int64_t started_at;
     atomic_int stopping;
     _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
     pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
-    outages outages;         /* servers that do not answer, but for directories */
-    struct amends *amends;   /* amends.c; under the lock */
-    call_slot *calls;        /* one a run thread */
+    outages outages;       /* servers that do not answer, but for directories */
+    struct amends *amends; /* amends.c; under the lock */
+    call_slot *calls;      /* one a run thread */
     int call_count;
 } worker;
 
@@ -72,17 +78,17 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 
 /* --- leases (lease.c) --- */
 
-/* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was sent). NULL when all slots are
- * taken. */
-lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task, ida_directory_kind where, int64_t fence,
-                   int64_t claimed_at);
+/* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was
+ * sent). NULL when all slots are taken. */
+lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task,
+                        ida_directory_kind where, int64_t fence, int64_t claimed_at);
 void hold_lease_end(worker *w, lease *l);
 /* The holder is about to write the end of what it holds: a renewal that then fails is no loss. */
 void hold_lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t hold_lease_left(worker *w, lease *l);
-/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not ours any more or cannot be
- * renewed. */
+/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not
+ * ours any more or cannot be renewed. */
 int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
 /* Somebody else has the fence: renewed no more. */
 void hold_lease_lose(worker *w, lease *l);

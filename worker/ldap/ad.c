@@ -1,4 +1,5 @@
-/* Owns GUIDs, SIDs, file times and passwords as Active Directory writes them. Must not know connections or entries. */
+/* Owns GUIDs, SIDs, file times and passwords as Active Directory writes them. Must not know
+ * connections or entries. */
 #include "worker/ldap/ad.h"
 
 #include <apr_strings.h>
@@ -12,11 +13,12 @@
 #include "worker/ldap/escape.h"
 
 #define GUID_LEN 16
-#define SID_HEAD 8                                  /* revision, count, authority */
+#define SID_HEAD 8 /* revision, count, authority */
 #define EPOCH_1601_MS INT64_C(11644473600000)
 
 /* Where each byte of the text form stands in the value. Its own inverse. */
-static const unsigned char guid_order[GUID_LEN] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+static const unsigned char guid_order[GUID_LEN] = {3, 2, 1,  0,  5,  4,  7,  6,
+                                                   8, 9, 10, 11, 12, 13, 14, 15};
 
 static void reorder(const unsigned char *from, unsigned char *to)
 {
@@ -80,7 +82,8 @@ int64_t ld_sid_rid(const struct berval *sid)
         return -1;
     }
     const unsigned char *last = (const unsigned char *)sid->bv_val + sid->bv_len - 4;
-    return (int64_t)last[0] | (int64_t)last[1] << 8 | (int64_t)last[2] << 16 | (int64_t)last[3] << 24;
+    return (int64_t)last[0] | (int64_t)last[1] << 8 | (int64_t)last[2] << 16 |
+           (int64_t)last[3] << 24;
 }
 
 struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t rid)
@@ -88,7 +91,8 @@ struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t r
     if (!sid || !sid_valid(sid)) {
         return (struct berval){0};
     }
-    unsigned char *bytes = apr_pmemdup(pool, sid->bv_val, sid->bv_len), *last = bytes + sid->bv_len - 4;
+    unsigned char *bytes = apr_pmemdup(pool, sid->bv_val, sid->bv_len),
+                  *last = bytes + sid->bv_len - 4;
     for (int i = 0; i < 4; i++) {
         last[i] = (unsigned char)(rid >> 8 * i);
     }
@@ -104,7 +108,8 @@ const char *ld_extended_dn(apr_pool_t *pool, const char *text, const char **guid
             break;
         }
         if (strncasecmp(text, "<GUID=", 6) == 0) {
-            *guid = ld_uuid_canonical(pool, apr_pstrmemdup(pool, text + 6, (apr_size_t)(end - text - 6)));
+            *guid = ld_uuid_canonical(pool,
+                                      apr_pstrmemdup(pool, text + 6, (apr_size_t)(end - text - 6)));
         }
         text = end + 2;
     }

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 16 bytes of an objectGUID (first three groups little-endian) as canonical text, and back; NULL for another length or no UUID.
+/* 16 bytes of an objectGUID (first three groups little-endian) as canonical text, and back; NULL
+ * for another length or no UUID.
  */
 char *ld_guid_text(apr_pool_t *pool, const void *bytes, size_t len);
 unsigned char *ld_guid_bytes(apr_pool_t *pool, const char *uuid);
@@ -15,14 +16,17 @@ unsigned char *ld_guid_bytes(apr_pool_t *pool, const char *uuid);
 /* 100 ns since 1601 as UTC milliseconds; 0 for none: absent, 0, "never" or no number. */
 int64_t ld_filetime(const char *text);
 
-/* Last number of a SID (the account within its domain); -1 when it is none. And the SID beside it with another last number. */
+/* Last number of a SID (the account within its domain); -1 when it is none. And the SID beside it
+ * with another last number. */
 int64_t ld_sid_rid(const struct berval *sid);
 struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t rid);
 
-/* The password in quotes as UTF-16LE, as unicodePwd takes it; the caller wipes bv_val. bv_val NULL when it is no UTF-8. */
+/* The password in quotes as UTF-16LE, as unicodePwd takes it; the caller wipes bv_val. bv_val NULL
+ * when it is no UTF-8. */
 struct berval ld_unicode_password(apr_pool_t *pool, const char *password);
 
-/* "<GUID=...>;<SID=...>;CN=...": the DN behind, and the canonical text of the GUID; *guid NULL when there is none before it. */
+/* "<GUID=...>;<SID=...>;CN=...": the DN behind, and the canonical text of the GUID; *guid NULL when
+ * there is none before it. */
 const char *ld_extended_dn(apr_pool_t *pool, const char *text, const char **guid);
 
 #endif

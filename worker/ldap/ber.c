@@ -1,5 +1,5 @@
-/* Owns the way of an answer's values out of libldap: readers and copies that bear what a server leaves out. Must not know what
- * the values mean. */
+/* Owns the way of an answer's values out of libldap: readers and copies that bear what a server
+ * leaves out. Must not know what the values mean. */
 #include "worker/ldap/ber.h"
 
 #include <apr_strings.h>
@@ -20,5 +20,6 @@ BerElement *ld_control_ber(LDAPControl **controls, const char *oid, int *there)
 struct berval ld_bytes(apr_pool_t *pool, const struct berval *value)
 {
     ber_len_t len = value->bv_val ? value->bv_len : 0;
-    return (struct berval){.bv_val = apr_pstrmemdup(pool, len ? value->bv_val : "", len), .bv_len = len};
+    return (struct berval){.bv_val = apr_pstrmemdup(pool, len ? value->bv_val : "", len),
+                           .bv_len = len};
 }

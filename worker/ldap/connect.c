@@ -1,4 +1,5 @@
-/* Owns connecting: order of servers, protection, bind, what the rootDSE says. Must not know users or groups. */
+/* Owns connecting: order of servers, protection, bind, what the rootDSE says. Must not know users
+ * or groups. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <openldap.h>
@@ -11,25 +12,27 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "worker/base/secret.h"
 #include "worker/ldap/ber.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/session.h"
 #include "worker/ldap/socket.h"
-#include "worker/base/secret.h"
 
-#define CONNECT_MS 5000      /* one server: TCP, TLS and bind each */
-#define IO_MS 2000           /* one read or write inside libldap */
-#define FAILED_MS 30000      /* a server that failed is left alone so long while others answer */
-#define IDLE_MS 60000        /* a connection unused for longer is not trusted with a write */
+#define CONNECT_MS 5000 /* one server: TCP, TLS and bind each */
+#define IO_MS 2000      /* one read or write inside libldap */
+#define FAILED_MS 30000 /* a server that failed is left alone so long while others answer */
+#define IDLE_MS 60000   /* a connection unused for longer is not trusted with a write */
 #define BIND_PASSWORD_SIZE 1024
 #define SEALED_SSF 128
 #define ACTIVE_DIRECTORY "1.2.840.113556.1.4.800" /* a capability of the rootDSE */
 
 /* Where systems keep the certificates of public authorities, for a tenant without caFile. */
-static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                                 "/etc/pki/tls/certs/ca-bundle.crt",
                                                  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
-void ldap_pvt_tls_ctx_free(void *context); /* libldap exports it, but no installed header names it */
+void ldap_pvt_tls_ctx_free(
+    void *context); /* libldap exports it, but no installed header names it */
 
 const char *ld_server_url(const directory *d)
 {
@@ -39,7 +42,8 @@ const char *ld_server_url(const directory *d)
 void ld_drop(directory *d)
 {
     if (d->ld) {
-        /* Nothing is said on a connection that is given up: an unbind could wait for a peer that no longer reads. */
+        /* Nothing is said on a connection that is given up: an unbind could wait for a peer that no
+         * longer reads. */
         shutdown(d->fd, SHUT_RDWR);
         ldap_unbind_ext(d->ld, NULL, NULL);
         d->ld = NULL;
@@ -71,26 +75,31 @@ static const char *diagnostic(LDAP *ld, apr_pool_t *pool)
 
 static struct timeval interval(int64_t ms)
 {
-    return (struct timeval){.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
+    return (struct timeval){.tv_sec = (time_t)(ms / 1000),
+                            .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
 }
 
 static directory_class set_options(ld_call *k, LDAP *ld, int64_t ms)
 {
     int version = LDAP_VERSION3, never = LDAP_DEREF_NEVER;
     struct timeval bound = interval(ms);
-    int bad = ldap_set_option(ld, LDAP_OPT_PROTOCOL_VERSION, &version) | ldap_set_option(ld, LDAP_OPT_REFERRALS, LDAP_OPT_OFF)
-              | ldap_set_option(ld, LDAP_OPT_RESTART, LDAP_OPT_ON) | ldap_set_option(ld, LDAP_OPT_DEREF, &never)
-              | ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, &bound)
-              | ldap_set_option(ld, LDAP_OPT_TIMEOUT, &bound)
-              /* Together with the socket's own time-outs this ends the wait for a peer that is silent inside the TLS handshake;
-                 each alone hangs. */
+    int bad = ldap_set_option(ld, LDAP_OPT_PROTOCOL_VERSION, &version) |
+              ldap_set_option(ld, LDAP_OPT_REFERRALS, LDAP_OPT_OFF) |
+              ldap_set_option(ld, LDAP_OPT_RESTART, LDAP_OPT_ON) |
+              ldap_set_option(ld, LDAP_OPT_DEREF, &never) |
+              ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, &bound) |
+              ldap_set_option(ld, LDAP_OPT_TIMEOUT, &bound)
+              /* Together with the socket's own time-outs this ends the wait for a peer that is
+                 silent inside the TLS handshake; each alone hangs. */
               | ldap_set_option(ld, LDAP_OPT_CONNECT_ASYNC, LDAP_OPT_ON);
-    return bad ? ld_fail(k, DIRECTORY_LOCAL, NULL, "the LDAP library refuses an option") : DIRECTORY_OK;
+    return bad ? ld_fail(k, DIRECTORY_LOCAL, NULL, "the LDAP library refuses an option")
+               : DIRECTORY_OK;
 }
 
 static const char *authorities(const directory *d)
 {
-    for (size_t i = 0; !d->ca_file && i < sizeof system_authorities / sizeof *system_authorities; i++) {
+    for (size_t i = 0; !d->ca_file && i < sizeof system_authorities / sizeof *system_authorities;
+         i++) {
         if (access(system_authorities[i], R_OK) == 0) {
             return system_authorities[i];
         }
@@ -105,8 +114,9 @@ static const char *state_of(apr_pool_t *pool, const char *const *files, int coun
     for (int i = 0; i < count; i++) {
         struct stat st = {0};
         if (files[i] && stat(files[i], &st) == 0) {
-            all = ida_printf(pool, "%s%s %ju %ju %jd %jd.%09ld\n", all, files[i], (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                             (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+            all = ida_printf(pool, "%s%s %ju %ju %jd %jd.%09ld\n", all, files[i],
+                             (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size,
+                             (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
         }
     }
     return all;
@@ -120,8 +130,9 @@ void ld_forget_tls(directory *d)
     }
 }
 
-/* One context for all connections while its files stay as they are: each takes the whole file of authorities to read, and libldap
- * with GnuTLS never frees the certificate and key it read into one. */
+/* One context for all connections while its files stay as they are: each takes the whole file of
+ * authorities to read, and libldap with GnuTLS never frees the certificate and key it read into
+ * one. */
 static int set_context(directory *d, LDAP *ld, const char *files)
 {
     int client = 0;
@@ -130,7 +141,8 @@ static int set_context(directory *d, LDAP *ld, const char *files)
     }
     ld_forget_tls(d);
     int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
-    if (!bad && ldap_get_option(ld, LDAP_OPT_X_TLS_CTX, &d->tls) == LDAP_OPT_SUCCESS) { /* counted for us too */
+    if (!bad && ldap_get_option(ld, LDAP_OPT_X_TLS_CTX, &d->tls) ==
+                    LDAP_OPT_SUCCESS) { /* counted for us too */
         d->tls_files = apr_pstrdup(d->pool, files);
     }
     return bad;
@@ -142,22 +154,27 @@ static directory_class set_tls(ld_call *k, LDAP *ld)
     const char *ca = authorities(d);
     int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2;
     if (!ca) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "no file of trusted authorities was found: set caFile");
+        return ld_fail(k, DIRECTORY_CONFIG, NULL,
+                       "no file of trusted authorities was found: set caFile");
     }
     if (access(ca, R_OK) != 0) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "caFile %s cannot be read: %s", ca, strerror(errno));
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "caFile %s cannot be read: %s", ca,
+                       strerror(errno));
     }
-    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_REQUIRE_CERT, &demand) | ldap_set_option(ld, LDAP_OPT_X_TLS_CACERTFILE, ca)
-            | ldap_set_option(ld, LDAP_OPT_X_TLS_PROTOCOL_MIN, &oldest);
+    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_REQUIRE_CERT, &demand) |
+              ldap_set_option(ld, LDAP_OPT_X_TLS_CACERTFILE, ca) |
+              ldap_set_option(ld, LDAP_OPT_X_TLS_PROTOCOL_MIN, &oldest);
     if (d->certificate_file) {
-        bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_CERTFILE, d->certificate_file)
-             | ldap_set_option(ld, LDAP_OPT_X_TLS_KEYFILE, d->key_file ? d->key_file : d->certificate_file);
+        bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_CERTFILE, d->certificate_file) |
+               ldap_set_option(ld, LDAP_OPT_X_TLS_KEYFILE,
+                               d->key_file ? d->key_file : d->certificate_file);
     }
     const char *const files[] = {ca, d->certificate_file, d->key_file};
     /* Last: makes a context of these settings; without it they could be silently ignored. */
     bad |= set_context(d, ld, state_of(k->pool, files, 3));
-    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s", ld_server_url(d), ca,
-                         d->certificate_file ? " and " : "", d->certificate_file ? d->certificate_file : "")
+    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s",
+                         ld_server_url(d), ca, d->certificate_file ? " and " : "",
+                         d->certificate_file ? d->certificate_file : "")
                : DIRECTORY_OK;
 }
 
@@ -165,7 +182,8 @@ static directory_class tls_fault(ld_call *k, int code, const char *text)
 {
     directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
     if (class == DIRECTORY_CONFIG) {
-        ld_fail(k, class, NULL, "%s: TLS was refused: %s; check caFile and that the certificate names this host",
+        ld_fail(k, class, NULL,
+                "%s: TLS was refused: %s; check caFile and that the certificate names this host",
                 ld_server_url(k->d), ld_code_text(k->pool, code, text));
     }
     return class;
@@ -181,7 +199,8 @@ static directory_class start_tls(ld_call *k, LDAP *ld)
     }
     int type = ld_wait(k, id, &message);
     if (type <= 0) {
-        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL, "StartTLS");
+        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL,
+                            "StartTLS");
     }
     directory_class class = ld_parse(k, message, &answer, k->pool);
     if (class) {
@@ -191,9 +210,10 @@ static directory_class start_tls(ld_call *k, LDAP *ld)
         return ld_fail_code(k, answer.code, LD_READ, answer.text, "StartTLS");
     }
     /* Never a fall-back to clear text. */
-    return answer.code == LDAP_SUCCESS ? DIRECTORY_OK
-                                       : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: StartTLS was refused: %s", ld_server_url(k->d),
-                                                 ld_code_text(k->pool, answer.code, answer.text));
+    return answer.code == LDAP_SUCCESS
+               ? DIRECTORY_OK
+               : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: StartTLS was refused: %s",
+                         ld_server_url(k->d), ld_code_text(k->pool, answer.code, answer.text));
 }
 
 static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
@@ -212,11 +232,13 @@ static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
     return code == LDAP_SUCCESS ? DIRECTORY_OK : tls_fault(k, code, diagnostic(ld, k->pool));
 }
 
-/* The password into `out` (memory of secret_map), *len set. Read at each connect, so that a changed file counts. */
+/* The password into `out` (memory of secret_map), *len set. Read at each connect, so that a changed
+ * file counts. */
 static directory_class read_password(ld_call *k, char *out, size_t *len)
 {
     const char *file = k->d->password_file,
-               *fault = secret_file_read(k->pool, "bindPasswordFile", file, out, BIND_PASSWORD_SIZE, len);
+               *fault = secret_file_read(k->pool, "bindPasswordFile", file, out, BIND_PASSWORD_SIZE,
+                                         len);
     if (fault) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", fault);
     }
@@ -224,7 +246,8 @@ static directory_class read_password(ld_call *k, char *out, size_t *len)
         --*len;
     }
     /* An empty password would be an unauthenticated bind, which some servers call a success. */
-    return *len ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s is empty", file);
+    return *len ? DIRECTORY_OK
+                : ld_fail(k, DIRECTORY_CONFIG, NULL, "bindPasswordFile %s is empty", file);
 }
 
 static int no_interaction(LDAP *ld, unsigned flags, void *defaults, void *interact)
@@ -256,22 +279,24 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
     ldap_set_option(ld, LDAP_OPT_X_SASL_NOCANON, LDAP_OPT_ON);
     ldap_set_option(ld, LDAP_OPT_X_SASL_SSF_MIN, &least);
     do {
-        code = ldap_sasl_interactive_bind(ld, NULL, "GSSAPI", NULL, NULL, LDAP_SASL_QUIET, no_interaction, NULL, message,
-                                          &mechanism, &id);
+        code = ldap_sasl_interactive_bind(ld, NULL, "GSSAPI", NULL, NULL, LDAP_SASL_QUIET,
+                                          no_interaction, NULL, message, &mechanism, &id);
         ldap_msgfree(message);
         message = NULL;
         if (code == LDAP_SASL_BIND_IN_PROGRESS) {
             int type = ld_wait(k, id, &message);
             if (type <= 0) {
-                return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_BIND, NULL, "bind");
+                return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_BIND, NULL,
+                                    "bind");
             }
         }
     } while (code == LDAP_SASL_BIND_IN_PROGRESS);
     answer->code = code;
     answer->text = diagnostic(ld, k->pool);
-    if (code == LDAP_SUCCESS && (ldap_get_option(ld, LDAP_OPT_X_SASL_SSF, &ssf) != 0 || ssf < SEALED_SSF)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more", ld_server_url(k->d),
-                       SEALED_SSF);
+    if (code == LDAP_SUCCESS &&
+        (ldap_get_option(ld, LDAP_OPT_X_SASL_SSF, &ssf) != 0 || ssf < SEALED_SSF)) {
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more",
+                       ld_server_url(k->d), SEALED_SSF);
     }
     return DIRECTORY_OK;
 }
@@ -293,10 +318,12 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
         int id, simple = d->bind == LD_BIND_SIMPLE;
         class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
         if (!class) {
-            int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL, simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL,
+            int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL,
+                                      simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL,
                                       NULL, &id);
-            class = code == LDAP_SUCCESS ? bind_answer(k, id, &answer, &message)
-                                         : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
+            class = code == LDAP_SUCCESS
+                        ? bind_answer(k, id, &answer, &message)
+                        : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
         }
         secret_unmap(password, BIND_PASSWORD_SIZE);
     }
@@ -312,20 +339,21 @@ static int offers(const ld_entry *root, const char *name, const char *oid)
     return root && ld_holds(root, name, oid);
 }
 
-/* Which kind of server this is, and what it can do: asked after every bind, for another server may stand behind the address by
- * now. */
+/* Which kind of server this is, and what it can do: asked after every bind, for another server may
+ * stand behind the address by now. */
 static directory_class read_root(ld_call *k)
 {
-    static const char *const attributes[] = {"supportedControl",  "supportedCapabilities", "supportedExtension",
-                                             "subschemaSubentry", "vendorName",            "vendorVersion",
-                                             "defaultNamingContext", "dsServiceName",      "tokenGroups",
-                                             NULL};
+    static const char *const attributes[] = {"supportedControl",     "supportedCapabilities",
+                                             "supportedExtension",   "subschemaSubentry",
+                                             "vendorName",           "vendorVersion",
+                                             "defaultNamingContext", "dsServiceName",
+                                             "tokenGroups",          NULL};
     directory *d = k->d;
     const ld_entry *root = NULL;
     LDAPMessage *message = NULL;
     struct timeval bound = interval(ld_left(k));
-    int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)", (char **)(uintptr_t)attributes, 0, NULL, NULL,
-                                   &bound, 1, &id);
+    int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)",
+                                   (char **)(uintptr_t)attributes, 0, NULL, NULL, &bound, 1, &id);
     int type = code == LDAP_SUCCESS ? ld_wait(k, id, &message) : -1;
     ld_answer answer = {0};
     while (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_SEARCH_REFERENCE) {
@@ -336,7 +364,8 @@ static directory_class read_root(ld_call *k)
         type = ld_wait(k, id, &message);
     }
     if (type <= 0) {
-        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL, "read the rootDSE");
+        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL,
+                            "read the rootDSE");
     }
     directory_class class = ld_parse(k, message, &answer, k->pool);
     if (class) {
@@ -345,10 +374,13 @@ static directory_class read_root(ld_call *k)
     int active_directory = offers(root, "supportedCapabilities", ACTIVE_DIRECTORY);
     if (active_directory != d->dialect->active_directory) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d),
-                       active_directory ? "Active Directory" : "no Active Directory", d->dialect->name);
+                       active_directory ? "Active Directory" : "no Active Directory",
+                       d->dialect->name);
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
-    d->offers_sync = root && ld_get(root, "supportedControl") ? offers(root, "supportedControl", LDAP_CONTROL_SYNC) : -1;
+    d->offers_sync = root && ld_get(root, "supportedControl")
+                         ? offers(root, "supportedControl", LDAP_CONTROL_SYNC)
+                         : -1;
     d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
     d->offers_post_read = offers(root, "supportedControl", LDAP_CONTROL_POST_READ);
     d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
@@ -356,7 +388,8 @@ static directory_class read_root(ld_call *k)
     d->root = root ? ld_text(d->connection, root, "defaultNamingContext") : NULL;
     d->service = root ? ld_text(d->connection, root, "dsServiceName") : NULL;
     const ld_attribute *sids = root && active_directory ? ld_get(root, "tokenGroups") : NULL;
-    d->own_sid = sids ? sids->values[0] : (struct berval){0}; /* the account itself comes before its groups */
+    d->own_sid = sids ? sids->values[0]
+                      : (struct berval){0}; /* the account itself comes before its groups */
     return DIRECTORY_OK;
 }
 
@@ -373,15 +406,18 @@ static directory_class connect_to(ld_call *k, int index)
     int fd = local ? ld_socket_local(k->pool, server->host, &fault)
                    : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
     if (fd < 0) {
-        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: %s", server->url, fault ? fault : "cannot connect: no time left");
+        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: %s", server->url,
+                       fault ? fault : "cannot connect: no time left");
     }
     if (!local) {
         /* Names the host that the certificate is checked against; TLS is ours to start. */
-        plain = ida_printf(k->pool, strchr(server->host, ':') ? "ldap://[%s]:%d" : "ldap://%s:%d", server->host, server->port);
+        plain = ida_printf(k->pool, strchr(server->host, ':') ? "ldap://[%s]:%d" : "ldap://%s:%d",
+                           server->host, server->port);
     }
     int64_t io = ld_left(&part) < IO_MS ? ld_left(&part) + 1 : IO_MS;
     LDAP *ld = NULL;
-    if (ld_socket_bound(fd, io) != 0 || ldap_init_fd(fd, local ? LDAP_PROTO_IPC : LDAP_PROTO_TCP, plain, &ld) != LDAP_SUCCESS) {
+    if (ld_socket_bound(fd, io) != 0 ||
+        ldap_init_fd(fd, local ? LDAP_PROTO_IPC : LDAP_PROTO_TCP, plain, &ld) != LDAP_SUCCESS) {
         close(fd);
         return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: no LDAP handle could be made", server->url);
     }
@@ -391,7 +427,8 @@ static directory_class connect_to(ld_call *k, int index)
     d->wire = (ld_wire){.env = d->env, .until = part.deadline};
     if (ld_wire_install(ld, &d->wire) != 0) {
         ld_drop(d);
-        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: the LDAP library takes no layer of ours", server->url);
+        return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: the LDAP library takes no layer of ours",
+                       server->url);
     }
     directory_class class = set_options(&part, ld, ld_left(&part) + 1);
     if (!class) {
@@ -429,8 +466,8 @@ directory_class ld_ready(ld_call *k)
     directory_class worst = DIRECTORY_OK;
     directory_error why = {0};
     int first = d->server, tried = 0;
-    /* Round 0: servers in good standing, beginning with the one used last (sync tokens are its own). Round 1, if none was: the
-     * others. */
+    /* Round 0: servers in good standing, beginning with the one used last (sync tokens are its
+     * own). Round 1, if none was: the others. */
     for (int round = 0; round < 2 && !tried; round++) {
         for (int i = 0; i < d->server_count && ld_left(k) > 0; i++) {
             int index = (first + i) % d->server_count;
@@ -445,8 +482,8 @@ directory_class ld_ready(ld_call *k)
                 return DIRECTORY_OK;
             }
             server->failed_until = ida_monotonic(d->env) + FAILED_MS;
-            /* A fault that needs a human says more than a server that is away; a refused account is not tried elsewhere: that
-             * locks it. */
+            /* A fault that needs a human says more than a server that is away; a refused account is
+             * not tried elsewhere: that locks it. */
             if (!worst || (worst == DIRECTORY_TRANSIENT && class != DIRECTORY_TRANSIENT)) {
                 worst = class;
                 why = *k->e;
@@ -458,7 +495,8 @@ directory_class ld_ready(ld_call *k)
     }
     d->server = first;
     if (!worst) {
-        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "no time was left to connect to %s", ld_server_url(d));
+        return ld_fail(k, DIRECTORY_TRANSIENT, NULL, "no time was left to connect to %s",
+                       ld_server_url(d));
     }
     *k->e = why;
     return worst;
@@ -476,10 +514,10 @@ const char *ld_own_key(ld_call *k)
     if (d->bind == LD_BIND_SIMPLE) {
         return d->own_key = ld_dn_key(d->connection, d->bind_dn);
     }
-    if (ldap_extended_operation(d->ld, LDAP_EXOP_WHO_AM_I, NULL, NULL, NULL, &id) == LDAP_SUCCESS
-        && ld_wait(k, id, &message) > 0) {
-        if (ldap_parse_extended_result(d->ld, message, NULL, &identity, 0) == LDAP_SUCCESS && identity && identity->bv_len > 3
-            && strncmp(identity->bv_val, "dn:", 3) == 0) {
+    if (ldap_extended_operation(d->ld, LDAP_EXOP_WHO_AM_I, NULL, NULL, NULL, &id) == LDAP_SUCCESS &&
+        ld_wait(k, id, &message) > 0) {
+        if (ldap_parse_extended_result(d->ld, message, NULL, &identity, 0) == LDAP_SUCCESS &&
+            identity && identity->bv_len > 3 && strncmp(identity->bv_val, "dn:", 3) == 0) {
             d->own_key = ld_dn_key(d->connection, ld_bytes(k->pool, identity).bv_val + 3);
         }
         ber_bvfree(identity);

@@ -1,5 +1,6 @@
-/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group), and the question whether
- * anything has changed since they were given. Must not know how content is read. */
+/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group),
+ * and the question whether anything has changed since they were given. Must not know how content is
+ * read. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -22,13 +23,15 @@ static void sort(apr_array_header_t *texts)
     qsort(texts->elts, (size_t)texts->nelts, sizeof(const char *), by_text);
 }
 
-/* The CSNs of a cookie in their order, which is that of time; none for a cookie of another shape. */
+/* The CSNs of a cookie in their order, which is that of time; none for a cookie of another shape.
+ */
 static apr_array_header_t *csns_of(apr_pool_t *pool, const struct berval *cookie)
 {
     apr_array_header_t *csns = apr_array_make(pool, 4, sizeof(const char *));
     char *fields, *field = apr_strtok(ld_bytes(pool, cookie).bv_val, ",", &fields);
     for (; field; field = apr_strtok(NULL, ",", &fields)) {
-        char *rest, *csn = strncmp(field, "csn=", 4) == 0 ? apr_strtok(field + 4, ";", &rest) : NULL;
+        char *rest,
+            *csn = strncmp(field, "csn=", 4) == 0 ? apr_strtok(field + 4, ";", &rest) : NULL;
         for (; csn; csn = apr_strtok(NULL, ";", &rest)) {
             APR_ARRAY_PUSH(csns, const char *) = csn;
         }
@@ -54,7 +57,8 @@ static int same(const apr_array_header_t *a, const apr_array_header_t *b)
     return equal;
 }
 
-/* The CSNs that the entry shows; none when it shows no contextCSN or is not ours to read. NULL: the server does not answer. */
+/* The CSNs that the entry shows; none when it shows no contextCSN or is not ours to read. NULL: the
+ * server does not answer. */
 static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
 {
     static const char *const attributes[] = {"contextCSN", NULL};
@@ -69,12 +73,13 @@ static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
     return class == DIRECTORY_TRANSIENT || class == DIRECTORY_LOCAL ? NULL : csns;
 }
 
-/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one is that of the base. `seen`:
- * DN key -> CSNs of what was looked at. */
+/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one
+ * is that of the base. `seen`: DN key -> CSNs of what was looked at. */
 static const apr_array_header_t *context_of(ld_call *k, const char *base, apr_hash_t *seen)
 {
     const apr_array_header_t *csns = NULL;
-    for (const char *dn = base; dn && *dn && (!csns || !csns->nelts); dn = ld_dn_parent(k->pool, dn)) {
+    for (const char *dn = base; dn && *dn && (!csns || !csns->nelts);
+         dn = ld_dn_parent(k->pool, dn)) {
         const char *key = ld_dn_key(k->pool, dn);
         csns = key ? apr_hash_get(seen, key, APR_HASH_KEY_STRING) : NULL;
         csns = csns || !key ? csns : shown_at(k, dn);
@@ -93,7 +98,8 @@ int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *toke
     for (int i = 0; unchanged && i < count; i++) {
         const char *token = ida_json_string(tokens, kinds[i].token);
         size_t length = 0;
-        char *bytes = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length) : NULL;
+        char *bytes = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length)
+                            : NULL;
         const struct berval cookie = {.bv_val = bytes, .bv_len = length};
         const apr_array_header_t *csns = csns_of(k->pool, &cookie),
                                  *context = csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;

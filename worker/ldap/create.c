@@ -1,4 +1,5 @@
-/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer. Must not know the queue. */
+/* Owns the making of a user's entry: names that are taken, adoption of our own after a lost answer.
+ * Must not know the queue. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
@@ -14,7 +15,9 @@
 #include "worker/ldap/password.h"
 #include "worker/ldap/session.h"
 
-#define ATTEMPTS 4 /* rounds of look and add: a first one, another password, after a lost answer, and the look that ends it */
+#define ATTEMPTS                                                                                  \
+    4 /* rounds of look and add: a first one, another password, after a lost answer, and the look \
+         that ends it */
 #define LOOK_LIMIT 10
 #define NORMAL_ACCOUNT 512L /* userAccountControl */
 
@@ -54,7 +57,8 @@ static int has_place(adding *a, const char *attribute)
         }
     }
     if (class) {
-        APR_ARRAY_PUSH(a->classes, const char *) = apr_pstrdup(a->k->pool, class); /* the schema goes with its connection */
+        APR_ARRAY_PUSH(a->classes, const char *) = apr_pstrdup(
+            a->k->pool, class); /* the schema goes with its connection */
     }
     return class != NULL;
 }
@@ -70,8 +74,9 @@ static void add_fields(adding *a)
         }
         value = f->narrow ? f->narrow(pool, value, &loss) : value;
         if (value && !has_place(a, f->attribute)) {
-            loss = apr_pstrcat(pool, f->name, ": is not kept by this directory (its schema has no place for ", f->attribute, ")",
-                               NULL);
+            loss = apr_pstrcat(pool, f->name,
+                               ": is not kept by this directory (its schema has no place for ",
+                               f->attribute, ")", NULL);
             value = NULL;
         }
         if (loss) {
@@ -93,14 +98,15 @@ static directory_class prepare(adding *a)
         return k->e->class;
     }
     if (!has_place(a, d->marker_attribute)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: markerAttribute %s has no place in a %s", ld_server_url(d),
-                       d->marker_attribute, t->user_class);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: markerAttribute %s has no place in a %s",
+                       ld_server_url(d), d->marker_attribute, t->user_class);
     }
     if (!has_place(a, d->upn_attribute)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s", ld_server_url(d), d->upn_attribute,
-                       t->user_class);
+        return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: upnAttribute %s has no place in a %s",
+                       ld_server_url(d), d->upn_attribute, t->user_class);
     }
-    if (!t->lock_bit && !a->create->person->account_enabled && !ld_schema_knows(a->schema, t->lock)) {
+    if (!t->lock_bit && !a->create->person->account_enabled &&
+        !ld_schema_knows(a->schema, t->lock)) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(d), t->lock_missing);
     }
     add_value(a, "displayName", a->create->display_name);
@@ -117,7 +123,9 @@ static directory_class prepare(adding *a)
     add_fields(a);
     if (t->lock_bit) {
         add_value(a, t->lock,
-                  apr_psprintf(k->pool, "%ld", NORMAL_ACCOUNT | (a->create->person->account_enabled ? 0 : t->lock_bit)));
+                  apr_psprintf(k->pool, "%ld",
+                               NORMAL_ACCOUNT |
+                                   (a->create->person->account_enabled ? 0 : t->lock_bit)));
         add_value(a, t->password_age, "0");
     } else if (!a->create->person->account_enabled) {
         add_value(a, t->lock, t->locked);
@@ -129,33 +137,43 @@ static directory_class prepare(adding *a)
     return DIRECTORY_OK;
 }
 
-/* Who has the names already: *mine set when an entry carries our marker, CONFLICT with the field when it is somebody else's. */
-static directory_class look(ld_call *k, const directory_create *create, directory_user *user, int *mine)
+/* Who has the names already: *mine set when an entry carries our marker, CONFLICT with the field
+ * when it is somebody else's. */
+static directory_class look(ld_call *k, const directory_create *create, directory_user *user,
+                            int *mine)
 {
     directory *d = k->d;
     const ld_dialect *t = d->dialect;
-    const char *local = ld_filter_text(k->pool, create->local), *upn = ld_filter_text(k->pool, create->upn);
+    const char *local = ld_filter_text(k->pool, create->local),
+               *upn = ld_filter_text(k->pool, create->upn);
     const char *mail = create->mail ? ld_filter_text(k->pool, create->mail) : NULL;
     const char *by_mail = mail ? apr_pstrcat(k->pool, "(", t->mail, "=", mail, ")", NULL) : "";
-    const char *by_address = mail && t->addresses ? apr_pstrcat(k->pool, "(", t->addresses, "=smtp:", mail, ")", NULL) : "";
-    const char *by_upn =
-        strcasecmp(d->upn_attribute, t->login) ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL) : "";
-    /* Where the login name is a number away from being free, it is no conflict. But an account without a UPN signs in by it. */
-    const char *lone = t->login_max ? apr_pstrcat(k->pool, "(!(", d->upn_attribute, "=*))", NULL) : "";
+    const char *by_address = mail && t->addresses ? apr_pstrcat(k->pool, "(", t->addresses,
+                                                                "=smtp:", mail, ")", NULL)
+                                                  : "";
+    const char *by_upn = strcasecmp(d->upn_attribute, t->login)
+                             ? apr_pstrcat(k->pool, "(", d->upn_attribute, "=", upn, ")", NULL)
+                             : "";
+    /* Where the login name is a number away from being free, it is no conflict. But an account
+     * without a UPN signs in by it. */
+    const char *lone = t->login_max ? apr_pstrcat(k->pool, "(!(", d->upn_attribute, "=*))", NULL)
+                                    : "";
     const char *by_login = apr_pstrcat(k->pool, "(&(", t->login, "=", local, ")", lone, ")", NULL);
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .limit = LOOK_LIMIT,
                             .phase = LD_BASE,
                             .doing = "look whether the names are free",
-                            .filter = apr_pstrcat(k->pool, "(|", by_login, by_mail, by_address, by_upn, ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(|", by_login, by_mail, by_address,
+                                                  by_upn, ")", NULL),
                             .attributes = d->user_attributes};
     const ld_entry **rows;
     int count;
     *mine = 0;
     directory_class class = ld_search(k, &query, &rows, &count);
     for (int i = 0; !class && i < count; i++) {
-        if (ld_holds(rows[i], d->marker_attribute, create->marker) && ld_user_read(d, k->pool, rows[i], user)) {
+        if (ld_holds(rows[i], d->marker_attribute, create->marker) &&
+            ld_user_read(d, k->pool, rows[i], user)) {
             *mine = 1;
             return DIRECTORY_OK;
         }
@@ -166,33 +184,39 @@ static directory_class look(ld_call *k, const directory_create *create, director
     int login = 0, any = 0;
     for (int i = 0; i < count; i++) {
         directory_user other;
-        int read = ld_user_read(d, k->pool, rows[i], &other), same_login = ld_holds(rows[i], t->login, create->local);
-        int same_upn =
-            (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn))
-            || (read && other.upn && strcmp(ida_fold_address(k->pool, other.upn), ida_fold_address(k->pool, create->upn)) == 0);
+        int read = ld_user_read(d, k->pool, rows[i], &other),
+            same_login = ld_holds(rows[i], t->login, create->local);
+        int same_upn = (*by_upn && ld_holds(rows[i], d->upn_attribute, create->upn)) ||
+                       (read && other.upn &&
+                        strcmp(ida_fold_address(k->pool, other.upn),
+                               ida_fold_address(k->pool, create->upn)) == 0);
         int named = same_upn || (same_login && !t->login_max);
         login = login || named;
         /* Found by a login name that only has to be numbered. */
         any = any || named || !same_login || (mail && ld_holds(rows[i], t->mail, create->mail));
     }
-    return any ? ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s", ld_server_url(d),
-                         login ? create->upn : create->mail, rows[0]->dn)
+    return any ? ld_fail(k, DIRECTORY_CONFLICT, login ? "upn" : "mail", "%s: %s is taken by %s",
+                         ld_server_url(d), login ? create->upn : create->mail, rows[0]->dn)
                : DIRECTORY_OK;
 }
 
 /* The entry that the answer to the add shows, when it is what a look would find. */
-static int is_shown(const ld_call *k, const directory_create *create, const ld_entry *entry, directory_user *user)
+static int is_shown(const ld_call *k, const directory_create *create, const ld_entry *entry,
+                    directory_user *user)
 {
-    return entry && ld_holds(entry, k->d->marker_attribute, create->marker) && ld_user_read(k->d, k->pool, entry, user);
+    return entry && ld_holds(entry, k->d->marker_attribute, create->marker) &&
+           ld_user_read(k->d, k->pool, entry, user);
 }
 
-/* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew, any other value cannot. */
+/* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew,
+ * any other value cannot. */
 static directory_class name_conflict(ld_call *k)
 {
     const directory *d = k->d;
     const char *attribute = k->e->field;
     k->e->field = "upn";
-    if (!attribute || strcasecmp(attribute, d->upn_attribute) == 0 || strcasecmp(attribute, d->dialect->login) == 0) {
+    if (!attribute || strcasecmp(attribute, d->upn_attribute) == 0 ||
+        strcasecmp(attribute, d->dialect->login) == 0) {
         return DIRECTORY_CONFLICT;
     }
     if (strcasecmp(attribute, d->dialect->mail) == 0) {
@@ -225,7 +249,8 @@ static directory_class add_once(adding *a, const char *password, ld_answer *answ
     } else if (!a->bare) {
         add_value(a, t->password, password);
     }
-    class = ld_add(k, names.dn, ld_mods_end(&a->mods), k->d->user_attributes, "create the account", answer);
+    class = ld_add(k, names.dn, ld_mods_end(&a->mods), k->d->user_attributes, "create the account",
+                   answer);
     a->mods.list->nelts = before;
     OPENSSL_cleanse(secret.bv_val, secret.bv_len);
     return class;
@@ -246,13 +271,15 @@ static directory_class add_until_known(adding *a, directory_user *user)
             break;
         }
         if (confirmed) {
-            class = ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: the account was created, but cannot be found below %s",
+            class = ld_fail(k, DIRECTORY_UNSURE, NULL,
+                            "%s: the account was created, but cannot be found below %s",
                             ld_server_url(k->d), k->d->user_base);
             break;
         }
         class = add_once(a, password, &answer);
         if (class == DIRECTORY_CONFLICT) {
-            /* Nobody we can see has the name: an entry hidden from us, or the answer to an earlier add of ours came late. */
+            /* Nobody we can see has the name: an entry hidden from us, or the answer to an earlier
+             * add of ours came late. */
             directory_error why = *k->e;
             class = look(k, a->create, user, &mine);
             if (class || mine) {
@@ -267,7 +294,8 @@ static directory_class add_until_known(adding *a, directory_user *user)
             class = name_conflict(k);
             break;
         }
-        if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) && password != fresh) {
+        if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) &&
+            password != fresh) {
             ld_password_make(k->d, a->create, fresh);
             password = fresh;
             continue;
@@ -285,8 +313,8 @@ static directory_class add_until_known(adding *a, directory_user *user)
     return class;
 }
 
-directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create, directory_user *user,
-                          directory_error *e)
+directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create,
+                          directory_user *user, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     *user = (directory_user){0};
@@ -294,9 +322,10 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     a.mods = ld_mods_make(pool);
     a.classes = apr_array_make(pool, 4, sizeof(const char *));
     a.warnings = apr_array_make(pool, 4, sizeof(const char *));
-    if (!create->local || !*create->local || !create->upn || !create->display_name || !create->marker || !create->password
-        || !*create->password) {
-        return ld_fail(&k, DIRECTORY_LOCAL, NULL, "a creation without local part, UPN, display name, marker or password");
+    if (!create->local || !*create->local || !create->upn || !create->display_name ||
+        !create->marker || !create->password || !*create->password) {
+        return ld_fail(&k, DIRECTORY_LOCAL, NULL,
+                       "a creation without local part, UPN, display name, marker or password");
     }
     directory_class class = prepare(&a);
     class = class ? class : add_until_known(&a, user);

@@ -1,5 +1,5 @@
-/* Owns the table of dialects: attribute names, how enabled is written and read, groups, the way of syncing. Must not know
- * connections. */
+/* Owns the table of dialects: attribute names, how enabled is written and read, groups, the way of
+ * syncing. Must not know connections. */
 #include "worker/ldap/dialect.h"
 
 #include <apr_strings.h>
@@ -32,7 +32,8 @@ static const char *initials(apr_pool_t *pool, const char *value, const char **lo
     }
     *to = '\0';
     if (strcmp(out, value) != 0) {
-        *loss = apr_pstrcat(pool, "middleName: this directory keeps initials only (", out, ")", NULL);
+        *loss = apr_pstrcat(pool, "middleName: this directory keeps initials only (", out, ")",
+                            NULL);
     }
     return *out ? out : NULL;
 }
@@ -49,13 +50,15 @@ static const char *upper(apr_pool_t *pool, const char *code)
 static const char *country_code(apr_pool_t *pool, const char *value, const char **loss)
 {
     if (!ida_country_code_valid(value)) {
-        *loss = apr_pstrcat(pool, "country: this directory keeps two-letter codes only; \"", value, "\" was left out", NULL);
+        *loss = apr_pstrcat(pool, "country: this directory keeps two-letter codes only; \"", value,
+                            "\" was left out", NULL);
         return NULL;
     }
     return upper(pool, value);
 }
 
-/* Active Directory keeps a country three times: code, name and number. A text that is no code is kept as the name alone. */
+/* Active Directory keeps a country three times: code, name and number. A text that is no code is
+ * kept as the name alone. */
 static const char *code_alone(apr_pool_t *pool, const char *value, const char **loss)
 {
     (void)loss;
@@ -72,16 +75,21 @@ static const char *country_name(apr_pool_t *pool, const char *value, const char 
     if (!ida_country_code_valid(value)) {
         return value;
     }
-    uloc_getDisplayCountry(apr_pstrcat(pool, "und_", upper(pool, value), NULL), "en", name, 128, &status);
+    uloc_getDisplayCountry(apr_pstrcat(pool, "und_", upper(pool, value), NULL), "en", name, 128,
+                           &status);
     u_strToUTF8(text, sizeof text, &len, name, -1, &status);
-    return U_SUCCESS(status) && len < (int32_t)sizeof text ? apr_pstrmemdup(pool, text, (apr_size_t)len) : value;
+    return U_SUCCESS(status) && len < (int32_t)sizeof text
+               ? apr_pstrmemdup(pool, text, (apr_size_t)len)
+               : value;
 }
 
 static const char *country_number(apr_pool_t *pool, const char *value, const char **loss)
 {
     UErrorCode status = U_ZERO_ERROR;
     (void)loss;
-    const URegion *region = ida_country_code_valid(value) ? uregion_getRegionFromCode(upper(pool, value), &status) : NULL;
+    const URegion *region = ida_country_code_valid(value)
+                                ? uregion_getRegionFromCode(upper(pool, value), &status)
+                                : NULL;
     int32_t number = region && U_SUCCESS(status) ? uregion_getNumericCode(region) : 0;
     return number > 0 ? apr_psprintf(pool, "%d", (int)number) : NULL;
 }
@@ -116,7 +124,8 @@ static const ld_field openldap_fields[] = {
     {"country", CREATE(country), CACHE(country), "c", NULL, country_code, NULL},
     {"streetAddress", CREATE(street_address), LD_NO_FIELD, "street", NULL, NULL, NULL},
     {"postalCode", CREATE(postal_code), LD_NO_FIELD, "postalCode", NULL, NULL, NULL},
-    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL, NULL},
+    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL,
+     NULL},
     {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeNumber", NULL, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
@@ -133,18 +142,22 @@ static const ld_field active_directory_fields[] = {
     {"country", CREATE(country), LD_NO_FIELD, "co", NULL, country_name, NULL},
     {"country", CREATE(country), CACHE(country), "c", NULL, code_alone, NULL},
     {"country", CREATE(country), LD_NO_FIELD, "countryCode", NULL, country_number, "0"},
-    {"streetAddress", CREATE(street_address), LD_NO_FIELD, "streetAddress", NULL, with_breaks, NULL},
+    {"streetAddress", CREATE(street_address), LD_NO_FIELD, "streetAddress", NULL, with_breaks,
+     NULL},
     {"postalCode", CREATE(postal_code), LD_NO_FIELD, "postalCode", NULL, NULL, NULL},
-    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL, NULL},
+    {"preferredLanguage", CREATE(preferred_language), LD_NO_FIELD, "preferredLanguage", NULL, NULL,
+     NULL},
     {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeID", NULL, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
 
 static const char *const openldap_sign_ins[] = {"pwdLastSuccess", "authTimestamp", NULL};
 
-/* lastLogon would be exact, but each server counts for itself; this one is replicated, up to two weeks late by design. */
+/* lastLogon would be exact, but each server counts for itself; this one is replicated, up to two
+ * weeks late by design. */
 static const char *const active_directory_sign_ins[] = {"lastLogonTimestamp", NULL};
-static const char *const active_directory_guards[] = {"isCriticalSystemObject", "adminCount", "objectSid", NULL};
+static const char *const active_directory_guards[] = {"isCriticalSystemObject", "adminCount",
+                                                      "objectSid", NULL};
 
 static const ld_dialect dialects[] = {
     {
@@ -156,9 +169,9 @@ static const ld_dialect dialects[] = {
         .dynamic_group_class = "groupOfURLs",
         .group_filter = "(|(objectClass=groupOfNames)(objectClass=groupOfURLs))",
         .dynamic_filter = "(objectClass=groupOfURLs)",
-        .container_filter =
-            "(|(objectClass=organizationalUnit)(objectClass=organization)(objectClass=dcObject)(objectClass=domain)"
-            "(objectClass=locality)(objectClass=country)(objectClass=nsContainer))",
+        .container_filter = "(|(objectClass=organizationalUnit)(objectClass=organization)("
+                            "objectClass=dcObject)(objectClass=domain)"
+                            "(objectClass=locality)(objectClass=country)(objectClass=nsContainer))",
         .member = "member",
         .rule = "memberURL",
         .member_of = "memberOf",
@@ -178,7 +191,8 @@ static const ld_dialect dialects[] = {
         .sign_ins = openldap_sign_ins,
         .lock = "pwdAccountLockedTime",
         .locked = "000001010000Z",
-        .lock_missing = "the server does not know pwdAccountLockedTime, so accounts cannot be disabled: load the ppolicy overlay",
+        .lock_missing = "the server does not know pwdAccountLockedTime, so accounts cannot be "
+                        "disabled: load the ppolicy overlay",
         .password_unlocks = 1,
         .needs_member = 1,
         .sync = LD_SYNC_SYNCREPL,

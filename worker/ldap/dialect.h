@@ -1,62 +1,72 @@
-/* What differs between kinds of LDAP server, as data. A further kind of server is a further row of the table. */
+/* What differs between kinds of LDAP server, as data. A further kind of server is a further row of
+ * the table. */
 #ifndef WORKER_LDAP_DIALECT_H
 #define WORKER_LDAP_DIALECT_H
 
 #include <stddef.h>
 
-#include "core/model/payload.h"
 #include "core/cache/sync.h"
+#include "core/model/payload.h"
 
 #define LD_NO_FIELD ((size_t)-1)
 
 /* One value of a person: where it stands in a creation, in a cache item, and in an entry. */
 typedef struct ld_field {
-    const char *name;        /* as callers know it: in warnings and faults */
-    size_t create, cache;    /* offsets of a const char * in ida_create and cache_user, or LD_NO_FIELD */
+    const char *name; /* as callers know it: in warnings and faults */
+    size_t create,
+        cache; /* offsets of a const char * in ida_create and cache_user, or LD_NO_FIELD */
     const char *attribute;
-    const char *also;        /* read when `attribute` is absent, or NULL */
-    /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for people); *loss alone: only a
-     * part. NULL: the whole value. */
+    const char *also; /* read when `attribute` is absent, or NULL */
+    /* What of the value the attribute takes: NULL result: nothing of it, with *loss saying why (for
+     * people); *loss alone: only a part. NULL: the whole value. */
     const char *(*narrow)(apr_pool_t *pool, const char *value, const char **loss);
-    const char *empty;           /* the value that stands for none; NULL: the attribute goes */
+    const char *empty; /* the value that stands for none; NULL: the attribute goes */
 } ld_field;
 
 typedef enum ld_sync_method { LD_SYNC_SYNCREPL, LD_SYNC_DIRSYNC } ld_sync_method;
 
 typedef struct ld_dialect {
-    const char *name;            /* `dialect` of the tenant document */
-    const char *title;           /* for people */
-    int active_directory;        /* 1: the server must show the capability of Active Directory; 0: must not */
+    const char *name;     /* `dialect` of the tenant document */
+    const char *title;    /* for people */
+    int active_directory; /* 1: the server must show the capability of Active Directory; 0: must not
+                           */
     const char *user_class, *user_filter;
-    const char *static_group_class, *dynamic_group_class, *group_filter; /* dynamic NULL: there are none */
+    const char *static_group_class, *dynamic_group_class,
+        *group_filter; /* dynamic NULL: there are none */
     const char *dynamic_filter;
-    const char *group_type;      /* negative: a security group, else one for mail alone; NULL: all are for security */
-    const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames of it are not looked for */
+    const char *group_type; /* negative: a security group, else one for mail alone; NULL: all are
+                               for security */
+    const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames
+                                     of it are not looked for */
     const char *member, *rule, *member_of, *group_name;
-    const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type, *manager, *created,
-        *password;
-    const char *anchor; /* what synchronisation to the cloud names an account by, when it is set; else the bytes of `id`; NULL:
-                           accounts of both directories are joined by UPN alone */
-    size_t photo_max;            /* bytes; photo_type NULL: any kind of picture */
-    int binary_ids;              /* IDs are 16 bytes, the first three groups little-endian; else text */
-    const char *naming;          /* attribute of a new entry's RDN */
-    size_t login_max;            /* characters; 0: no limit */
+    const char *id, *stamp, *changed, *login, *mail, *addresses, *upn, *marker, *photo, *photo_type,
+        *manager, *created, *password;
+    const char
+        *anchor; /* what synchronisation to the cloud names an account by, when it is set; else the
+                    bytes of `id`; NULL: accounts of both directories are joined by UPN alone */
+    size_t photo_max;   /* bytes; photo_type NULL: any kind of picture */
+    int binary_ids;     /* IDs are 16 bytes, the first three groups little-endian; else text */
+    const char *naming; /* attribute of a new entry's RDN */
+    size_t login_max;   /* characters; 0: no limit */
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
     int filetime;                /* sign-in times count 100 ns since 1601; else generalized time */
-    /* What says "disabled": an attribute with this value (any other is a temporary lock-out and counts as enabled), or with this
-     * bit. */
+    /* What says "disabled": an attribute with this value (any other is a temporary lock-out and
+     * counts as enabled), or with this bit. */
     const char *lock, *locked;
     long lock_bit;
-    const char *lock_missing;    /* sentence for people when the server does not know `lock` */
-    int password_unlocks;        /* a new password lifts the lock of a disabled account */
-    const char *password_age;    /* set to "0" beside a new password: it must be changed; NULL: see worker/ldap/update.c */
-    const char *primary_group;   /* RID of the group that stands in no `member`; NULL: there is none */
-    const char *sid;             /* what that number belongs to; NULL as well */
-    const char *const *guards;   /* attributes that tell accounts which are never touched; NULL-terminated or NULL */
-    int needs_member;            /* a group may not be left without members: placeholder */
-    int keeps_links;             /* the server itself takes DNs in other entries along when an entry moves */
+    const char *lock_missing; /* sentence for people when the server does not know `lock` */
+    int password_unlocks;     /* a new password lifts the lock of a disabled account */
+    const char *password_age; /* set to "0" beside a new password: it must be changed; NULL: see
+                                 worker/ldap/update.c */
+    const char
+        *primary_group; /* RID of the group that stands in no `member`; NULL: there is none */
+    const char *sid;    /* what that number belongs to; NULL as well */
+    const char *const *
+        guards; /* attributes that tell accounts which are never touched; NULL-terminated or NULL */
+    int needs_member; /* a group may not be left without members: placeholder */
+    int keeps_links;  /* the server itself takes DNs in other entries along when an entry moves */
     ld_sync_method sync;
-    const ld_field *fields;      /* ended by a NULL name */
+    const ld_field *fields; /* ended by a NULL name */
 } ld_dialect;
 
 /* NULL when this version has no such dialect. */

@@ -1,5 +1,5 @@
-/* Owns incremental reading of Active Directory by DirSync: what its entries say, and the look at what has changed. Must not know
- * how the control is written, nor how the cache is kept. */
+/* Owns incremental reading of Active Directory by DirSync: what its entries say, and the look at
+ * what has changed. Must not know how the control is written, nor how the cache is kept. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -15,20 +15,21 @@
 
 typedef struct changed {
     const char *id;
-    int placed; /* new, renamed or moved */
-    int fresh;  /* told with its class: new to this token */
+    int placed;               /* new, renamed or moved */
+    int fresh;                /* told with its class: new to this token */
     apr_array_header_t *lost; /* IDs of members that went; NULL: none */
 } changed;
 
 typedef struct dirsync {
     ld_run *r;
     const ld_kind *users, *groups;
-    const char *root;     /* naming context */
+    const char *root; /* naming context */
     int full;
-    int lists;            /* whole lists of members came: the server does not know incremental values */
+    int lists; /* whole lists of members came: the server does not know incremental values */
     apr_pool_t *pool;
-    apr_hash_t *known;    /* of an increment: ID -> changed */
-    apr_hash_t *added;    /* of an increment: "group member" (IDs) -> DN key by which the addition was told */
+    apr_hash_t *known; /* of an increment: ID -> changed */
+    apr_hash_t
+        *added; /* of an increment: "group member" (IDs) -> DN key by which the addition was told */
     apr_array_header_t *order;
 } dirsync;
 
@@ -40,9 +41,10 @@ static int in_scope(const ld_run *r, const ld_kind *kind, const char *dn)
 
 static const ld_kind *kind_of(const dirsync *f, const ld_entry *entry)
 {
-    return ld_holds(entry, "objectClass", "group")                                                          ? f->groups
-           : ld_holds(entry, "objectClass", "user") && !ld_holds(entry, "objectClass", "computer") ? f->users
-                                                                                                               : NULL;
+    return ld_holds(entry, "objectClass", "group") ? f->groups
+           : ld_holds(entry, "objectClass", "user") && !ld_holds(entry, "objectClass", "computer")
+               ? f->users
+               : NULL;
 }
 
 /* --- members --- */
@@ -63,7 +65,9 @@ static directory_class member_slice(ld_run *r, const char *id, const ld_attribut
     cache_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
-        const char *member, *key = ld_dn_key(r->item_pool, ld_extended_dn(r->item_pool, a->values[i].bv_val, &member));
+        const char *member,
+            *key = ld_dn_key(r->item_pool,
+                             ld_extended_dn(r->item_pool, a->values[i].bv_val, &member));
         if (key) {
             members[count++].dn_key = key;
         }
@@ -76,12 +80,14 @@ static directory_class tell(dirsync *f, const changed *c, const cache_member *me
     return ld_stored(f->r, cache_sync_member(f->r->run, f->r->c, c->id, member, removed));
 }
 
-/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID counts, of whichever kind it is.
+/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID
+ * counts, of whichever kind it is.
  */
 static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};
-    const char *key = apr_hash_get(f->added, apr_pstrcat(f->r->item_pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING);
+    const char *key = apr_hash_get(f->added, apr_pstrcat(f->r->item_pool, c->id, " ", id, NULL),
+                                   APR_HASH_KEY_STRING);
     directory_class class = key ? tell(f, c, &(cache_member){.dn_key = key}, 1) : DIRECTORY_OK;
     for (int i = 0; !class && i < 2; i++) {
         class = tell(f, c, &(cache_member){.id = id, .kind = kinds[i]}, 1);
@@ -101,12 +107,14 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
         const char *id, *dn = ld_extended_dn(r->item_pool, a->values[i].bv_val, &id);
         const char *key = ld_dn_key(r->item_pool, dn);
         if (!id) {
-            class = ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: DirSync names members without their objectGUID",
+            class = ld_fail(r->k, DIRECTORY_CONFIG, NULL,
+                            "%s: DirSync names members without their objectGUID",
                             ld_server_url(r->k->d));
         } else if (went(a)) {
             class = member_went(f, c, id);
         } else if (key) {
-            apr_hash_set(f->added, apr_pstrcat(f->pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING, apr_pstrdup(f->pool, key));
+            apr_hash_set(f->added, apr_pstrcat(f->pool, c->id, " ", id, NULL), APR_HASH_KEY_STRING,
+                         apr_pstrdup(f->pool, key));
             class = tell(f, c, &(cache_member){.dn_key = key}, 0);
         }
     }
@@ -115,10 +123,12 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
 
 /* --- entries --- */
 
-/* The entry without the values that went: a manager is a linked value like a member, and former ones are told as well. */
+/* The entry without the values that went: a manager is a linked value like a member, and former
+ * ones are told as well. */
 static const ld_entry *as_it_is(apr_pool_t *pool, const ld_entry *entry)
 {
-    ld_attribute *attributes = apr_palloc(pool, (apr_size_t)(entry->count + 1) * sizeof *attributes);
+    ld_attribute *attributes = apr_palloc(pool,
+                                          (apr_size_t)(entry->count + 1) * sizeof *attributes);
     ld_entry *now = apr_pmemdup(pool, entry, sizeof *entry);
     now->attributes = attributes;
     now->count = 0;
@@ -196,7 +206,8 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
     const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
     const char *id = entry ? ld_id_text(k->d->dialect, r->item_pool, entry) : NULL;
     if (!id) {
-        class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry of DirSync without its objectGUID", ld_server_url(k->d));
+        class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry of DirSync without its objectGUID",
+                        ld_server_url(k->d));
     } else if (ld_holds(entry, "isDeleted", "TRUE")) {
         class = f->full ? DIRECTORY_OK : gone(r, id);
     } else {
@@ -208,7 +219,8 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
 
 /* --- what has changed, as it is now --- */
 
-static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                               void *baton)
 {
     dirsync *f = baton;
     ld_run *r = f->r;
@@ -221,7 +233,8 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
         return DIRECTORY_OK;
     }
     if (!kind && c->placed && !c->fresh && !ld_holds(entry, "objectClass", "user")) {
-        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d),
+        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL,
+                       "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d),
                        entry->dn);
     }
     if (kind && in_scope(r, kind, entry->dn)) {
@@ -253,8 +266,10 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
     for (int from = 0; !class && from < f->order->nelts; from += AT_ONCE) {
         char *ids = "";
         for (int i = from; i < f->order->nelts && i < from + AT_ONCE; i++) {
-            ids =
-                apr_pstrcat(f->pool, ids, ld_id_filter(k->d->dialect, f->pool, APR_ARRAY_IDX(f->order, i, changed *)->id), NULL);
+            ids = apr_pstrcat(f->pool, ids,
+                              ld_id_filter(k->d->dialect, f->pool,
+                                           APR_ARRAY_IDX(f->order, i, changed *)->id),
+                              NULL);
         }
         const ld_query query = {.base = f->root,
                                 .scope = LDAP_SCOPE_SUBTREE,
@@ -313,12 +328,13 @@ static const char **without(apr_pool_t *pool, const char *const *names, const ch
     return out;
 }
 
-/* What a refused request means: no right, no such control, or a token that this server does not take. */
+/* What a refused request means: no right, no such control, or a token that this server does not
+ * take. */
 static directory_class refused(ld_call *k, const ld_answer *answer, int token, int *unavailable)
 {
     directory_class class = ld_fail_code(k, answer->code, LD_BASE, answer->text, "DirSync");
-    int control = answer->code == LDAP_UNAVAILABLE_CRITICAL_EXTENSION || answer->code == LDAP_UNWILLING_TO_PERFORM
-                  || answer->code == LDAP_PROTOCOL_ERROR;
+    int control = answer->code == LDAP_UNAVAILABLE_CRITICAL_EXTENSION ||
+                  answer->code == LDAP_UNWILLING_TO_PERFORM || answer->code == LDAP_PROTOCOL_ERROR;
     if (control && token) {
         return k->e->class = DIRECTORY_TOKEN_LOST;
     }
@@ -326,7 +342,8 @@ static directory_class refused(ld_call *k, const ld_answer *answer, int token, i
     return class;
 }
 
-directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens, int *unavailable)
+directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens,
+                           int *unavailable)
 {
     ld_call *k = r->k;
     const char *token = old ? ida_json_string(old, "dirsync") : NULL;
@@ -347,19 +364,23 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     const int64_t connection = k->d->connections;
     for (int more = 1; !class && more;) {
         ld_answer answer = {0};
-        class = ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes, take, &f, &answer, &f.root);
+        class = ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes, take, &f, &answer,
+                               &f.root);
         more = 0;
         if (!class && answer.code != LDAP_SUCCESS) {
             class = refused(k, &answer, token != NULL, unavailable);
         } else if (!class && k->d->connections != connection) {
             /* Parts of an answer belong to one server. */
-            class = ld_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: the connection was lost during DirSync", ld_server_url(k->d));
+            class = ld_fail(k, DIRECTORY_TRANSIENT, NULL,
+                            "%s: the connection was lost during DirSync", ld_server_url(k->d));
         } else if (!class && !ld_dirsync_answer(f.pool, &answer, &more, &cookie)) {
-            class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server ended DirSync without a token", ld_server_url(k->d));
+            class = ld_fail(k, DIRECTORY_CONFIG, NULL,
+                            "%s: the server ended DirSync without a token", ld_server_url(k->d));
         }
         if (!class && f.lists) {
             *unavailable = 1;
-            class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: DirSync tells no single members", ld_server_url(k->d));
+            class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: DirSync tells no single members",
+                            ld_server_url(k->d));
         }
         if (!class && k->alive && k->alive(k->baton)) {
             class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: sync stopped", ld_server_url(k->d));
@@ -368,11 +389,15 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     for (int i = 0; !class && f.full && i < 2; i++) {
         class = ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
-    class = class || f.full ? class : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
+    class = class || f.full
+                ? class
+                : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
     class = class ? class : ld_dirsync_deletions(k, f.root, &shown);
     class = class || shown ? class : ld_scan(r, kinds, old, tokens);
     ida_json_put(tokens, "dirsync",
-                 class ? NULL : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val, cookie.bv_len));
+                 class ? NULL
+                       : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val,
+                                           cookie.bv_len));
     apr_pool_destroy(f.pool);
     return class;
 }

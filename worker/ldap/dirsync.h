@@ -4,21 +4,24 @@
 
 #include "worker/ldap/sync.h"
 
-/* Filter of users and groups, and of what they lie in: a container that moves takes them along without a word. Only classes: a
- * deleted entry has little else left. */
+/* Filter of users and groups, and of what they lie in: a container that moves takes them along
+ * without a word. Only classes: a deleted entry has little else left. */
 extern const char *const ld_dirsync_kinds;
 
 /* The bytes of a token that is kept as text; 0 when it is none. */
 int ld_dirsync_cookie(apr_pool_t *pool, const char *token, struct berval *cookie);
 
-/* One part of an answer, from `cookie` on (empty: from the beginning). *root: the naming context, in the call's pool. */
-directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter, const char *const *attributes,
-                               ld_take each, void *baton, ld_answer *answer, const char **root);
-/* The cookie to go on from; *more: a further part follows. 0 when the answer has no such control. */
+/* One part of an answer, from `cookie` on (empty: from the beginning). *root: the naming context,
+ * in the call's pool. */
+directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter,
+                               const char *const *attributes, ld_take each, void *baton,
+                               ld_answer *answer, const char **root);
+/* The cookie to go on from; *more: a further part follows. 0 when the answer has no such control.
+ */
 int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie);
 
-/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read where the deleted entries lie:
- * *shown. */
+/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read
+ * where the deleted entries lie: *shown. */
 directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown);
 
 #endif

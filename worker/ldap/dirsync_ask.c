@@ -1,5 +1,5 @@
-/* Owns the DirSync control: what is asked by it, what an answer says beside its entries, who may use it. Must not know what becomes
- * of the entries. */
+/* Owns the DirSync control: what is asked by it, what an answer says beside its entries, who may
+ * use it. Must not know what becomes of the entries. */
 #include "worker/ldap/dirsync.h"
 
 #include <apr_strings.h>
@@ -11,20 +11,23 @@
 
 #define DIRSYNC "1.2.840.113556.1.4.841"
 #define SHOW_DELETED "1.2.840.113556.1.4.417"
-#define INCREMENTAL_VALUES INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
+#define INCREMENTAL_VALUES \
+    INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
 #define ANSWER_BYTES (1 << 20)
 
 const char *const ld_dirsync_kinds =
-    "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)(objectClass=builtinDomain))";
+    "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)"
+    "(objectClass=builtinDomain))";
 
 static LDAPControl *request_control(const struct berval *cookie)
 {
     LDAPControl *control = NULL;
-    struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t)"", .bv_len = 0};
+    struct berval value = {0}, none = {.bv_val = (char *)(uintptr_t) "", .bv_len = 0};
     BerElement *ber = ber_alloc_t(LBER_USE_DER);
-    if (ber
-        && ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES, cookie->bv_len ? cookie : &none) != -1
-        && ber_flatten2(ber, &value, 0) == 0) {
+    if (ber &&
+        ber_printf(ber, "{iiO}", (ber_int_t)INCREMENTAL_VALUES, (ber_int_t)ANSWER_BYTES,
+                   cookie->bv_len ? cookie : &none) != -1 &&
+        ber_flatten2(ber, &value, 0) == 0) {
         ldap_control_create(DIRSYNC, 1, &value, 1, &control);
     }
     ber_free(ber, 1);
@@ -37,7 +40,8 @@ int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, stru
     BerElement *ber = ld_control_ber(answer->controls, DIRSYNC, &there);
     ber_int_t flag = 0, size = 0;
     struct berval value = {0};
-    int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR && value.bv_len > 0;
+    int good = ber && ber_scanf(ber, "{iim}", &flag, &size, &value) != LBER_ERROR &&
+               value.bv_len > 0;
     if (good) {
         *more = flag != 0;
         *cookie = ld_bytes(pool, &value);
@@ -54,13 +58,18 @@ int ld_dirsync_cookie(apr_pool_t *pool, const char *token, struct berval *cookie
     return cookie->bv_val && len;
 }
 
-directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter, const char *const *attributes,
-                               ld_take each, void *baton, ld_answer *answer, const char **root)
+directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter,
+                               const char *const *attributes, ld_take each, void *baton,
+                               ld_answer *answer, const char **root)
 {
-    LDAPControl *control = request_control(cookie), *controls[] = {control, *ld_identities(k->d), NULL};
-    directory_class class = control ? ld_ready(k) : ld_fail(k, DIRECTORY_LOCAL, NULL, "no DirSync control could be made");
+    LDAPControl *control = request_control(cookie),
+                *controls[] = {control, *ld_identities(k->d), NULL};
+    directory_class class = control ? ld_ready(k)
+                                    : ld_fail(k, DIRECTORY_LOCAL, NULL,
+                                              "no DirSync control could be made");
     if (!class && !k->d->root) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext", ld_server_url(k->d));
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no defaultNamingContext",
+                        ld_server_url(k->d));
     }
     if (!class) {
         const ld_query query = {.base = *root = apr_pstrdup(k->pool, k->d->root),
@@ -79,15 +88,17 @@ directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const ch
 directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
 {
     static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-    LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1}, *controls[] = {&show, NULL};
-    const ld_query query = {.base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = nothing,
-                            .controls = controls,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "look at the deleted objects"};
+    LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1},
+                *controls[] = {&show, NULL};
+    const ld_query query = {
+        .base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
+        .scope = LDAP_SCOPE_BASE,
+        .filter = "(objectClass=*)",
+        .attributes = nothing,
+        .controls = controls,
+        .limit = 1,
+        .phase = LD_READ,
+        .doing = "look at the deleted objects"};
     const ld_entry **rows;
     directory_class class = ld_search(k, &query, &rows, shown);
     return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
@@ -100,8 +111,9 @@ static directory_class take_move(ld_call *k, int type, LDAPMessage *message, voi
     ld_run *r = baton;
     if (type == LDAP_RES_SEARCH_ENTRY) {
         const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
-        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") && !ld_told(entry, "objectClass")
-                                && (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
+        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") &&
+                                !ld_told(entry, "objectClass") &&
+                                (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
         apr_pool_clear(r->item_pool);
     }
     return DIRECTORY_OK;
@@ -109,19 +121,25 @@ static directory_class take_move(ld_call *k, int type, LDAPMessage *message, voi
 
 directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
 {
-    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
+    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass",
+                                             NULL};
     ld_call *k = r->k;
     const char *root;
     struct berval cookie = {0};
     ld_answer answer = {0};
     directory_class class = ld_dirsync_cookie(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
-                                ? ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes, take_move, r, &answer, &root)
-                                : ld_fail(k, DIRECTORY_LOCAL, NULL, "the new sync token is damaged");
+                                ? ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes,
+                                                 take_move, r, &answer, &root)
+                                : ld_fail(k, DIRECTORY_LOCAL, NULL,
+                                          "the new sync token is damaged");
     int more = 0;
-    if (!class && answer.code == LDAP_SUCCESS && ld_dirsync_answer(k->pool, &answer, &more, &cookie)) {
+    if (!class && answer.code == LDAP_SUCCESS &&
+        ld_dirsync_answer(k->pool, &answer, &more, &cookie)) {
         r->raced = r->raced || more; /* so much has changed that moves are among it */
     }
-    return class || answer.code == LDAP_SUCCESS ? class : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
+    return class || answer.code == LDAP_SUCCESS
+               ? class
+               : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
 }
 
 /* --- the right --- */
@@ -139,7 +157,8 @@ directory_class ld_dirsync_right(ld_call *k, int *deletions)
     const char *root = NULL;
     ld_answer answer = {0};
     /* One entry: the right is asked, not the content. */
-    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", nothing, pass_over, NULL, &answer, &root);
+    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", nothing,
+                                           pass_over, NULL, &answer, &root);
     if (!class && answer.code != LDAP_SUCCESS) {
         class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
     }

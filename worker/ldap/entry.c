@@ -1,5 +1,5 @@
-/* Owns what entries mean: a user and a group as this service sees them, who is protected, where a user's entry is. Must not know
- * how requests travel. */
+/* Owns what entries mean: a user and a group as this service sees them, who is protected, where a
+ * user's entry is. Must not know how requests travel. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "worker/ldap/escape.h"
 #include "worker/ldap/session.h"
 
-#define FIND_LIMIT 20 /* entries looked at when a login name is asked for: further mail addresses may match too */
+#define FIND_LIMIT                                                                               \
+    20 /* entries looked at when a login name is asked for: further mail addresses may match too \
+        */
 
 const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
@@ -25,7 +27,8 @@ const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *en
 const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid)
 {
     const unsigned char *bytes = t->binary_ids ? ld_guid_bytes(pool, uuid) : NULL;
-    return apr_pstrcat(pool, "(", t->id, "=", bytes ? ld_filter_bytes(pool, bytes, 16) : uuid, ")", NULL);
+    return apr_pstrcat(pool, "(", t->id, "=", bytes ? ld_filter_bytes(pool, bytes, 16) : uuid, ")",
+                       NULL);
 }
 
 static void add_name(apr_array_header_t *names, const char *name)
@@ -45,9 +48,10 @@ const char *const *ld_user_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, LD_MAX_ATTRIBUTES, sizeof(const char *));
-    const char *const base[] = {t->id,         t->stamp,   t->login,   t->mail, d->upn_attribute,    "cn",
-                                "displayName", t->manager, t->created, t->lock, d->marker_attribute, t->changed, t->addresses,
-                                t->anchor, t->primary_group, t->sid};
+    const char *const base[] = {
+        t->id,         t->stamp,   t->login,         t->mail, d->upn_attribute,    "cn",
+        "displayName", t->manager, t->created,       t->lock, d->marker_attribute, t->changed,
+        t->addresses,  t->anchor,  t->primary_group, t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -73,8 +77,9 @@ const char *const *ld_group_attributes(directory *d)
 {
     const ld_dialect *t = d->dialect;
     apr_array_header_t *names = apr_array_make(d->pool, 10, sizeof(const char *));
-    const char *const base[] = {t->id, t->stamp, t->changed, t->group_name, t->group_type, "objectClass", "description", t->rule,
-                                t->sid};
+    const char *const base[] = {t->id,         t->stamp,      t->changed,
+                                t->group_name, t->group_type, "objectClass",
+                                "description", t->rule,       t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         add_name(names, base[i]);
     }
@@ -82,15 +87,19 @@ const char *const *ld_group_attributes(directory *d)
     return (const char *const *)names->elts;
 }
 
-/* What tells a newer state of the entry from an older one. Where the counter is each server's own, the time comes first. */
+/* What tells a newer state of the entry from an older one. Where the counter is each server's own,
+ * the time comes first. */
 static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
-    const char *stamp = ld_text(pool, entry, t->stamp), *at = t->changed ? ld_text(pool, entry, t->changed) : NULL;
+    const char *stamp = ld_text(pool, entry, t->stamp),
+               *at = t->changed ? ld_text(pool, entry, t->changed) : NULL;
     if (!t->changed || !stamp) {
         return stamp;
     }
     size_t digits = at ? strspn(at, "0123456789") : 0, len = strlen(stamp);
-    return digits == 14 && len <= 20 ? apr_psprintf(pool, "%.14s#%0*d%s", at, (int)(20 - len) + 1, 0, stamp) : NULL;
+    return digits == 14 && len <= 20
+               ? apr_psprintf(pool, "%.14s#%0*d%s", at, (int)(20 - len) + 1, 0, stamp)
+               : NULL;
 }
 
 /* When the account last signed in, by the best attribute that tells it; ms, 0: none does. */
@@ -108,7 +117,8 @@ int64_t ld_own_sign_in(ld_call *k)
 {
     const directory *d = k->d;
     const ld_entry *entry = NULL;
-    if (d->bind != LD_BIND_SIMPLE || ld_read(k, d->bind_dn, d->dialect->sign_ins, "read our own account", &entry)) {
+    if (d->bind != LD_BIND_SIMPLE ||
+        ld_read(k, d->bind_dn, d->dialect->sign_ins, "read our own account", &entry)) {
         return 0;
     }
     return entry ? sign_in_of(d->dialect, k->pool, entry) : 0;
@@ -138,15 +148,17 @@ static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *
 }
 
 /* Mail addresses among the proxy addresses ("SMTP:" the primary one, "smtp:" the others). */
-static const char **proxy_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute, const char *mail)
+static const char **proxy_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute,
+                                    const char *mail)
 {
     const ld_attribute *a = ld_get(entry, attribute);
     const char **out = a ? apr_pcalloc(pool, (apr_size_t)(a->count + 1) * sizeof *out) : NULL;
     int count = 0;
     for (int i = 0; a && i < a->count; i++) {
         const char *text = a->values[i].bv_val;
-        if (a->values[i].bv_len > 5 && strncasecmp(text, "smtp:", 5) == 0 && ida_utf8_valid(text, a->values[i].bv_len)
-            && (!mail || strcasecmp(text + 5, mail) != 0)) {
+        if (a->values[i].bv_len > 5 && strncasecmp(text, "smtp:", 5) == 0 &&
+            ida_utf8_valid(text, a->values[i].bv_len) &&
+            (!mail || strcasecmp(text + 5, mail) != 0)) {
             out[count++] = apr_pstrdup(pool, text + 5);
         }
     }
@@ -162,17 +174,19 @@ static const char *guard_of(const directory *d, apr_pool_t *pool, const ld_entry
     }
     const ld_attribute *sid = ld_get(entry, guards[2]);
     int64_t rid = sid ? ld_sid_rid(&sid->values[0]) : -1;
-    if (sid && d->own_sid.bv_val && sid->values[0].bv_len == d->own_sid.bv_len
-        && memcmp(sid->values[0].bv_val, d->own_sid.bv_val, d->own_sid.bv_len) == 0) {
+    if (sid && d->own_sid.bv_val && sid->values[0].bv_len == d->own_sid.bv_len &&
+        memcmp(sid->values[0].bv_val, d->own_sid.bv_val, d->own_sid.bv_len) == 0) {
         return "is the service account of this connection";
     }
-    return ld_holds(entry, guards[0], "TRUE")      ? "is a critical system object"
-           : rid == 500 || rid == 502              ? "is a built-in account of the domain"
-           : ld_number(pool, entry, guards[1]) > 0 ? "is protected by adminCount, as a member of an administrative group"
-                                                   : NULL;
+    return ld_holds(entry, guards[0], "TRUE") ? "is a critical system object"
+           : rid == 500 || rid == 502         ? "is a built-in account of the domain"
+           : ld_number(pool, entry, guards[1]) > 0
+               ? "is protected by adminCount, as a member of an administrative group"
+               : NULL;
 }
 
-static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, const char *attribute, const char *first)
+static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry,
+                                      const char *attribute, const char *first)
 {
     const ld_attribute *a = ld_get(entry, attribute);
     if (!a || a->count < 2) {
@@ -181,8 +195,8 @@ static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry, c
     const char **out = apr_pcalloc(pool, (apr_size_t)(a->count + 1) * sizeof *out);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
-        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len)
-            && (!first || strcmp(a->values[i].bv_val, first) != 0)) {
+        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len) &&
+            (!first || strcmp(a->values[i].bv_val, first) != 0)) {
             out[count++] = apr_pstrmemdup(pool, a->values[i].bv_val, a->values[i].bv_len);
         }
     }
@@ -196,14 +210,17 @@ static const char *anchor_of(const ld_dialect *t, apr_pool_t *pool, const ld_ent
     if (t->anchor && (!a || a->values[0].bv_len != 16)) {
         a = ld_get(entry, t->id);
     }
-    return a ? ida_base64_encode(pool, (const unsigned char *)a->values[0].bv_val, a->values[0].bv_len) : NULL;
+    return a ? ida_base64_encode(pool, (const unsigned char *)a->values[0].bv_val,
+                                 a->values[0].bv_len)
+             : NULL;
 }
 
 struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
     const ld_attribute *sid = t->primary_group ? ld_get(entry, t->sid) : NULL;
     long rid = sid ? ld_number(pool, entry, t->primary_group) : 0;
-    return rid > 0 && rid <= UINT32_MAX ? ld_sid_with(pool, &sid->values[0], (uint32_t)rid) : (struct berval){0};
+    return rid > 0 && rid <= UINT32_MAX ? ld_sid_with(pool, &sid->values[0], (uint32_t)rid)
+                                        : (struct berval){0};
 }
 
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
@@ -228,10 +245,13 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     for (const ld_field *f = t->fields; f->name; f++) {
         if (f->cache != LD_NO_FIELD) {
             const char *value = ld_text(pool, entry, f->attribute);
-            *(const char **)((char *)c + f->cache) = value || !f->also ? value : ld_text(pool, entry, f->also);
+            *(const char **)((char *)c + f->cache) = value || !f->also
+                                                         ? value
+                                                         : ld_text(pool, entry, f->also);
         }
     }
-    c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit) : !ld_holds(entry, t->lock, t->locked);
+    c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit)
+                             : !ld_holds(entry, t->lock, t->locked);
     c->created_at = ld_time(ld_text(pool, entry, t->created));
     c->last_success_at = sign_in_of(t, pool, entry);
     c->last_sign_in_at = c->last_success_at;
@@ -265,9 +285,9 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_g
     group->description = ld_text(pool, entry, "description");
     group->stamp = stamp_of(t, pool, entry);
     int dynamic = t->dynamic_group_class && ld_holds(entry, "objectClass", t->dynamic_group_class);
-    group->kind = dynamic                                                         ? "dynamic"
+    group->kind = dynamic                                                       ? "dynamic"
                   : t->group_type && ld_number(pool, entry, t->group_type) >= 0 ? "distribution"
-                                                                                  : "security";
+                                                                                : "security";
     group->rule = dynamic ? ld_text(pool, entry, t->rule) : NULL;
     return group->id && group->dn_key && group->name;
 }
@@ -279,25 +299,29 @@ void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mod
         ld_mods_text(mods, LDAP_MOD_REPLACE, t->lock, enabled ? NULL : t->locked);
         return;
     }
-    /* The other bits stay as they are; another writer's change in between is refused by the server (16). */
+    /* The other bits stay as they are; another writer's change in between is refused by the server
+     * (16). */
     const char *old = ld_text(mods->pool, entry, t->lock);
     long bits = ld_number(mods->pool, entry, t->lock);
     if (old) {
         ld_mods_text(mods, LDAP_MOD_DELETE, t->lock, old);
     }
     ld_mods_text(mods, LDAP_MOD_ADD, t->lock,
-                 apr_psprintf(mods->pool, "%ld", enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
+                 apr_psprintf(mods->pool, "%ld",
+                              enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
 }
 
 /* A group needs a member: the configured stand-in, or the group itself. */
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key)
 {
-    return (d->placeholder_key && strcmp(member_key, d->placeholder_key) == 0) || strcmp(member_key, group_key) == 0;
+    return (d->placeholder_key && strcmp(member_key, d->placeholder_key) == 0) ||
+           strcmp(member_key, group_key) == 0;
 }
 
 /* --- finding --- */
 
-/* An entry that is not seen may be gone, or our account lost sight of the base: only the first may be told. */
+/* An entry that is not seen may be gone, or our account lost sight of the base: only the first may
+ * be told. */
 static directory_class absent(ld_call *k, const char *what)
 {
     const ld_query base = {.base = k->d->user_base,
@@ -310,28 +334,32 @@ static directory_class absent(ld_call *k, const char *what)
     int count;
     directory_class class = ld_search(k, &base, &rows, &count);
     if (!class && count == 0) {
-        class =
-            ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s", ld_server_url(k->d), k->d->user_base);
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s",
+                        ld_server_url(k->d), k->d->user_base);
     }
     return class ? class
-                 : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no user %s below %s", ld_server_url(k->d), what, k->d->user_base);
+                 : ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "%s: no user %s below %s",
+                           ld_server_url(k->d), what, k->d->user_base);
 }
 
 static directory_class more_than_one(ld_call *k, const char *what)
 {
-    return ld_fail(k, DIRECTORY_CONFLICT, "upn", "%s: more than one entry is %s", ld_server_url(k->d), what);
+    return ld_fail(k, DIRECTORY_CONFLICT, "upn", "%s: more than one entry is %s",
+                   ld_server_url(k->d), what);
 }
 
 directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
 {
     const char *uuid = ld_uuid_canonical(k->pool, id);
     if (!uuid) {
-        return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory", id ? id : "");
+        return ld_fail(k, DIRECTORY_NOT_FOUND, NULL, "\"%s\" is no ID of this directory",
+                       id ? id : "");
     }
     const ld_query query = {.base = k->d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->user_filter,
-                                                  ld_id_filter(k->d->dialect, k->pool, uuid), ")", NULL),
+                                                  ld_id_filter(k->d->dialect, k->pool, uuid), ")",
+                                                  NULL),
                             .attributes = k->d->user_attributes,
                             .limit = 2,
                             .phase = LD_BASE,
@@ -351,22 +379,27 @@ directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
 directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user)
 {
     const directory *d = k->d;
-    const char *value = upn, *attribute = d->upn_attribute, *wanted = ida_fold_address(k->pool, upn), *at = strrchr(upn, '@');
+    const char *value = upn, *attribute = d->upn_attribute,
+               *wanted = ida_fold_address(k->pool, upn), *at = strrchr(upn, '@');
     if (strcasecmp(attribute, d->dialect->login) == 0) {
-        if (!at || strcmp(ida_fold_address(k->pool, at + 1), ida_fold_address(k->pool, d->tenant->upn_domain)) != 0) {
+        if (!at || strcmp(ida_fold_address(k->pool, at + 1),
+                          ida_fold_address(k->pool, d->tenant->upn_domain)) != 0) {
             return absent(k, upn);
         }
         value = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
     }
-    const char *test = apr_pstrcat(k->pool, "(", attribute, "=", ld_filter_text(k->pool, value), ")", NULL);
-    if (d->dialect->active_directory && at && d->dns_domain && strcmp(ida_fold_address(k->pool, at + 1), d->dns_domain) == 0) {
+    const char *test = apr_pstrcat(k->pool, "(", attribute, "=", ld_filter_text(k->pool, value),
+                                   ")", NULL);
+    if (d->dialect->active_directory && at && d->dns_domain &&
+        strcmp(ida_fold_address(k->pool, at + 1), d->dns_domain) == 0) {
         const char *login = apr_pstrmemdup(k->pool, upn, (apr_size_t)(at - upn));
         test = apr_pstrcat(k->pool, "(|", test, "(&(!(", attribute, "=*))(", d->dialect->login, "=",
                            ld_filter_text(k->pool, login), ")))", NULL);
     }
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, test, ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(&", d->dialect->user_filter, test, ")",
+                                                  NULL),
                             .attributes = k->d->user_attributes,
                             .limit = FIND_LIMIT,
                             .phase = LD_BASE,
@@ -377,23 +410,29 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
     for (int i = 0; !class && i < count; i++) {
         directory_user one;
         /* A further value of a multi-valued attribute is an alias, not the login name. */
-        if (ld_user_read(k->d, k->pool, rows[i], &one) && one.upn && strcmp(ida_fold_address(k->pool, one.upn), wanted) == 0) {
+        if (ld_user_read(k->d, k->pool, rows[i], &one) && one.upn &&
+            strcmp(ida_fold_address(k->pool, one.upn), wanted) == 0) {
             *user = one;
             found++;
         }
     }
-    return class ? class : found > 1 ? more_than_one(k, upn) : found ? DIRECTORY_OK : absent(k, upn);
+    return class       ? class
+           : found > 1 ? more_than_one(k, upn)
+           : found     ? DIRECTORY_OK
+                       : absent(k, upn);
 }
 
 static int is_named(apr_pool_t *pool, const char *name, const directory_user *user)
 {
     const char *key = strchr(name, '=') ? ld_dn_key(pool, name) : NULL;
-    return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0
-           || (user->login && strcasecmp(name, user->login) == 0)
-           || (user->upn && strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
+    return (key && strcmp(key, user->cache.dn_key) == 0) || strcasecmp(name, user->id) == 0 ||
+           (user->login && strcasecmp(name, user->login) == 0) ||
+           (user->upn &&
+            strcmp(ida_fold_address(pool, name), ida_fold_address(pool, user->upn)) == 0);
 }
 
-/* Our own account by the name it binds with: a DN, or in Active Directory user@domain or DOMAIN\user. */
+/* Our own account by the name it binds with: a DN, or in Active Directory user@domain or
+ * DOMAIN\user. */
 static int is_own(ld_call *k, const directory_user *user)
 {
     const directory *d = k->d;
@@ -401,25 +440,28 @@ static int is_own(ld_call *k, const directory_user *user)
     if (own && strcmp(own, user->cache.dn_key) == 0) {
         return 1;
     }
-    return d->dialect->active_directory && d->bind == LD_BIND_SIMPLE && !strchr(d->bind_dn, '=')
-           && is_named(k->pool, slash ? slash + 1 : d->bind_dn, user);
+    return d->dialect->active_directory && d->bind == LD_BIND_SIMPLE && !strchr(d->bind_dn, '=') &&
+           is_named(k->pool, slash ? slash + 1 : d->bind_dn, user);
 }
 
 directory_class ld_guard(ld_call *k, const directory_user *user)
 {
     if (user->guarded) {
-        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s %s: it is never changed", user->dn, user->guarded);
+        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s %s: it is never changed", user->dn,
+                       user->guarded);
     }
     if (is_own(k, user)) {
-        return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is the service account of this connection: it is never changed",
+        return ld_fail(k, DIRECTORY_PROTECTED, NULL,
+                       "%s is the service account of this connection: it is never changed",
                        user->dn);
     }
     size_t i;
     json_t *value;
-    json_array_foreach((json_t *)(uintptr_t)k->d->protected_accounts, i, value) {
+    json_array_foreach ((json_t *)(uintptr_t)k->d->protected_accounts, i, value) {
         const char *name = json_string_value(value);
         if (name && is_named(k->pool, name, user)) {
-            return ld_fail(k, DIRECTORY_PROTECTED, NULL, "%s is one of protectedAccounts: it is never changed", user->dn);
+            return ld_fail(k, DIRECTORY_PROTECTED, NULL,
+                           "%s is one of protectedAccounts: it is never changed", user->dn);
         }
     }
     return DIRECTORY_OK;
@@ -427,7 +469,8 @@ directory_class ld_guard(ld_call *k, const directory_user *user)
 
 const ld_schema *ld_schema_of(ld_call *k)
 {
-    static const char *const attributes[] = {"attributeTypes", "objectClasses", "dITContentRules", NULL};
+    static const char *const attributes[] = {"attributeTypes", "objectClasses", "dITContentRules",
+                                             NULL};
     directory *d = k->d;
     if (ld_ready(k)) {
         return NULL;
@@ -436,7 +479,8 @@ const ld_schema *ld_schema_of(ld_call *k)
         return d->schema;
     }
     if (!d->subschema) {
-        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the rootDSE, so the schema cannot be checked",
+        ld_fail(k, DIRECTORY_CONFIG, NULL,
+                "%s: our account may not read the rootDSE, so the schema cannot be checked",
                 ld_server_url(d));
         return NULL;
     }
@@ -455,10 +499,12 @@ const ld_schema *ld_schema_of(ld_call *k)
     const ld_attribute *types = count ? ld_get(rows[0], attributes[0]) : NULL,
                        *classes = count ? ld_get(rows[0], attributes[1]) : NULL;
     if (!types || !classes) {
-        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s", ld_server_url(d), query.base);
+        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s",
+                ld_server_url(d), query.base);
         return NULL;
     }
-    ld_schema *schema = ld_schema_make(d->connection, types->values, types->count, classes->values, classes->count);
+    ld_schema *schema = ld_schema_make(d->connection, types->values, types->count, classes->values,
+                                       classes->count);
     const ld_attribute *rules = ld_get(rows[0], attributes[2]);
     if (rules) {
         ld_schema_rules(schema, rules->values, rules->count);

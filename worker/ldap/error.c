@@ -1,4 +1,5 @@
-/* Owns the table that turns result codes into failure classes (contracts, "Failure classes"). Must not know connections. */
+/* Owns the table that turns result codes into failure classes (contracts, "Failure classes"). Must
+ * not know connections. */
 #include "worker/ldap/error.h"
 
 #include <apr_strings.h>
@@ -26,7 +27,8 @@ static const rule rules[] = {
     {LDAP_SERVER_DOWN, ANY, NULL, DIRECTORY_TRANSIENT},
     {LDAP_TIMEOUT, ANY, NULL, DIRECTORY_TRANSIENT},
     {LDAP_X_CONNECTING, ANY, NULL, DIRECTORY_TRANSIENT},
-    /* a peer that hangs up in the middle of the TLS handshake is a network fault; GnuTLS's and OpenSSL's words for it */
+    /* a peer that hangs up in the middle of the TLS handshake is a network fault; GnuTLS's and
+       OpenSSL's words for it */
     {LDAP_CONNECT_ERROR, LD_TLS, "terminated", DIRECTORY_TRANSIENT},
     {LDAP_CONNECT_ERROR, LD_TLS, "pull function", DIRECTORY_TRANSIENT},
     {LDAP_CONNECT_ERROR, LD_TLS, "push function", DIRECTORY_TRANSIENT},
@@ -111,7 +113,8 @@ int ld_password_refused(int code, const char *text)
     if (code != LDAP_CONSTRAINT_VIOLATION && code != LDAP_UNWILLING_TO_PERFORM) {
         return 0;
     }
-    return holds_text(text, "0000052D") || (code == LDAP_CONSTRAINT_VIOLATION && holds_text(text, "password"));
+    return holds_text(text, "0000052D") ||
+           (code == LDAP_CONSTRAINT_VIOLATION && holds_text(text, "password"));
 }
 
 int ld_password_stands(int code, const char *text)
@@ -119,10 +122,12 @@ int ld_password_stands(int code, const char *text)
     return code == LDAP_CONSTRAINT_VIOLATION && holds_text(text, "too young");
 }
 
-/* slapd: "non-unique attributes found with (|(mail=x))", "title: value #0 invalid per syntax", "attribute 'x' not allowed". */
+/* slapd: "non-unique attributes found with (|(mail=x))", "title: value #0 invalid per syntax",
+ * "attribute 'x' not allowed". */
 static const char *attribute_of(apr_pool_t *pool, const char *text)
 {
-    static const char *const leads[] = {"found with (|(", "found with (", "attribute '", "attribute type '"};
+    static const char *const leads[] = {"found with (|(", "found with (", "attribute '",
+                                        "attribute type '"};
     if (!text) {
         return NULL;
     }
@@ -141,19 +146,22 @@ static const char *attribute_of(apr_pool_t *pool, const char *text)
     return len && len < 64 ? apr_pstrmemdup(pool, at, len) : NULL;
 }
 
-directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text, const char **field)
+directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text,
+                            const char **field)
 {
     directory_class class = code < 0 ? DIRECTORY_LOCAL : DIRECTORY_INVALID;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const rule *r = &rules[i];
-        if (r->code == code && (r->phases & (int)phase) && (!r->text || holds_text(text, r->text))) {
+        if (r->code == code && (r->phases & (int)phase) &&
+            (!r->text || holds_text(text, r->text))) {
             class = r->class;
             break;
         }
     }
-    /* Whatever a bind is answered with concerns our account, never the entry that was to be looked at: "no such object" must not
-     * be heard as "the person is gone". */
-    if (phase == LD_BIND && class != DIRECTORY_OK && class != DIRECTORY_LOCAL && !directory_holds(class)) {
+    /* Whatever a bind is answered with concerns our account, never the entry that was to be looked
+     * at: "no such object" must not be heard as "the person is gone". */
+    if (phase == LD_BIND && class != DIRECTORY_OK && class != DIRECTORY_LOCAL &&
+        !directory_holds(class)) {
         class = DIRECTORY_CREDENTIALS;
     }
     *field = NULL;
@@ -167,7 +175,10 @@ directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const ch
 
 const char *ld_code_text(apr_pool_t *pool, int code, const char *text)
 {
-    const char *name = code == LDAP_SYNC_REFRESH_REQUIRED ? "Content synchronisation refresh required" : ldap_err2string(code);
+    const char *name = code == LDAP_SYNC_REFRESH_REQUIRED
+                           ? "Content synchronisation refresh required"
+                           : ldap_err2string(code);
     const char *detail = text && *text ? ida_clean(pool, text, strlen(text), 300) : NULL;
-    return detail ? ida_printf(pool, "%s (%d): %s", name, code, detail) : ida_printf(pool, "%s (%d)", name, code);
+    return detail ? ida_printf(pool, "%s (%d): %s", name, code, detail)
+                  : ida_printf(pool, "%s (%d)", name, code);
 }

@@ -6,18 +6,21 @@
 
 /* What was being done: the same code means different things. Bits, for the table. */
 typedef enum ld_phase {
-    LD_TLS = 1,    /* setting up protection */
+    LD_TLS = 1, /* setting up protection */
     LD_BIND = 2,
-    LD_READ = 4,   /* an entry that may be absent */
-    LD_BASE = 8,   /* below a configured base, which must exist */
+    LD_READ = 4, /* an entry that may be absent */
+    LD_BASE = 8, /* below a configured base, which must exist */
     LD_WRITE = 16,
-    LD_SWAP = 64,  /* a write that names the value it replaces: 16 means that another changed it meanwhile */
-    LD_MEMBER = 32 /* a write of memberships: codes that mean "already so" (to be verified by reading) */
+    LD_SWAP = 64, /* a write that names the value it replaces: 16 means that another changed it
+                     meanwhile */
+    LD_MEMBER =
+        32 /* a write of memberships: codes that mean "already so" (to be verified by reading) */
 } ld_phase;
 
-/* The class of a code; `text` is the server's diagnostic message (may be NULL). *field: the attribute at fault when the text
- * gives one, in pool, else NULL. */
-directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text, const char **field);
+/* The class of a code; `text` is the server's diagnostic message (may be NULL). *field: the
+ * attribute at fault when the text gives one, in pool, else NULL. */
+directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text,
+                            const char **field);
 
 /* 1 when the refusal is one of the server's password policy. */
 int ld_password_refused(int code, const char *text);

@@ -1,4 +1,5 @@
-/* Owns escaping for filters and DNs, DN keys, UUID and time texts. Must not know connections or entries. */
+/* Owns escaping for filters and DNs, DN keys, UUID and time texts. Must not know connections or
+ * entries. */
 #include "worker/ldap/escape.h"
 
 #include <apr_strings.h>
@@ -59,7 +60,8 @@ char *ld_dn_value(apr_pool_t *pool, const char *text)
         if (edge || strchr("\"+,;<>\\=", text[i])) {
             *at++ = '\\';
         }
-        if ((unsigned char)text[i] < ' ') { /* readers take tabs and line ends at the edges for blanks between parts */
+        if ((unsigned char)text[i] <
+            ' ') { /* readers take tabs and line ends at the edges for blanks between parts */
             *at++ = '\\';
             *at++ = hex_digits[(unsigned char)text[i] >> 4];
             *at++ = hex_digits[text[i] & 15];
@@ -100,8 +102,9 @@ static char *fold(apr_pool_t *pool, const struct berval *value)
     }
     if (!ascii) {
         const struct berval again = ld_bytes(pool, value);
-        text = ida_utf8_valid(again.bv_val, again.bv_len) ? ida_fold_address(pool, again.bv_val)
-                                                          : ida_hex(pool, (const unsigned char *)again.bv_val, again.bv_len);
+        text = ida_utf8_valid(again.bv_val, again.bv_len)
+                   ? ida_fold_address(pool, again.bv_val)
+                   : ida_hex(pool, (const unsigned char *)again.bv_val, again.bv_len);
     }
     squeeze(text);
     return text;
@@ -152,7 +155,8 @@ int ld_dn_key_below(const char *key, const char *base_key)
     if (len <= base || strcmp(key + len - base, base_key) != 0 || key[len - base - 1] != ',') {
         return strcmp(key, base_key) == 0;
     }
-    /* The comma divides two parts unless it is itself escaped, that is, stands behind an odd number of backslashes. */
+    /* The comma divides two parts unless it is itself escaped, that is, stands behind an odd number
+     * of backslashes. */
     while (escapes < len - base - 1 && key[len - base - 2 - escapes] == '\\') {
         escapes++;
     }
@@ -168,8 +172,9 @@ char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type)
     }
     for (int i = 0; parsed[0] && parsed[0][i] && !value; i++) {
         const LDAPAVA *ava = parsed[0][i];
-        if (ava->la_attr.bv_len == strlen(type) && strncasecmp(ava->la_attr.bv_val, type, ava->la_attr.bv_len) == 0
-            && ava->la_value.bv_len && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
+        if (ava->la_attr.bv_len == strlen(type) &&
+            strncasecmp(ava->la_attr.bv_val, type, ava->la_attr.bv_len) == 0 &&
+            ava->la_value.bv_len && ida_utf8_valid(ava->la_value.bv_val, ava->la_value.bv_len)) {
             value = ld_bytes(pool, &ava->la_value).bv_val;
         }
     }
@@ -182,12 +187,13 @@ static char *dn_part(apr_pool_t *pool, const char *dn, int parent)
 {
     LDAPDN parsed = NULL;
     char *text = NULL, *copy = NULL;
-    if (!dn || !*dn || ldap_str2dn(dn, &parsed, LDAP_DN_FORMAT_LDAPV3) != LDAP_SUCCESS || !parsed || !parsed[0]) {
+    if (!dn || !*dn || ldap_str2dn(dn, &parsed, LDAP_DN_FORMAT_LDAPV3) != LDAP_SUCCESS || !parsed ||
+        !parsed[0]) {
         ldap_dnfree(parsed);
         return NULL;
     }
-    int code =
-        parent ? ldap_dn2str(parsed + 1, &text, LDAP_DN_FORMAT_LDAPV3) : ldap_rdn2str(parsed[0], &text, LDAP_DN_FORMAT_LDAPV3);
+    int code = parent ? ldap_dn2str(parsed + 1, &text, LDAP_DN_FORMAT_LDAPV3)
+                      : ldap_rdn2str(parsed[0], &text, LDAP_DN_FORMAT_LDAPV3);
     if (code == LDAP_SUCCESS) {
         copy = apr_pstrdup(pool, text ? text : "");
     }
@@ -257,7 +263,8 @@ int64_t ld_time(const char *text)
         return 0;
     }
     const char *at = text;
-    int century = two(&at), year = century < 0 ? -1 : two(&at), month = year < 0 ? -1 : two(&at), day = month < 0 ? -1 : two(&at);
+    int century = two(&at), year = century < 0 ? -1 : two(&at), month = year < 0 ? -1 : two(&at),
+        day = month < 0 ? -1 : two(&at);
     int hour = day < 0 ? -1 : two(&at), minute = 0, second = 0, unit_ms = 3600000;
     if (hour < 0 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23) {
         return 0;
@@ -288,7 +295,8 @@ int64_t ld_time(const char *text)
     if (*at == 'Z') {
         at++;
     } else if (*at == '+' || *at == '-') {
-        int sign = *at++ == '-' ? -1 : 1, hours = two(&at), minutes = hours >= 0 && *at ? two(&at) : 0;
+        int sign = *at++ == '-' ? -1 : 1, hours = two(&at),
+            minutes = hours >= 0 && *at ? two(&at) : 0;
         if (hours < 0 || minutes < 0) {
             return 0;
         }

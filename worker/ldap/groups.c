@@ -1,4 +1,5 @@
-/* Owns memberships: which groups hold a user, and taking the user out of one. Must not know users beyond their DN. */
+/* Owns memberships: which groups hold a user, and taking the user out of one. Must not know users
+ * beyond their DN. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -22,17 +23,21 @@ static int is_dynamic(const directory *d, const ld_entry *group)
     return class && ld_holds(group, "objectClass", class);
 }
 
-static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                              void *baton)
 {
     gathering *g = baton;
     cache_group group;
     (void)k;
-    if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
+    if (ld_group_read(g->d, entry_pool, entry, &group) &&
+        !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
         directory_membership *row = apr_array_push(g->rows);
         row->group_id = apr_pstrdup(g->pool, group.id);
         row->group_name = apr_pstrdup(g->pool, group.name);
         row->retained = strcmp(group.kind, "dynamic") == 0
-            ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "", group.rule ? group.rule : "", NULL) : NULL;
+                            ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "",
+                                          group.rule ? group.rule : "", NULL)
+                            : NULL;
         apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
     }
     return DIRECTORY_OK;
@@ -54,24 +59,28 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn
                             .attributes = k->d->group_attributes,
                             .phase = LD_BASE,
                             .doing = "list memberships",
-                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member, "=",
-                                                  ld_filter_text(k->pool, dn), "))", NULL)};
+                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member,
+                                                  "=", ld_filter_text(k->pool, dn), "))", NULL)};
     return every_page(k, &query, gather, g);
 }
 
-static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                               void *baton)
 {
     cache_group group;
     gathering *g = baton;
-    if (ld_group_read(g->d, entry_pool, entry, &group) && !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
-        apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING, apr_pstrdup(g->pool, group.dn));
+    if (ld_group_read(g->d, entry_pool, entry, &group) &&
+        !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
+        apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING,
+                     apr_pstrdup(g->pool, group.dn));
     }
     (void)k;
     return DIRECTORY_OK;
 }
 
 /* The group at the DN, when `filter` holds for it. */
-static directory_class read_group(ld_call *k, const char *dn, const char *filter, const ld_entry **group)
+static directory_class read_group(ld_call *k, const char *dn, const char *filter,
+                                  const ld_entry **group)
 {
     const ld_query query = {.base = dn,
                             .scope = LDAP_SCOPE_BASE,
@@ -87,20 +96,27 @@ static directory_class read_group(ld_call *k, const char *dn, const char *filter
     return class;
 }
 
-/* Whether the group shows the user: by a filter on its members, or, where the server applies rules only to comparisons, by
- * comparing. Comparing alone will not do: with the dynlist overlay slapd 2.5 answers "false" for members of static groups. */
-static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule, const char *user_dn, int *shows)
+/* Whether the group shows the user: by a filter on its members, or, where the server applies rules
+ * only to comparisons, by comparing. Comparing alone will not do: with the dynlist overlay
+ * slapd 2.5 answers "false" for members of static groups. */
+static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
+                                  const char *user_dn, int *shows)
 {
     const char *member = k->d->dialect->member;
     const ld_entry *group;
-    directory_class class =
-        read_group(k, group_dn, apr_pstrcat(k->pool, "(", member, "=", ld_filter_text(k->pool, user_dn), ")", NULL), &group);
+    directory_class class = read_group(k, group_dn,
+                                       apr_pstrcat(k->pool, "(", member, "=",
+                                                   ld_filter_text(k->pool, user_dn), ")", NULL),
+                                       &group);
     *shows = group != NULL;
-    return class || *shows || !by_rule ? class : ld_compare(k, group_dn, member, user_dn, "look into a dynamic group", shows);
+    return class || *shows || !by_rule
+               ? class
+               : ld_compare(k, group_dn, member, user_dn, "look into a dynamic group", shows);
 }
 
 /* The group at the DN if it shows the user. */
-static directory_class gather_shown(ld_call *k, gathering *g, const char *group_dn, int by_rule, const char *user_dn)
+static directory_class gather_shown(ld_call *k, gathering *g, const char *group_dn, int by_rule,
+                                    const char *user_dn)
 {
     const ld_entry *group = NULL;
     int shows = 0;
@@ -114,8 +130,8 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only shows their members when asked
- * for one group. */
+/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only
+ * shows their members when asked for one group. */
 static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
 {
     const ld_query query = {.base = k->d->group_base,
@@ -125,7 +141,8 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
                             .doing = "list dynamic groups",
                             .filter = k->d->dialect->dynamic_filter};
     directory_class class = query.filter ? every_page(k, &query, collect, g) : DIRECTORY_OK;
-    for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class; i = apr_hash_next(i)) {
+    for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class;
+         i = apr_hash_next(i)) {
         if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
             class = gather_shown(k, g, apr_hash_this_val(i), 1, dn);
         }
@@ -133,8 +150,8 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
     return class;
 }
 
-/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group, so the group has the last
- * word. */
+/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group,
+ * so the group has the last word. */
 static directory_class gather_by_back_link(ld_call *k, gathering *g, const char *dn)
 {
     const ld_dialect *t = k->d->dialect;
@@ -156,7 +173,8 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const char 
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* The group that stands in no `member` of any group, but in a number of the user's own entry: wherever it lies. */
+/* The group that stands in no `member` of any group, but in a number of the user's own entry:
+ * wherever it lies. */
 static directory_class gather_primary(ld_call *k, gathering *g, const directory_user *user)
 {
     const ld_entry **rows;
@@ -166,7 +184,8 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
     }
     const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=", user->primary, ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=",
+                                                  user->primary, ")", NULL),
                             .attributes = k->d->group_attributes,
                             .limit = 1,
                             .phase = LD_BASE,
@@ -177,7 +196,8 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
     }
     if (g->rows->nelts > before) {
         APR_ARRAY_IDX(g->rows, before, directory_membership).retained =
-            "primary group of the account: it keeps it as long as no other group is made the primary one";
+            "primary group of the account: it keeps it as long as no other group is made the "
+            "primary one";
     }
     return class;
 }
@@ -185,7 +205,8 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
 static int is_primary(ld_call *k, const ld_entry *group, const directory_user *user)
 {
     const ld_attribute *sid = user->primary ? ld_get(group, k->d->dialect->sid) : NULL;
-    return sid && strcmp(ld_filter_bytes(k->pool, sid->values[0].bv_val, sid->values[0].bv_len), user->primary) == 0;
+    return sid && strcmp(ld_filter_bytes(k->pool, sid->values[0].bv_val, sid->values[0].bv_len),
+                         user->primary) == 0;
 }
 
 /* NOT_FOUND when there is no such group. */
@@ -194,41 +215,46 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
     const ld_dialect *t = k->d->dialect;
     const char *uuid = ld_uuid_canonical(k->pool, group_id);
     if (!uuid) {
-        return ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory", group_id ? group_id : "");
+        return ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory",
+                       group_id ? group_id : "");
     }
-    /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups outside groupBase. */
-    const ld_query query = {.base = t->binary_ids ? apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL) : k->d->group_base,
-                            .scope = t->binary_ids ? LDAP_SCOPE_BASE : LDAP_SCOPE_SUBTREE,
-                            .filter = t->binary_ids ? t->group_filter : ld_id_filter(t, k->pool, uuid),
-                            .attributes = k->d->group_attributes,
-                            .limit = 1,
-                            .phase = t->binary_ids ? LD_READ : LD_BASE,
-                            .doing = "find the group"};
+    /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups
+     * outside groupBase. */
+    const ld_query query = {
+        .base = t->binary_ids ? apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL) : k->d->group_base,
+        .scope = t->binary_ids ? LDAP_SCOPE_BASE : LDAP_SCOPE_SUBTREE,
+        .filter = t->binary_ids ? t->group_filter : ld_id_filter(t, k->pool, uuid),
+        .attributes = k->d->group_attributes,
+        .limit = 1,
+        .phase = t->binary_ids ? LD_READ : LD_BASE,
+        .doing = "find the group"};
     const ld_entry **rows;
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
     if (class || count == 0) {
         return class ? class
-                     : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s", ld_server_url(k->d), uuid,
-                               k->d->group_base);
+                     : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s",
+                               ld_server_url(k->d), uuid, k->d->group_base);
     }
     *group = rows[0];
     return DIRECTORY_OK;
 }
 
 /* The group by ID with `shows` = it holds the user now. */
-static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user, const ld_entry **group,
-                                     int *shows)
+static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user,
+                                     const ld_entry **group, int *shows)
 {
     directory_class class = group_by_id(k, group_id, group);
     if (class) {
         return class;
     }
     *shows = is_primary(k, *group, user);
-    return *shows ? DIRECTORY_OK : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user->dn, shows);
+    return *shows ? DIRECTORY_OK
+                  : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user->dn, shows);
 }
 
-directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, const char *const *candidates, int candidate_count,
+directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
+                               const char *const *candidates, int candidate_count,
                                const directory_membership **rows, int *count, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
@@ -265,24 +291,28 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id, c
     return class;
 }
 
-/* Deletes the member; the last one of a group that may not be empty is swapped for the placeholder in the same modify. */
+/* Deletes the member; the last one of a group that may not be empty is swapped for the placeholder
+ * in the same modify. */
 static directory_class take_out(ld_call *k, const ld_entry *group, const char *user_dn)
 {
     const directory *d = k->d;
     const char *member = d->dialect->member;
     ld_mods remove = ld_mods_make(k->pool), swap = ld_mods_make(k->pool);
     ld_mods_text(&remove, LDAP_MOD_DELETE, member, user_dn);
-    directory_class class = ld_modify(k, group->dn, ld_mods_end(&remove), LD_MEMBER, "remove the member");
+    directory_class class = ld_modify(k, group->dn, ld_mods_end(&remove), LD_MEMBER,
+                                      "remove the member");
     /* 65: the group would be left without a member. */
     if (class != DIRECTORY_INVALID || !d->dialect->needs_member) {
         return class;
     }
     ld_mods_text(&swap, LDAP_MOD_ADD, member, d->placeholder ? d->placeholder : group->dn);
     ld_mods_text(&swap, LDAP_MOD_DELETE, member, user_dn);
-    return ld_modify(k, group->dn, ld_mods_end(&swap), LD_MEMBER, "swap the last member for the placeholder");
+    return ld_modify(k, group->dn, ld_mods_end(&swap), LD_MEMBER,
+                     "swap the last member for the placeholder");
 }
 
-directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id, const char *user_id, directory_error *e)
+directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
+                                 const char *user_id, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
@@ -305,26 +335,31 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
             return sent && last != DIRECTORY_ALREADY ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
         if (is_dynamic(d, group)) {
-            return ld_fail(&k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule and cannot be removed", ld_server_url(d),
-                           group->dn);
-        }
-        if (is_primary(&k, group, &user)) {
             return ld_fail(&k, DIRECTORY_INVALID, NULL,
-                           "%s: %s is the primary group of the account: it can be left only when another one "
-                           "is made the primary group",
+                           "%s: membership of %s is by rule and cannot be removed",
                            ld_server_url(d), group->dn);
         }
-        if (attempt == LD_ATTEMPTS || (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
+        if (is_primary(&k, group, &user)) {
+            return ld_fail(
+                &k, DIRECTORY_INVALID, NULL,
+                "%s: %s is the primary group of the account: it can be left only when another one "
+                "is made the primary group",
+                ld_server_url(d), group->dn);
+        }
+        if (attempt == LD_ATTEMPTS ||
+            (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
             break;
         }
         last = take_out(&k, group, user.dn);
         sent = 1;
-        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
+        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE &&
+            last != DIRECTORY_NOT_FOUND) {
             return last;
         }
     }
     return last == DIRECTORY_UNSURE ? last
-                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the member was removed, but %s still shows %s",
+                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL,
+                                              "%s: the member was removed, but %s still shows %s",
                                               ld_server_url(d), group->dn, user.dn);
 }
 
@@ -333,7 +368,8 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
 #define AT_ONCE 20 /* members put in with one modify */
 
 /* Looks whether the group shows the user: ALREADY, or OK with the DN when it is to be put in. */
-static directory_class look_at(ld_call *k, const char *group_id, const char *user_id, const ld_entry **group, const char **dn)
+static directory_class look_at(ld_call *k, const char *group_id, const char *user_id,
+                               const ld_entry **group, const char **dn)
 {
     directory_user user;
     int shows = 0;
@@ -345,7 +381,8 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
         return class ? class : DIRECTORY_ALREADY;
     }
     if (is_dynamic(k->d, *group)) {
-        return ld_fail(k, DIRECTORY_INVALID, NULL, "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
+        return ld_fail(k, DIRECTORY_INVALID, NULL,
+                       "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
                        (*group)->dn);
     }
     *dn = user.dn;
@@ -365,12 +402,14 @@ static int settles(directory_class class)
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
 }
 
-/* Where this session has just made the account, if it is there still; NULL: it has to be looked for. Servers take the DN of
- * nobody for a member, and somebody, or a task of ours, may have moved it meanwhile. */
+/* Where this session has just made the account, if it is there still; NULL: it has to be looked
+ * for. Servers take the DN of nobody for a member, and somebody, or a task of ours, may have moved
+ * it meanwhile. */
 static const char *just_made(ld_call *k, const char *user_id)
 {
     static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-    const char *dn = ld_made_dn(k, user_id), *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
+    const char *dn = ld_made_dn(k, user_id),
+               *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
     const ld_query query = {.base = dn,
                             .scope = LDAP_SCOPE_BASE,
                             .filter = uuid ? ld_id_filter(k->d->dialect, k->pool, uuid) : NULL,
@@ -383,8 +422,8 @@ static const char *just_made(ld_call *k, const char *user_id)
     return uuid && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count ? dn : NULL;
 }
 
-/* One user by itself: looks, acts, and looks again where the answer leaves something open. An account that this session has
- * just made is in no group: it is put in without a look at that. */
+/* One user by itself: looks, acts, and looks again where the answer leaves something open. An
+ * account that this session has just made is in no group: it is put in without a look at that. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
@@ -404,9 +443,10 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
             return class;
         }
         if (attempt == LD_ATTEMPTS) {
-            return last == DIRECTORY_UNSURE ? last
-                                            : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s",
-                                                      ld_server_url(k->d), group->dn, dns[0]);
+            return last == DIRECTORY_UNSURE
+                       ? last
+                       : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s",
+                                 ld_server_url(k->d), group->dn, dns[0]);
         }
         last = put_in(k, group, dns);
         sent = 1;
@@ -414,8 +454,9 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
     return last;
 }
 
-directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id, const char *const *user_ids, int count,
-                               directory_class *each, directory_error *e)
+directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id,
+                               const char *const *user_ids, int count, directory_class *each,
+                               directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_error first = {0};

@@ -1,8 +1,9 @@
-/* Owns what a session remembers of the account it has just made, so that the creation's next steps need not look for what
- * its own answer told. Must not know what those steps do.
+/* Owns what a session remembers of the account it has just made, so that the creation's next steps
+ * need not look for what its own answer told. Must not know what those steps do.
  *
- * Only for a moment, and only the DN: who moved or removed the account meanwhile makes the server answer "no such object" to a
- * change of it, after which everybody looks. As a value (a member) it would be taken: whoever writes it there asks before. */
+ * Only for a moment, and only the DN: who moved or removed the account meanwhile makes the server
+ * answer "no such object" to a change of it, after which everybody looks. As a value (a member) it
+ * would be taken: whoever writes it there asks before. */
 #include <apr_strings.h>
 #include <strings.h>
 
@@ -15,7 +16,8 @@ void ld_made_keep(ld_call *k, const directory_user *user)
     directory *d = k->d;
     directory_error before = *k->e;
     ld_made_forget(d);
-    if (user->id && user->dn && !user->cache.manager_dn && !user->cache.manager_id && ld_guard(k, user) == DIRECTORY_OK) {
+    if (user->id && user->dn && !user->cache.manager_dn && !user->cache.manager_id &&
+        ld_guard(k, user) == DIRECTORY_OK) {
         d->made.id = apr_pstrdup(d->made.pool, user->id);
         d->made.dn = apr_pstrdup(d->made.pool, user->dn);
         d->made.until = ida_monotonic(d->env) + MADE_MS;
@@ -26,7 +28,9 @@ void ld_made_keep(ld_call *k, const directory_user *user)
 const char *ld_made_dn(const ld_call *k, const char *id)
 {
     const ld_made *made = &k->d->made;
-    return made->id && id && strcasecmp(made->id, id) == 0 && ida_monotonic(k->d->env) < made->until ? made->dn : NULL;
+    return made->id && id && strcasecmp(made->id, id) == 0 && ida_monotonic(k->d->env) < made->until
+               ? made->dn
+               : NULL;
 }
 
 void ld_made_forget(directory *d)

@@ -1,5 +1,5 @@
-/* Owns how groups get into a run: with the members a stream tells of them, read in parts where the server tells a part only, or
- * after the streams. Must not know tokens. */
+/* Owns how groups get into a run: with the members a stream tells of them, read in parts where the
+ * server tells a part only, or after the streams. Must not know tokens. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,10 @@ directory_class ld_group_entry(ld_run *r, const ld_entry *entry, cache_group *gr
 {
     return ld_group_read(r->k->d, r->item_pool, entry, group)
                ? DIRECTORY_OK
-               : ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: %s shows no %s or no %s: our account may not read them",
-                         ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id, r->k->d->dialect->group_name);
+               : ld_fail(r->k, DIRECTORY_CONFIG, NULL,
+                         "%s: %s shows no %s or no %s: our account may not read them",
+                         ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id,
+                         r->k->d->dialect->group_name);
 }
 
 void ld_group_later(ld_run *r, const char *dn)
@@ -39,19 +41,21 @@ void ld_group_later(ld_run *r, const char *dn)
     APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, dn);
 }
 
-/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*"); *last: number of the last
- * one. */
+/* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*");
+ * *last: number of the last one. */
 static int begins_list(const ld_attribute *a, long *last)
 {
-    const char *dash = a && a->option && strncasecmp(a->option, "range=", 6) == 0 ? strchr(a->option, '-') : NULL;
+    const char *dash = a && a->option && strncasecmp(a->option, "range=", 6) == 0
+                           ? strchr(a->option, '-')
+                           : NULL;
     char *end = NULL;
     *last = dash ? strtol(dash + 1, &end, 10) : 0;
     return dash && end != dash + 1 && !*end && *last >= 0 && *last < 1000000000;
 }
 
 /* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
-static void push_members(const directory *d, apr_pool_t *pool, const cache_group *group, const ld_attribute *a,
-                         apr_array_header_t *members)
+static void push_members(const directory *d, apr_pool_t *pool, const cache_group *group,
+                         const ld_attribute *a, apr_array_header_t *members)
 {
     for (int i = 0; a && i < a->count; i++) {
         const char *key = ld_dn_key(pool, a->values[i].bv_val);
@@ -61,20 +65,24 @@ static void push_members(const directory *d, apr_pool_t *pool, const cache_group
     }
 }
 
-static directory_class store_members(ld_run *r, const cache_group *group, const apr_array_header_t *members)
+static directory_class store_members(ld_run *r, const cache_group *group,
+                                     const apr_array_header_t *members)
 {
     const cache_member *list = (const cache_member *)members->elts;
     if (!r->primary || !r->whole) {
         return ld_stored(r, cache_sync_group(r->run, r->c, group, list, members->nelts));
     }
     directory_class class = ld_stored(r, cache_sync_group(r->run, r->c, group, NULL, 0));
-    return class || !members->nelts ? class : ld_stored(r, cache_sync_slice(r->run, r->c, group->id, list, members->nelts));
+    return class || !members->nelts
+               ? class
+               : ld_stored(r, cache_sync_slice(r->run, r->c, group->id, list, members->nelts));
 }
 
 static directory_class store_group(ld_run *r, const cache_group *group, const ld_entry *entry)
 {
     const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
-    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1, sizeof(cache_member));
+    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1,
+                                                 sizeof(cache_member));
     long last;
     if (begins_list(a, &last) || (r->primary && !r->whole)) {
         ld_group_later(r, entry->dn);
@@ -84,18 +92,21 @@ static directory_class store_group(ld_run *r, const cache_group *group, const ld
     return store_members(r, group, members);
 }
 
-static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool, apr_array_header_t *members)
+static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool,
+                                    apr_array_header_t *members)
 {
     apr_array_header_t *ids = apr_array_make(pool, 8, sizeof(const char *));
     directory_class class = ld_primary_holders(r, group, pool, ids);
     for (int i = 0; i < ids->nelts; i++) {
-        *(cache_member *)apr_array_push(members) = (cache_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
+        *(cache_member *)apr_array_push(
+            members) = (cache_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
     }
     return class;
 }
 
 /* One group with all its members, part by part. */
-static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const char *dn, apr_pool_t *pool)
+static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const char *dn,
+                                      apr_pool_t *pool)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
@@ -105,7 +116,8 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
     long from = 0, last = 0;
     for (int more = 1; more;) {
         const ld_entry *entry = NULL;
-        const char *const *names = attributes_with(d, pool, from ? apr_psprintf(pool, "%s;range=%ld-*", member, from) : member);
+        const char *const *names = attributes_with(
+            d, pool, from ? apr_psprintf(pool, "%s;range=%ld-*", member, from) : member);
         directory_class class = ld_read(k, dn, names, "read the members of a group", &entry);
         if (class == DIRECTORY_NOT_FOUND || (!class && !entry)) {
             *k->e = (directory_error){0};
@@ -119,11 +131,14 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
         push_members(d, pool, &group, a, members);
         more = begins_list(a, &last);
         if (members->nelts > LD_VALUES_MAX) {
-            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s has more than %d members", ld_server_url(d), dn, LD_VALUES_MAX);
+            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s has more than %d members",
+                           ld_server_url(d), dn, LD_VALUES_MAX);
         }
         if (more && last < from) {
-            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server tells the members of %s up to number %ld and not further",
-                           ld_server_url(d), dn, last);
+            return ld_fail(
+                k, DIRECTORY_CONFIG, NULL,
+                "%s: the server tells the members of %s up to number %ld and not further",
+                ld_server_url(d), dn, last);
         }
         from = last + 1;
         class = more ? DIRECTORY_OK : push_holders(r, entry, pool, members);
@@ -132,7 +147,8 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
         }
     }
     directory_class class = store_members(r, &group, members);
-    return class || !r->primary || r->whole ? class : ld_joined(r, groups, "group", group.id, dn, pool);
+    return class || !r->primary || r->whole ? class
+                                            : ld_joined(r, groups, "group", group.id, dn, pool);
 }
 
 directory_class ld_groups_late(ld_run *r, const ld_kind *groups)
@@ -162,12 +178,15 @@ directory_class ld_group_item(ld_run *r, const ld_entry *entry)
         return class;
     }
     ld_unstamped(r, entry, group.stamp);
-    /* Members by rule change without the group's entry: all dynamic groups are read after the streams. */
-    return strcmp(group.kind, "dynamic") == 0 ? ld_stored(r, cache_sync_present(r->run, r->c, "group", group.id))
-                                              : store_group(r, &group, entry);
+    /* Members by rule change without the group's entry: all dynamic groups are read after the
+     * streams. */
+    return strcmp(group.kind, "dynamic") == 0
+               ? ld_stored(r, cache_sync_present(r->run, r->c, "group", group.id))
+               : store_group(r, &group, entry);
 }
 
-static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                                     void *baton)
 {
     ld_run *r = baton;
     cache_group group;

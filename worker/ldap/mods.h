@@ -11,7 +11,8 @@ typedef struct ld_mods {
 } ld_mods;
 
 ld_mods ld_mods_make(apr_pool_t *pool);
-/* One change: LDAP_MOD_ADD, _DELETE or _REPLACE with one value (borrowed), or with none when `bytes` is NULL. */
+/* One change: LDAP_MOD_ADD, _DELETE or _REPLACE with one value (borrowed), or with none when
+ * `bytes` is NULL. */
 void ld_mods_bytes(ld_mods *m, int op, const char *attribute, const void *bytes, size_t len);
 void ld_mods_text(ld_mods *m, int op, const char *attribute, const char *value);
 /* Several values, NULL-terminated (borrowed). */

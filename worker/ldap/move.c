@@ -1,5 +1,5 @@
-/* Owns the place of an entry and the links that name it: moving to another container, whose manager somebody is. Must not know
- * what an account holds. */
+/* Owns the place of an entry and the links that name it: moving to another container, whose manager
+ * somebody is. Must not know what an account holds. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 /* DNs of the entries below `base` that name `dn` in `attribute`. */
 typedef struct naming {
     apr_pool_t *pool;
-    const char *attribute; /* to be collected; NULL: the DN of the entry */
+    const char *attribute;      /* to be collected; NULL: the DN of the entry */
     apr_array_header_t *values; /* const char * */
 } naming;
 
@@ -25,8 +25,9 @@ static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry
     return DIRECTORY_OK;
 }
 
-static directory_class linked(ld_call *k, const char *base, const char *filter, const char *link, const char *dn,
-                              const char *collect, const char *doing, apr_array_header_t **values)
+static directory_class linked(ld_call *k, const char *base, const char *filter, const char *link,
+                              const char *dn, const char *collect, const char *doing,
+                              apr_array_header_t **values)
 {
     const char *const attributes[] = {collect ? collect : LDAP_NO_ATTRS, NULL};
     directory_class class = DIRECTORY_OK;
@@ -35,18 +36,21 @@ static directory_class linked(ld_call *k, const char *base, const char *filter, 
                             .attributes = attributes,
                             .phase = LD_BASE,
                             .doing = doing,
-                            .filter =
-                                apr_pstrcat(k->pool, "(&", filter, "(", link, "=", ld_filter_text(k->pool, dn), "))", NULL)};
-    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT); attempt++) {
-        naming n = {.pool = k->pool, .attribute = collect, .values = apr_array_make(k->pool, 8, sizeof(const char *))};
+                            .filter = apr_pstrcat(k->pool, "(&", filter, "(", link, "=",
+                                                  ld_filter_text(k->pool, dn), "))", NULL)};
+    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT);
+         attempt++) {
+        naming n = {.pool = k->pool,
+                    .attribute = collect,
+                    .values = apr_array_make(k->pool, 8, sizeof(const char *))};
         *values = n.values;
         class = ld_paged(k, &query, take, &n);
     }
     return class;
 }
 
-directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids, int *count,
-                           directory_error *e)
+directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids,
+                           int *count, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
@@ -55,7 +59,9 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
     *ids = NULL;
     *count = 0;
     directory_class class = ld_user_by_id(&k, id, &user);
-    class = class ? class : linked(&k, d->user_base, t->user_filter, t->manager, user.dn, t->id, "list the reports", &found);
+    class = class ? class
+                  : linked(&k, d->user_base, t->user_filter, t->manager, user.dn, t->id,
+                           "list the reports", &found);
     if (!class) {
         *ids = (const char *const *)found->elts;
         *count = found->nelts;
@@ -65,7 +71,8 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
 
 /* --- moving --- */
 
-static directory_class link_change(ld_call *k, const char *entry, int op, const char *link, const char *dn)
+static directory_class link_change(ld_call *k, const char *entry, int op, const char *link,
+                                   const char *dn)
 {
     ld_mods mods = ld_mods_make(k->pool);
     ld_mods_text(&mods, op, link, dn);
@@ -73,10 +80,11 @@ static directory_class link_change(ld_call *k, const char *entry, int op, const 
     return class == DIRECTORY_ALREADY || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost whatever breaks on the way,
- * the new DN joins the groups before the move and the old one leaves them after it; a server that keeps links itself finds
- * nothing to do. */
-static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, int op, const char *dn)
+/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost
+ * whatever breaks on the way, the new DN joins the groups before the move and the old one leaves
+ * them after it; a server that keeps links itself finds nothing to do. */
+static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, int op,
+                                 const char *dn)
 {
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < groups->nelts; i++) {
@@ -96,23 +104,30 @@ static directory_class join_groups(ld_call *k, const apr_array_header_t *groups,
     if (class) {
         directory_error why = *k->e;
         in_groups(k, groups, LDAP_MOD_DELETE, dn);
-        ld_fail(k, class, why.field, "the account stays where it is, because a membership cannot follow it: %s", why.message);
+        ld_fail(k, class, why.field,
+                "the account stays where it is, because a membership cannot follow it: %s",
+                why.message);
     }
     return class;
 }
 
-/* Takes what still names the old DN to the new one. What fails is told: the account has moved by then. */
-static const char *follow(ld_call *k, const char *base, const char *filter, const char *link, const char *old, const char *fresh)
+/* Takes what still names the old DN to the new one. What fails is told: the account has moved by
+ * then. */
+static const char *follow(ld_call *k, const char *base, const char *filter, const char *link,
+                          const char *old, const char *fresh)
 {
     apr_array_header_t *left = NULL;
     const char *told = NULL;
-    directory_class class = linked(k, base, filter, link, old, NULL, "look for links to the old place", &left);
+    directory_class class = linked(k, base, filter, link, old, NULL,
+                                   "look for links to the old place", &left);
     for (int i = 0; !class && i < left->nelts; i++) {
         const char *dn = APR_ARRAY_IDX(left, i, const char *);
         directory_class one = link_change(k, dn, LDAP_MOD_ADD, link, fresh);
         one = one ? one : link_change(k, dn, LDAP_MOD_DELETE, link, old);
         if (one) {
-            told = told ? told : apr_pstrcat(k->pool, dn, " still names the old place: ", k->e->message, NULL);
+            told = told ? told
+                        : apr_pstrcat(k->pool, dn, " still names the old place: ", k->e->message,
+                                      NULL);
         }
     }
     return class ? k->e->message : told;
@@ -120,11 +135,13 @@ static const char *follow(ld_call *k, const char *base, const char *filter, cons
 
 static directory_class occupied(ld_call *k, const char *dn)
 {
-    return ld_fail(k, DIRECTORY_CONFLICT, "container", "%s: %s is another entry", ld_server_url(k->d), dn);
+    return ld_fail(k, DIRECTORY_CONFLICT, "container", "%s: %s is another entry",
+                   ld_server_url(k->d), dn);
 }
 
 /* What is to be moved, and to which DN (*fresh). ALREADY: it is there. */
-static directory_class look(ld_call *k, const char *id, const char *container, directory_user *user, const char **fresh)
+static directory_class look(ld_call *k, const char *id, const char *container, directory_user *user,
+                            const char **fresh)
 {
     static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const directory *d = k->d;
@@ -136,7 +153,8 @@ static directory_class look(ld_call *k, const char *id, const char *container, d
         return class;
     }
     if (!key || !ld_dn_key_below(key, ld_dn_key(k->pool, d->user_base))) {
-        return ld_fail(k, DIRECTORY_INVALID, "container", "\"%s\" does not lie below userBase %s", container, d->user_base);
+        return ld_fail(k, DIRECTORY_INVALID, "container", "\"%s\" does not lie below userBase %s",
+                       container, d->user_base);
     }
     const char *name = ld_dn_first(k->pool, user->dn), *parent = ld_dn_parent(k->pool, user->dn);
     if (!name || !parent) {
@@ -147,15 +165,16 @@ static directory_class look(ld_call *k, const char *id, const char *container, d
     }
     class = ld_read(k, container, nothing, "find the container", &there);
     if (class == DIRECTORY_NOT_FOUND || (!class && !there)) {
-        return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s", ld_server_url(d), container);
+        return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s",
+                       ld_server_url(d), container);
     }
     *fresh = apr_pstrcat(k->pool, name, ",", container, NULL);
     class = class ? class : ld_read(k, *fresh, nothing, "look whether the place is free", &there);
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class ? class : occupied(k, *fresh);
 }
 
-directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container, directory_user *after,
-                        directory_error *e)
+directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container,
+                        directory_user *after, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
@@ -173,12 +192,14 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
         if (attempt == LD_ATTEMPTS) {
             return last != DIRECTORY_OK
                        ? last
-                       : ld_fail(&k, DIRECTORY_UNSURE, NULL, "%s: the account was moved, but the directory still shows %s",
+                       : ld_fail(&k, DIRECTORY_UNSURE, NULL,
+                                 "%s: the account was moved, but the directory still shows %s",
                                  ld_server_url(d), after->dn);
         }
         old = after->dn;
         if (!t->keeps_links) {
-            class = linked(&k, d->group_base, t->group_filter, t->member, old, NULL, "list memberships", &groups);
+            class = linked(&k, d->group_base, t->group_filter, t->member, old, NULL,
+                           "list memberships", &groups);
             class = class ? class : join_groups(&k, groups, fresh);
         }
         if (class) {

@@ -1,5 +1,6 @@
-/* Owns the choice of a new entry's names: in Active Directory the common name is unique in its container, the login name in its
- * domain, and neither is what people are called by. Must not know how entries are made. */
+/* Owns the choice of a new entry's names: in Active Directory the common name is unique in its
+ * container, the login name in its domain, and neither is what people are called by. Must not know
+ * how entries are made. */
 #include "worker/ldap/names.h"
 
 #include <apr_strings.h>
@@ -8,8 +9,8 @@
 
 #include "worker/ldap/escape.h"
 
-#define CN_MAX 64      /* UTF-16 units, as the schema counts */
-#define NUMBERS 1000   /* names looked at before giving up */
+#define CN_MAX 64    /* UTF-16 units, as the schema counts */
+#define NUMBERS 1000 /* names looked at before giving up */
 
 /* At most `units` UTF-16 units, cut between characters. */
 static char *cut(apr_pool_t *pool, const char *text, size_t units)
@@ -28,7 +29,8 @@ static char *cut(apr_pool_t *pool, const char *text, size_t units)
     return apr_pstrmemdup(pool, text, (apr_size_t)end);
 }
 
-/* What the account database takes as a login name: no control characters, none of its special ones, no dot or blank at the end.
+/* What the account database takes as a login name: no control characters, none of its special ones,
+ * no dot or blank at the end.
  */
 static char *login_of(apr_pool_t *pool, const char *local, size_t max)
 {
@@ -47,7 +49,8 @@ static char *login_of(apr_pool_t *pool, const char *local, size_t max)
     return *out ? out : apr_pstrdup(pool, "user");
 }
 
-static char *numbered(apr_pool_t *pool, const char *base, const char *between, int number, size_t max)
+static char *numbered(apr_pool_t *pool, const char *base, const char *between, int number,
+                      size_t max)
 {
     if (number < 2) {
         return cut(pool, base, max);
@@ -62,8 +65,8 @@ static directory_class login_free(ld_call *k, const char *login, int *taken)
     /* Users, groups and computers of the domain share one list of names. */
     const ld_query query = {.base = apr_pstrdup(k->pool, d->root ? d->root : d->user_base),
                             .scope = LDAP_SCOPE_SUBTREE,
-                            .filter =
-                                apr_pstrcat(k->pool, "(", d->dialect->login, "=", ld_filter_text(k->pool, login), ")", NULL),
+                            .filter = apr_pstrcat(k->pool, "(", d->dialect->login, "=",
+                                                  ld_filter_text(k->pool, login), ")", NULL),
                             .limit = 1,
                             .phase = LD_BASE,
                             .doing = "look for a free login name"};
@@ -82,10 +85,12 @@ static directory_class dn_free(ld_call *k, const char *dn, int *taken)
 
 static const char *dn_of(ld_call *k, const char *value)
 {
-    return apr_pstrcat(k->pool, k->d->dialect->naming, "=", ld_dn_value(k->pool, value), ",", k->d->create_in, NULL);
+    return apr_pstrcat(k->pool, k->d->dialect->naming, "=", ld_dn_value(k->pool, value), ",",
+                       k->d->create_in, NULL);
 }
 
-directory_class ld_names_choose(ld_call *k, const directory_create *create, int skip, ld_names *names)
+directory_class ld_names_choose(ld_call *k, const directory_create *create, int skip,
+                                ld_names *names)
 {
     const ld_dialect *t = k->d->dialect;
     directory_class class = DIRECTORY_OK;
@@ -97,20 +102,23 @@ directory_class ld_names_choose(ld_call *k, const directory_create *create, int 
     }
     const char *base = login_of(k->pool, create->local, t->login_max);
     for (number = 1; !class && taken && number < NUMBERS; number++) {
-        names->login = numbered(k->pool, base, "", number == 1 && !skip ? 1 : number + skip, t->login_max);
+        names->login = numbered(k->pool, base, "", number == 1 && !skip ? 1 : number + skip,
+                                t->login_max);
         class = login_free(k, names->login, &taken);
     }
     if (!class && taken) {
-        return ld_fail(k, DIRECTORY_CONFLICT, "samAccountName", "%s: %s and its numbered forms are all taken",
-                       ld_server_url(k->d), base);
+        return ld_fail(k, DIRECTORY_CONFLICT, "samAccountName",
+                       "%s: %s and its numbered forms are all taken", ld_server_url(k->d), base);
     }
     taken = 1;
     for (number = 1; !class && taken && number < NUMBERS; number++) {
-        names->cn = numbered(k->pool, create->display_name, " ", number == 1 && !skip ? 1 : number + skip, CN_MAX);
+        names->cn = numbered(k->pool, create->display_name, " ",
+                             number == 1 && !skip ? 1 : number + skip, CN_MAX);
         names->dn = dn_of(k, names->cn);
         class = dn_free(k, names->dn, &taken);
     }
     return class || !taken ? class
-                           : ld_fail(k, DIRECTORY_CONFLICT, "cn", "%s: \"%s\" and its numbered forms are all taken in %s",
+                           : ld_fail(k, DIRECTORY_CONFLICT, "cn",
+                                     "%s: \"%s\" and its numbered forms are all taken in %s",
                                      ld_server_url(k->d), create->display_name, k->d->create_in);
 }

@@ -1,4 +1,5 @@
-/* Owns the making of a session from the tenant document, and the connector's table. Connects nowhere. */
+/* Owns the making of a session from the tenant document, and the connector's table. Connects
+ * nowhere. */
 #include <apr_strings.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,8 +9,8 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "core/tenant/value.h"
 #include "core/base/text.h"
+#include "core/tenant/value.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
@@ -18,10 +19,12 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static void library_init(void)
 {
-    /* Only our own configuration counts: without this, ldap.conf, LDAPRC and LDAPTLS_* change libldap's defaults. */
+    /* Only our own configuration counts: without this, ldap.conf, LDAPRC and LDAPTLS_* change
+     * libldap's defaults. */
     setenv("LDAPNOINIT", "1", 1);
     signal(SIGPIPE, SIG_IGN);
-    int version = LDAP_VERSION3; /* the first call initialises libldap, and SASL with it, for the whole process */
+    int version = LDAP_VERSION3; /* the first call initialises libldap, and SASL with it, for the
+                                    whole process */
     ldap_set_option(NULL, LDAP_OPT_PROTOCOL_VERSION, &version);
 }
 
@@ -30,7 +33,9 @@ void ld_library_init(void)
     pthread_once(&library_once, library_init);
 }
 
-__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e, apr_pool_t *pool, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static directory_class refuse(directory_error *e,
+                                                                    apr_pool_t *pool,
+                                                                    const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -77,7 +82,8 @@ static char *percent_decoded(apr_pool_t *pool, const char *text)
 static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
 {
     size_t i = 0;
-    while (i < sizeof schemes / sizeof *schemes && strncasecmp(url, schemes[i].prefix, strlen(schemes[i].prefix)) != 0) {
+    while (i < sizeof schemes / sizeof *schemes &&
+           strncasecmp(url, schemes[i].prefix, strlen(schemes[i].prefix)) != 0) {
         i++;
     }
     if (i == sizeof schemes / sizeof *schemes) {
@@ -137,11 +143,12 @@ static apr_status_t closed(void *baton)
     return APR_SUCCESS;
 }
 
-directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant, ida_directory_kind kind, apr_pool_t *pool,
-                        directory_error *e)
+directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant,
+                        ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
 {
     ld_library_init();
-    const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL, *urls = json_object_get(doc, "urls");
+    const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL,
+                 *urls = json_object_get(doc, "urls");
     const char *dialect = ida_json_string(doc, "dialect"), *bind = ida_json_string(doc, "bind");
     if (!doc) {
         return refuse(e, pool, "tenant %s has no on-premises directory", tenant->id);
@@ -154,8 +161,10 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->offers_sync = -1;
     d->dialect = ld_dialect_of(dialect);
     if (!d->dialect) {
-        return refuse(e, pool, "directories.onPremises.dialect: \"%s\" is not supported: this version supports %s",
-                      dialect ? dialect : "", ld_dialects_text());
+        return refuse(
+            e, pool,
+            "directories.onPremises.dialect: \"%s\" is not supported: this version supports %s",
+            dialect ? dialect : "", ld_dialects_text());
     }
     d->server_count = (int)json_array_size(urls);
     d->servers = apr_pcalloc(pool, (apr_size_t)(d->server_count + 1) * sizeof *d->servers);
@@ -166,19 +175,25 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     for (int i = 0; i < d->server_count; i++) {
         const char *url = json_string_value(json_array_get(urls, (size_t)i));
         if (!url || !server_parse(pool, url, &d->servers[i])) {
-            return refuse(e, pool, "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address",
-                          url ? url : "");
-        }
-        /* GSSAPI brings its own sealing on ldap://, checked after the bind; anything else would cross the wire in the clear. */
-        if (d->servers[i].scheme == LD_LDAP && !d->start_tls && d->bind != LD_BIND_GSSAPI) {
-            return refuse(e, pool, "directories.onPremises.urls: %s is not protected: use ldaps:// or set startTls", url);
-        }
-        if (d->bind == LD_BIND_GSSAPI && (d->servers[i].scheme != LD_LDAP || d->start_tls)) {
             return refuse(
                 e, pool,
-                "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// only, where it protects the "
-                "connection itself",
+                "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address",
+                url ? url : "");
+        }
+        /* GSSAPI brings its own sealing on ldap://, checked after the bind; anything else would
+         * cross the wire in the clear. */
+        if (d->servers[i].scheme == LD_LDAP && !d->start_tls && d->bind != LD_BIND_GSSAPI) {
+            return refuse(
+                e, pool,
+                "directories.onPremises.urls: %s is not protected: use ldaps:// or set startTls",
                 url);
+        }
+        if (d->bind == LD_BIND_GSSAPI && (d->servers[i].scheme != LD_LDAP || d->start_tls)) {
+            return refuse(e, pool,
+                          "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// "
+                          "only, where it protects the "
+                          "connection itself",
+                          url);
         }
     }
     if (d->server_count == 0) {
@@ -187,14 +202,18 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->bind_dn = ida_json_string(doc, "bindDn");
     d->password_file = ida_json_string(doc, "bindPasswordFile");
     if (d->bind == LD_BIND_SIMPLE && (!d->bind_dn || !*d->bind_dn || !d->password_file)) {
-        return refuse(e, pool, "%s: bind simple needs bindDn and bindPasswordFile", "directories.onPremises");
+        return refuse(e, pool, "%s: bind simple needs bindDn and bindPasswordFile",
+                      "directories.onPremises");
     }
     d->ca_file = ida_json_string(doc, "caFile");
     d->certificate_file = ida_json_string(doc, "certificateFile");
     d->key_file = ida_json_string(doc, "keyFile");
-    for (int i = 0; d->bind == LD_BIND_EXTERNAL && !d->certificate_file && i < d->server_count; i++) {
+    for (int i = 0; d->bind == LD_BIND_EXTERNAL && !d->certificate_file && i < d->server_count;
+         i++) {
         if (d->servers[i].scheme != LD_LDAPI) {
-            return refuse(e, pool, "directories.onPremises.urls: %s: bind external needs ldapi:// or a certificateFile",
+            return refuse(e, pool,
+                          "directories.onPremises.urls: %s: bind external needs ldapi:// or a "
+                          "certificateFile",
                           d->servers[i].url);
         }
     }
@@ -202,7 +221,8 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     d->group_base = ida_json_string(doc, "groupBase");
     d->create_in = ida_json_string(doc, "createIn");
     d->create_in = d->create_in ? d->create_in : d->user_base;
-    const char *bases[] = {d->user_base, d->group_base, d->create_in}, *names[] = {"userBase", "groupBase", "createIn"};
+    const char *bases[] = {d->user_base, d->group_base, d->create_in},
+               *names[] = {"userBase", "groupBase", "createIn"};
     for (int i = 0; i < 3; i++) {
         if (!ld_dn_key(pool, bases[i])) {
             return refuse(e, pool, "directories.onPremises.%s: is no DN", names[i]);

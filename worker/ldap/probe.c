@@ -1,16 +1,16 @@
-/* Owns the doctor's report: what stands between this service and a working directory, in the order in which it is met. Writes
- * nothing. */
+/* Owns the doctor's report: what stands between this service and a working directory, in the order
+ * in which it is met. Writes nothing. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "worker/directory/report.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/ops.h"
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
-#include "worker/directory/report.h"
 
 #define CLOCK_TOLERANCE_MS 60000
 #define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */
@@ -34,14 +34,15 @@ static directory_class read_base(ld_call *k, const char *dn, const char *name)
     int count;
     directory_class class = ld_search(k, &query, &rows, &count);
     if (!class && (count == 0 || !ld_get(rows[0], attributes[0]))) {
-        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s is not readable by our account", name, dn);
+        class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s is not readable by our account", name,
+                        dn);
     }
     return class;
 }
 
 /* One entry of a kind with this attribute; NULL: none is shown. */
-static directory_class read_one(ld_call *k, const char *base, const char *filter, const char *attribute, const char *what,
-                                const ld_entry **entry)
+static directory_class read_one(ld_call *k, const char *base, const char *filter,
+                                const char *attribute, const char *what, const ld_entry **entry)
 {
     const char *const attributes[] = {attribute, NULL};
     const ld_query query = {.base = base,
@@ -64,7 +65,8 @@ typedef struct shown {
     const char *nameless; /* DN of an entry without an ID; NULL: none */
 } shown;
 
-static directory_class count_entry(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class count_entry(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                                   void *baton)
 {
     shown *s = baton;
     s->count++;
@@ -78,15 +80,19 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
 {
     apr_pool_t *pool;
     apr_pool_create(&pool, ((shown *)baton)->pool);
-    const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool) : NULL;
-    directory_class class = entry                           ? count_entry(k, entry, pool, baton)
-                            : type == LDAP_RES_SEARCH_ENTRY ? ld_fail(k, DIRECTORY_LOCAL, NULL, "an entry of the answer cannot be read")
-                                                            : DIRECTORY_OK;
+    const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool)
+                                                          : NULL;
+    directory_class class = entry ? count_entry(k, entry, pool, baton)
+                            : type == LDAP_RES_SEARCH_ENTRY
+                                ? ld_fail(k, DIRECTORY_LOCAL, NULL,
+                                          "an entry of the answer cannot be read")
+                                : DIRECTORY_OK;
     apr_pool_destroy(pool);
     return class;
 }
 
-/* Whether all of a stream can be read, in the way of a sync: one entry, or one page, would not meet the server's limits. */
+/* Whether all of a stream can be read, in the way of a sync: one entry, or one page, would not meet
+ * the server's limits. */
 static void check_kind(probe *p, const char *base, const char *filter, const char *what)
 {
     ld_call k = *p->k; /* with the time that a sync has */
@@ -100,15 +106,18 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
                             .doing = apr_pstrcat(k.pool, "read all ", what, NULL)};
     k.deadline = ida_monotonic(k.d->env) + LD_RUN_MS;
     k.idle_ms = LD_SILENCE_MS;
-    directory_class class = k.d->offers_sync > 0 && !k.d->dialect->active_directory ? ld_syncrepl_look(&k, &query, count_message, &s)
-                                                                                    : ld_paged(&k, &query, count_entry, &s);
+    directory_class class = k.d->offers_sync > 0 && !k.d->dialect->active_directory
+                                ? ld_syncrepl_look(&k, &query, count_message, &s)
+                                : ld_paged(&k, &query, count_entry, &s);
     p->k->deadline = ida_monotonic(k.d->env) + CHECK_MS;
     if (!class && s.nameless) {
-        class = ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s shows no %s: our account may not read it", s.nameless, attributes[0]);
+        class = ld_fail(&k, DIRECTORY_CONFIG, NULL, "%s shows no %s: our account may not read it",
+                        s.nameless, attributes[0]);
     }
-    directory_report_judge(&p->report, what, class,
-                 s.count ? ida_printf(k.pool, "%s: all %lld readable", base, (long long)s.count)
-                         : apr_pstrcat(k.pool, base, ": readable, but holds none yet or shows none", NULL));
+    directory_report_judge(
+        &p->report, what, class,
+        s.count ? ida_printf(k.pool, "%s: all %lld readable", base, (long long)s.count)
+                : apr_pstrcat(k.pool, base, ": readable, but holds none yet or shows none", NULL));
 }
 
 static void check_servers(probe *p)
@@ -138,8 +147,9 @@ static void check_servers(probe *p)
             *p->k->e = e;
             p->k->e->message = apr_pstrdup(p->k->pool, e.message);
         }
-        directory_report_judge(&p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
-              apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
+        directory_report_judge(
+            &p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
+            apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
         ld_forget_tls(&one);
         apr_pool_destroy(pool);
@@ -154,27 +164,34 @@ static void check_schema(probe *p)
     const ld_schema *schema = ld_schema_of(k);
     const char *const needed[] = {d->marker_attribute, d->upn_attribute};
     const char *const names[] = {"markerAttribute", "upnAttribute"};
-    if (!directory_report_judge(&p->report, "schema", schema ? DIRECTORY_OK : k->e->class, "readable")) {
+    if (!directory_report_judge(&p->report, "schema", schema ? DIRECTORY_OK : k->e->class,
+                                "readable")) {
         return;
     }
-    directory_class class =
-        ld_schema_knows(schema, t->lock) ? DIRECTORY_OK : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
-    directory_report_judge(&p->report, "disabling accounts", class, apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
+    directory_class class = ld_schema_knows(schema, t->lock)
+                                ? DIRECTORY_OK
+                                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", t->lock_missing);
+    directory_report_judge(&p->report, "disabling accounts", class,
+                           apr_pstrcat(k->pool, t->lock, " is known to the server", NULL));
     for (int i = 0; i < 2; i++) {
-        int place = ld_schema_allows(schema, t->user_class, needed[i]) || ld_schema_auxiliary(schema, needed[i]);
+        int place = ld_schema_allows(schema, t->user_class, needed[i]) ||
+                    ld_schema_auxiliary(schema, needed[i]);
         class = place ? DIRECTORY_OK
-                      : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i], needed[i], t->user_class);
+                      : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s has no place in a %s", names[i],
+                                needed[i], t->user_class);
         directory_report_judge(&p->report, names[i], class, needed[i]);
     }
     const char *lost = NULL;
     for (const ld_field *f = t->fields; f->name; f++) {
-        if (!ld_schema_allows(schema, t->user_class, f->attribute) && !ld_schema_auxiliary(schema, f->attribute)) {
+        if (!ld_schema_allows(schema, t->user_class, f->attribute) &&
+            !ld_schema_auxiliary(schema, f->attribute)) {
             lost = lost ? apr_pstrcat(k->pool, lost, ", ", f->name, NULL) : f->name;
         }
     }
-    directory_report_line(&p->report, "fields", 1,
-         lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL)
-              : "every field has its place");
+    directory_report_line(
+        &p->report, "fields", 1,
+        lost ? apr_pstrcat(k->pool, "not kept by this directory (a creation warns): ", lost, NULL)
+             : "every field has its place");
 }
 
 static void check_placeholder(probe *p)
@@ -185,13 +202,19 @@ static void check_placeholder(probe *p)
         return;
     }
     if (!d->placeholder) {
-        directory_report_line(&p->report, "placeholderMember", 1, "not set: the last member of a group is replaced by the group itself");
+        directory_report_line(
+            &p->report, "placeholderMember", 1,
+            "not set: the last member of a group is replaced by the group itself");
         return;
     }
-    /* Servers take a member that does not exist, so an absent placeholder is told and no failure. */
+    /* Servers take a member that does not exist, so an absent placeholder is told and no failure.
+     */
     directory_class class = read_base(k, d->placeholder, "placeholderMember");
-    directory_report_line(&p->report, "placeholderMember", 1,
-         class ? apr_pstrcat(k->pool, d->placeholder, ": is no entry of the directory; OpenLDAP accepts that", NULL) : "exists");
+    directory_report_line(
+        &p->report, "placeholderMember", 1,
+        class ? apr_pstrcat(k->pool, d->placeholder,
+                            ": is no entry of the directory; OpenLDAP accepts that", NULL)
+              : "exists");
 }
 
 /* With lastbind our bind a moment ago left the server's time on our own entry. */
@@ -199,36 +222,44 @@ static void check_clock(probe *p, int64_t bound_at)
 {
     ld_call *k = p->k;
     int64_t at = ld_own_sign_in(k);
-    directory_report_line(
-        &p->report, "sign-ins", 1,
-        at ? "recorded by the server"
-           : "not recorded for our own account: overlay or setting lastbind is off, or not readable; stale accounts count "
-             "from creation");
+    directory_report_line(&p->report, "sign-ins", 1,
+                          at ? "recorded by the server"
+                             : "not recorded for our own account: overlay or setting lastbind is "
+                               "off, or not readable; stale accounts count "
+                               "from creation");
     if (!at) {
         return;
     }
     int64_t ahead = at - bound_at;
-    /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure to be wrong. */
+    /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure
+     * to be wrong. */
     int64_t seconds = (ahead < 0 ? -ahead : ahead) / 1000;
     const char *text = seconds < 2
                            ? "the server's clock agrees with ours"
-                           : ida_printf(k->pool, "the server's clock is %lld s %s", (long long)seconds,
-                                        ahead < 0 ? "behind ours (or its lastbind-precision is coarse)" : "ahead of ours");
+                           : ida_printf(k->pool, "the server's clock is %lld s %s",
+                                        (long long)seconds,
+                                        ahead < 0
+                                            ? "behind ours (or its lastbind-precision is coarse)"
+                                            : "ahead of ours");
     directory_report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
 }
 
-/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in worker/ldap/syncrepl.c), and of two states of an
- * entry the newer one counts: our account must be able to search by the stamp and to read it. */
-static directory_class stamp_shown(ld_call *k, const char *base, const char *filter, const char *what)
+/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in
+ * worker/ldap/syncrepl.c), and of two states of an entry the newer one counts: our account must be
+ * able to search by the stamp and to read it. */
+static directory_class stamp_shown(ld_call *k, const char *base, const char *filter,
+                                   const char *what)
 {
     const char *stamp = k->d->dialect->stamp;
-    const char *any = apr_pstrcat(k->pool, "(&", filter, "(", stamp, ">=19700101000000.000000Z#000000#000#000000))", NULL);
+    const char *any = apr_pstrcat(k->pool, "(&", filter, "(", stamp,
+                                  ">=19700101000000.000000Z#000000#000#000000))", NULL);
     const ld_entry *one, *stamped = NULL;
     directory_class class = read_one(k, base, filter, stamp, what, &one);
     class = class || !one ? class : read_one(k, base, any, stamp, what, &stamped);
     if (!class && one && !(stamped && ld_get(stamped, stamp))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL,
-                        "our account may not search and read %s of %s below %s: whoever changes while everything is read counts "
+                        "our account may not search and read %s of %s below %s: whoever changes "
+                        "while everything is read counts "
                         "as gone until the next sync",
                         stamp, what, base);
     }
@@ -242,23 +273,28 @@ static void check_stamps(probe *p)
     directory_class class = stamp_shown(k, d->user_base, d->dialect->user_filter, "users");
     class = class ? class : stamp_shown(k, d->group_base, d->dialect->group_filter, "groups");
     directory_report_judge(&p->report, d->dialect->stamp, class,
-                 "our account may search and read it, looked at with one user and one group where there are any");
+                           "our account may search and read it, looked at with one user and one "
+                           "group where there are any");
 }
 
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
-    directory_report_line(&p->report, "content synchronisation", d->offers_sync != 0,
-         d->offers_sync > 0    ? "offered (syncprov)"
-         : d->offers_sync == 0 ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
-                               : "unknown: the rootDSE is not readable by our account");
+    directory_report_line(
+        &p->report, "content synchronisation", d->offers_sync != 0,
+        d->offers_sync > 0 ? "offered (syncprov)"
+        : d->offers_sync == 0
+            ? "not offered: load the syncprov overlay, or every sync reads the whole directory"
+            : "unknown: the rootDSE is not readable by our account");
     if (d->offers_sync != 0) {
         check_stamps(p);
     }
     directory_report_line(&p->report, "initial passwords", 1,
-         d->offers_password ? "set by the Password Modify operation: the server hashes them"
-                            : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): make sure "
-                              "that it hashes clear text (ppolicy_hash_cleartext)");
+                          d->offers_password
+                              ? "set by the Password Modify operation: the server hashes them"
+                              : "sent inside the new entry, as the server does not offer Password "
+                                "Modify (RFC 3062): make sure "
+                                "that it hashes clear text (ppolicy_hash_cleartext)");
     check_placeholder(p);
     check_clock(p, bound_at);
 }
@@ -276,12 +312,16 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
         *e = p.report.first ? p.report.error : *e;
         return p.report.first ? p.report.first : class;
     }
-    directory_report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"), d->user_base);
-    directory_report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"), d->group_base);
+    directory_report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"),
+                           d->user_base);
+    directory_report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"),
+                           d->group_base);
     directory_report_judge(
         &p.report, "createIn", read_base(&k, d->create_in, "createIn"),
         apr_pstrcat(pool, d->create_in,
-                    d->dialect->active_directory ? ": exists" : ": exists; LDAP tells write permission only at the first write",
+                    d->dialect->active_directory
+                        ? ": exists"
+                        : ": exists; LDAP tells write permission only at the first write",
                     NULL));
     check_kind(&p, d->user_base, d->dialect->user_filter, "users");
     check_kind(&p, d->group_base, d->dialect->group_filter, "groups");

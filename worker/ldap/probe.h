@@ -2,10 +2,11 @@
 #ifndef WORKER_LDAP_PROBE_H
 #define WORKER_LDAP_PROBE_H
 
-#include "worker/ldap/session.h"
 #include "worker/directory/report.h"
+#include "worker/ldap/session.h"
 
-/* Rights in the container of new accounts, on people and on groups; DirSync and deletions; password policy; clock. */
+/* Rights in the container of new accounts, on people and on groups; DirSync and deletions; password
+ * policy; clock. */
 void ld_probe_active_directory(ld_call *k, report *report);
 
 #endif

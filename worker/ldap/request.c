@@ -1,4 +1,5 @@
-/* Owns requests over a connection: bounded waits, streams, pages, writes. Must not know what entries hold. */
+/* Owns requests over a connection: bounded waits, streams, pages, writes. Must not know what
+ * entries hold. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdarg.h>
@@ -9,15 +10,16 @@
 #include "worker/ldap/ber.h"
 #include "worker/ldap/session.h"
 
-#define SLICE_MS 1000      /* between two looks at `alive` */
-#define LOOK_EVERY 200     /* the same, in messages that come without a pause */
+#define SLICE_MS 1000  /* between two looks at `alive` */
+#define LOOK_EVERY 200 /* the same, in messages that come without a pause */
 #define PAGE 500
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
 
 ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e)
 {
     *e = (directory_error){0};
-    return (ld_call){.d = d, .pool = pool, .e = e, .deadline = ida_monotonic(d->env) + DIRECTORY_CALL_MS};
+    return (ld_call){
+        .d = d, .pool = pool, .e = e, .deadline = ida_monotonic(d->env) + DIRECTORY_CALL_MS};
 }
 
 int64_t ld_left(const ld_call *k)
@@ -26,7 +28,8 @@ int64_t ld_left(const ld_call *k)
     return left > 0 ? left : 0;
 }
 
-directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...)
+directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format,
+                        ...)
 {
     char text[1024];
     va_list args;
@@ -40,11 +43,13 @@ directory_class ld_fail(ld_call *k, directory_class class, const char *field, co
     return class;
 }
 
-directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text, const char *doing)
+directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text,
+                             const char *doing)
 {
     const char *field;
     directory_class class = ld_classify(k->pool, code, phase, text, &field);
-    return ld_fail(k, class, field, "%s: %s: %s", ld_server_url(k->d), doing, ld_code_text(k->pool, code, text));
+    return ld_fail(k, class, field, "%s: %s: %s", ld_server_url(k->d), doing,
+                   ld_code_text(k->pool, code, text));
 }
 
 static apr_status_t controls_free(void *baton)
@@ -56,15 +61,17 @@ static apr_status_t controls_free(void *baton)
 LDAPControl **ld_identities(const directory *d)
 {
     static char text_form[] = {0x30, 0x03, 0x02, 0x01, 0x01}; /* SEQUENCE { INTEGER 1 } */
-    static LDAPControl control = {(char *)(uintptr_t)"1.2.840.113556.1.4.529", {sizeof text_form, text_form}, 1};
+    static LDAPControl control = {(char *)(uintptr_t) "1.2.840.113556.1.4.529",
+                                  {sizeof text_form, text_form},
+                                  1};
     static LDAPControl *list[] = {&control, NULL};
     return d->dialect->active_directory ? list : NULL;
 }
 
 /* --- waiting --- */
 
-/* libldap's parsers of these two assert that an object identifier is not empty, as text: a server that sends an empty one, or one
- * that begins with a NUL, would end the process. */
+/* libldap's parsers of these two assert that an object identifier is not empty, as text: a server
+ * that sends an empty one, or one that begins with a NUL, would end the process. */
 static int nameless(LDAPMessage *message)
 {
     ber_tag_t type = (ber_tag_t)ldap_msgtype(message), tag;
@@ -72,19 +79,23 @@ static int nameless(LDAPMessage *message)
     if (type != LDAP_RES_INTERMEDIATE && type != LDAP_RES_EXTENDED) {
         return 0;
     }
-    BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+    BerElement *ber = ber_dup(
+        ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
     int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
     struct berval value;
     while (!found && (tag = ber_peek_element(ber, &value)) != LBER_ERROR) {
-        int name = tag == LDAP_TAG_IM_RES_OID || tag == LDAP_TAG_EXOP_RES_OID; /* in part of an answer either is taken for it */
-        found = (name && (value.bv_len == 0 || value.bv_val[0] == '\0')) || ber_scanf(ber, "x") == LBER_ERROR;
+        int name = tag == LDAP_TAG_IM_RES_OID ||
+                   tag == LDAP_TAG_EXOP_RES_OID; /* in part of an answer either is taken for it */
+        found = (name && (value.bv_len == 0 || value.bv_val[0] == '\0')) ||
+                ber_scanf(ber, "x") == LBER_ERROR;
     }
     ber_free(ber, 0);
     return found;
 }
 
-/* The next message to this request; -1 also when the server ends the connection by a notice. Asked for any message, libldap hands
- * the notice to us; asked for one request it would look into the notice itself, assert as above, and forget to free it. */
+/* The next message to this request; -1 also when the server ends the connection by a notice. Asked
+ * for any message, libldap hands the notice to us; asked for one request it would look into the
+ * notice itself, assert as above, and forget to free it. */
 static int next_message(LDAP *ld, int message_id, struct timeval *bound, LDAPMessage **message)
 {
     int type = ldap_result(ld, LDAP_RES_ANY, LDAP_MSG_ONE, bound, message);
@@ -97,7 +108,9 @@ static int next_message(LDAP *ld, int message_id, struct timeval *bound, LDAPMes
     }
     ldap_msgfree(*message);
     *message = NULL;
-    return about == message_id || about == LDAP_RES_UNSOLICITED ? -1 : 0; /* else the rest of what was given up */
+    return about == message_id || about == LDAP_RES_UNSOLICITED
+               ? -1
+               : 0; /* else the rest of what was given up */
 }
 
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
@@ -114,7 +127,8 @@ int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
             return 0;
         }
         left = left < SLICE_MS ? left : SLICE_MS;
-        struct timeval bound = {.tv_sec = (time_t)(left / 1000), .tv_usec = (suseconds_t)(left % 1000 * 1000)};
+        struct timeval bound = {.tv_sec = (time_t)(left / 1000),
+                                .tv_usec = (suseconds_t)(left % 1000 * 1000)};
         int type = next_message(k->d->ld, message_id, &bound, message);
         if (type != 0) {
             return type;
@@ -130,13 +144,15 @@ directory_class ld_parse(ld_call *k, LDAPMessage *message, ld_answer *answer, ap
 {
     char *text = NULL;
     answer->controls = NULL;
-    int code = ldap_parse_result(k->d->ld, message, &answer->code, NULL, &text, NULL, &answer->controls, 1);
+    int code = ldap_parse_result(k->d->ld, message, &answer->code, NULL, &text, NULL,
+                                 &answer->controls, 1);
     answer->text = text && *text ? apr_pstrdup(pool, text) : NULL;
     ldap_memfree(text);
     if (answer->controls) {
         apr_pool_cleanup_register(pool, answer->controls, controls_free, apr_pool_cleanup_null);
     }
-    return code == LDAP_SUCCESS ? DIRECTORY_OK : ld_fail_code(k, code, LD_READ, NULL, "read the answer");
+    return code == LDAP_SUCCESS ? DIRECTORY_OK
+                                : ld_fail_code(k, code, LD_READ, NULL, "read the answer");
 }
 
 /* No answer came: the connection is of no use any more. */
@@ -147,7 +163,8 @@ static directory_class lost(ld_call *k, int type, int id, ld_phase phase, const 
         ld_drop(k->d);
         return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d), doing);
     }
-    directory_class class = ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, phase, NULL, doing);
+    directory_class class = ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, phase,
+                                         NULL, doing);
     ld_drop_failed(k->d);
     return class;
 }
@@ -164,25 +181,30 @@ static directory_class unsent(ld_call *k, int code, const char *doing)
 
 /* --- searches --- */
 
-/* slapd's limits of size and time are an account's own, and its pages all together count as one answer. */
+/* slapd's limits of size and time are an account's own, and its pages all together count as one
+ * answer. */
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer)
 {
     directory_class class = ld_fail_code(k, answer->code, query->phase, answer->text, query->doing);
-    int limit = answer->code == LDAP_SIZELIMIT_EXCEEDED || answer->code == LDAP_ADMINLIMIT_EXCEEDED
-             || answer->code == LDAP_TIMELIMIT_EXCEEDED;
+    int limit = answer->code == LDAP_SIZELIMIT_EXCEEDED ||
+                answer->code == LDAP_ADMINLIMIT_EXCEEDED || answer->code == LDAP_TIMELIMIT_EXCEEDED;
     if (!limit || k->d->dialect->active_directory) {
         return class;
     }
-    const char *why = k->e->message, *dn = k->d->bind == LD_BIND_SIMPLE ? k->d->bind_dn : ld_own_key(k);
+    const char *why = k->e->message,
+               *dn = k->d->bind == LD_BIND_SIMPLE ? k->d->bind_dn : ld_own_key(k);
     return ld_fail(k, class, NULL,
-                   "%s; our account must be shown everything: add the line 'limits dn.exact=\"%s\" size=unlimited time=unlimited' "
-                   "to the database in slapd.conf, in cn=config as olcLimits of the database, without its first word",
+                   "%s; our account must be shown everything: add the line 'limits dn.exact=\"%s\" "
+                   "size=unlimited time=unlimited' "
+                   "to the database in slapd.conf, in cn=config as olcLimits of the database, "
+                   "without its first word",
                    why, dn ? dn : "DN of our account");
 }
 
 static const char *const no_attributes[] = {LDAP_NO_ATTRS, NULL};
 
-directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer)
+directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton,
+                          ld_answer *answer)
 {
     directory_class class = ld_ready(k);
     if (class) {
@@ -192,11 +214,14 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
     const char *const *attributes = query->attributes ? query->attributes : no_attributes;
     int64_t server_ms = ld_left(k) > 2 * SERVER_LESS_MS ? ld_left(k) - SERVER_LESS_MS : 1000;
     struct timeval bound = {.tv_sec = (time_t)(server_ms / 1000)};
-    /* A stream has no end of its own: a limit above what the server grants our account would be refused (11). */
+    /* A stream has no end of its own: a limit above what the server grants our account would be
+     * refused (11). */
     struct timeval *limit = k->idle_ms ? NULL : &bound;
-    int id, code = ldap_search_ext(d->ld, query->base, query->scope, query->filter, (char **)(uintptr_t)attributes, 0,
-                                   query->controls, NULL, limit, query->limit, &id);
-    if (code == LDAP_FILTER_ERROR || code == LDAP_PARAM_ERROR || code == LDAP_NO_MEMORY || code == LDAP_ENCODING_ERROR) {
+    int id, code = ldap_search_ext(d->ld, query->base, query->scope, query->filter,
+                                   (char **)(uintptr_t)attributes, 0, query->controls, NULL, limit,
+                                   query->limit, &id);
+    if (code == LDAP_FILTER_ERROR || code == LDAP_PARAM_ERROR || code == LDAP_NO_MEMORY ||
+        code == LDAP_ENCODING_ERROR) {
         return ld_fail_code(k, code, query->phase, NULL, query->doing);
     }
     if (code != LDAP_SUCCESS) {
@@ -215,13 +240,16 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
             return ld_parse(k, message, answer, k->pool);
         }
         /* References to other servers are not followed. */
-        class = type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE ? take(k, type, message, baton) : DIRECTORY_OK;
+        class = type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE
+                    ? take(k, type, message, baton)
+                    : DIRECTORY_OK;
         ldap_msgfree(message);
         if (class) {
             ldap_abandon_ext(d->ld, id, NULL, NULL);
             return class;
         }
-        k->stopped = k->alive && count % LOOK_EVERY == 0 && k->alive(k->baton); /* a stream need not end, or ever be silent */
+        k->stopped = k->alive && count % LOOK_EVERY == 0 &&
+                     k->alive(k->baton); /* a stream need not end, or ever be silent */
         if (k->stopped) {
             return lost(k, 0, id, LD_READ, query->doing);
         }
@@ -230,7 +258,9 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
 
 directory_class ld_unreadable(ld_call *k)
 {
-    return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry cannot be read, or has more than %d values", ld_server_url(k->d), LD_VALUES_MAX);
+    return ld_fail(k, DIRECTORY_LOCAL, NULL,
+                   "%s: an entry cannot be read, or has more than %d values", ld_server_url(k->d),
+                   LD_VALUES_MAX);
 }
 
 static directory_class collect(ld_call *k, int type, LDAPMessage *message, void *baton)
@@ -253,13 +283,15 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
         ld_answer answer = {0};
         int was_connected = k->d->ld != NULL;
         class = ld_stream(k, query, collect, entries, &answer);
-        if (!class && answer.code != LDAP_SUCCESS
-            && !(answer.code == LDAP_SIZELIMIT_EXCEEDED && query->limit && entries->nelts >= query->limit)) {
+        if (!class && answer.code != LDAP_SUCCESS &&
+            !(answer.code == LDAP_SIZELIMIT_EXCEEDED && query->limit &&
+              entries->nelts >= query->limit)) {
             class = ld_fail_code(k, answer.code, query->phase, answer.text, query->doing);
         }
         *rows = (const ld_entry **)entries->elts;
         *count = entries->nelts;
-        /* A read may be repeated: once, and only where the first try had a connection to lose or a server that was busy. */
+        /* A read may be repeated: once, and only where the first try had a connection to lose or a
+         * server that was busy. */
         if (class != DIRECTORY_TRANSIENT || (!was_connected && !k->d->ld) || ld_left(k) == 0) {
             return class;
         }
@@ -267,7 +299,8 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
     return class;
 }
 
-directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes, const char *doing, const ld_entry **entry)
+directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
+                        const char *doing, const ld_entry **entry)
 {
     const ld_query query = {.base = dn,
                             .scope = LDAP_SCOPE_BASE,
@@ -283,12 +316,14 @@ directory_class ld_read(ld_call *k, const char *dn, const char *const *attribute
     return class;
 }
 
-directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same)
+directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value,
+                           const char *doing, int *same)
 {
     struct berval bytes = {.bv_val = (char *)(uintptr_t)value, .bv_len = strlen(value)};
     directory_class class = DIRECTORY_OK;
     *same = 0;
-    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT); attempt++) {
+    for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT);
+         attempt++) {
         LDAPMessage *message = NULL;
         ld_answer answer = {0};
         int id;
@@ -302,9 +337,10 @@ directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, co
             continue;
         }
         int type = ld_wait(k, id, &message);
-        class = type <= 0 ? lost(k, type, id, LD_READ, doing) : ld_parse(k, message, &answer, k->pool);
-        if (!class && answer.code != LDAP_COMPARE_TRUE && answer.code != LDAP_COMPARE_FALSE
-            && answer.code != LDAP_NO_SUCH_ATTRIBUTE) {
+        class = type <= 0 ? lost(k, type, id, LD_READ, doing)
+                          : ld_parse(k, message, &answer, k->pool);
+        if (!class && answer.code != LDAP_COMPARE_TRUE && answer.code != LDAP_COMPARE_FALSE &&
+            answer.code != LDAP_NO_SUCH_ATTRIBUTE) {
             class = ld_fail_code(k, answer.code, LD_READ, answer.text, doing);
         }
         *same = !class && answer.code == LDAP_COMPARE_TRUE;
@@ -325,15 +361,15 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
         return DIRECTORY_OK;
     }
     const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
-    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton)
-                                  : ld_unreadable(k);
+    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton) : ld_unreadable(k);
     apr_pool_clear(p->entry_pool);
     return class;
 }
 
-/* The cookie of a page's answer into `cookie` (freed by the caller): none where it is the last page. What cannot be read must not
- * pass for the end: the rest would count as gone. */
-static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **controls, struct berval *cookie)
+/* The cookie of a page's answer into `cookie` (freed by the caller): none where it is the last
+ * page. What cannot be read must not pass for the end: the rest would count as gone. */
+static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **controls,
+                                   struct berval *cookie)
 {
     int there;
     BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_PAGEDRESULTS, &there);
@@ -341,7 +377,8 @@ static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **
     int good = !there || (ber && ber_scanf(ber, "{io}", &estimate, cookie) != LBER_ERROR);
     ber_free(ber, 1);
     return good ? DIRECTORY_OK
-                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s: the server ended a page without saying whether more follows",
+                : ld_fail(k, DIRECTORY_CONFIG, NULL,
+                          "%s: %s: the server ended a page without saying whether more follows",
                           ld_server_url(k->d), doing);
 }
 
@@ -356,7 +393,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
     apr_pool_t *whole = k->pool, *page_pool;
     apr_pool_create(&page_pool, whole);
     while (more) {
-        LDAPControl *paging = NULL, *controls[3] = {NULL, query->controls ? query->controls[0] : NULL, NULL};
+        LDAPControl *paging = NULL,
+                    *controls[3] = {NULL, query->controls ? query->controls[0] : NULL, NULL};
         ld_answer answer = {0};
         ld_query page = *query;
         LDAP *before = k->d->ld;
@@ -369,8 +407,10 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
                 break;
             }
         }
-        /* The cookie is the connection's own: with another connection the search would have to begin anew. */
-        if (!before || ldap_create_page_control(before, size, &cookie, 1, &paging) != LDAP_SUCCESS) {
+        /* The cookie is the connection's own: with another connection the search would have to
+         * begin anew. */
+        if (!before ||
+            ldap_create_page_control(before, size, &cookie, 1, &paging) != LDAP_SUCCESS) {
             class = ld_fail(k, DIRECTORY_LOCAL, NULL, "no page control could be made");
             break;
         }
@@ -379,10 +419,11 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         k->pool = page_pool;
         class = ld_stream(k, &page, page_entry, &p, &answer);
         if (!class && answer.code != LDAP_SUCCESS) {
-            int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED || answer.code == LDAP_SIZELIMIT_EXCEEDED;
+            int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED ||
+                          answer.code == LDAP_SIZELIMIT_EXCEEDED;
             class = ld_fail_read(k, query, &answer);
-            /* A limit at the first page may be one of its size, even when some of it came: begun anew, what is seen twice counts
-             * once. */
+            /* A limit at the first page may be one of its size, even when some of it came: begun
+             * anew, what is seen twice counts once. */
             if (refused && first && size > 1) {
                 size /= 2;
                 more = 1;
@@ -400,7 +441,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         ldap_control_free(paging);
         apr_pool_clear(page_pool);
         if (!class && k->alive && k->alive(k->baton)) {
-            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d), query->doing);
+            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d),
+                            query->doing);
         }
         more = more && !class;
     }
@@ -425,7 +467,8 @@ static LDAPControl *post_read(ld_call *k, const char *const *attributes)
 /* --- writes --- */
 
 /* The answer to a write that was sent. */
-static directory_class written(ld_call *k, int id, ld_phase phase, const char *doing, ld_answer *answer)
+static directory_class written(ld_call *k, int id, ld_phase phase, const char *doing,
+                               ld_answer *answer)
 {
     LDAPMessage *message = NULL;
     int type = ld_wait(k, id, &message);
@@ -434,10 +477,13 @@ static directory_class written(ld_call *k, int id, ld_phase phase, const char *d
     }
     k->d->used_at = ida_monotonic(k->d->env);
     directory_class class = ld_parse(k, message, answer, k->pool);
-    return class || answer->code == LDAP_SUCCESS ? class : ld_fail_code(k, answer->code, phase, answer->text, doing);
+    return class || answer->code == LDAP_SUCCESS
+               ? class
+               : ld_fail_code(k, answer->code, phase, answer->text, doing);
 }
 
-directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing)
+directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase,
+                          const char *doing)
 {
     ld_answer answer = {0};
     int id;
@@ -449,8 +495,8 @@ directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase p
     return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
 }
 
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing,
-                       ld_answer *answer)
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes,
+                       const char *doing, ld_answer *answer)
 {
     int id;
     directory_class class = ld_ready(k);
@@ -467,7 +513,8 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *c
     return class;
 }
 
-directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior, const char *doing)
+directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior,
+                          const char *doing)
 {
     ld_answer answer = {0};
     int id;
@@ -479,7 +526,8 @@ directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const cha
     return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, &answer) : unsent(k, code, doing);
 }
 
-directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer)
+directory_class ld_modify_password(ld_call *k, const char *dn, const char *password,
+                                   const char *doing, ld_answer *answer)
 {
     struct berval who = {.bv_val = (char *)(uintptr_t)dn, .bv_len = strlen(dn)},
                   fresh = {.bv_val = (char *)(uintptr_t)password, .bv_len = strlen(password)};

@@ -16,7 +16,8 @@ typedef struct class_def {
     const char *name;
     int auxiliary;
     const char **superiors, **must, **may; /* lower case, NULL-terminated */
-    const char **further, **attached;      /* by a content rule: attributes and auxiliary classes; NULL without one */
+    const char **further,
+        **attached; /* by a content rule: attributes and auxiliary classes; NULL without one */
 } class_def;
 
 struct ld_schema {
@@ -47,8 +48,8 @@ static const char **lower_all(apr_pool_t *pool, char **names)
     return out;
 }
 
-/* libldap's readers walk past the end of a definition that breaks off: there are NULs behind this one to stop them. The caller
- * frees it; NULL, which they refuse, without memory. */
+/* libldap's readers walk past the end of a definition that breaks off: there are NULs behind this
+ * one to stop them. The caller frees it; NULL, which they refuse, without memory. */
 static char *definition(const struct berval *value)
 {
     char *text = calloc(1, value->bv_len + 16);
@@ -74,7 +75,8 @@ static void add_type(ld_schema *s, const struct berval *value)
             apr_hash_set(s->attributes, lower(s->pool, *name), APR_HASH_KEY_STRING, first);
         }
         if (type->at_oid) {
-            apr_hash_set(s->attributes, apr_pstrdup(s->pool, type->at_oid), APR_HASH_KEY_STRING, first);
+            apr_hash_set(s->attributes, apr_pstrdup(s->pool, type->at_oid), APR_HASH_KEY_STRING,
+                         first);
         }
     }
     ldap_attributetype_free(type);
@@ -107,8 +109,8 @@ static void add_class(ld_schema *s, const struct berval *value)
     ldap_objectclass_free(class);
 }
 
-ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count, const struct berval *classes,
-                          int class_count)
+ld_schema *ld_schema_make(apr_pool_t *pool, const struct berval *types, int type_count,
+                          const struct berval *classes, int class_count)
 {
     ld_schema *s = apr_pcalloc(pool, sizeof *s);
     s->pool = pool;
@@ -131,9 +133,12 @@ void ld_schema_rules(ld_schema *s, const struct berval *rules, int count)
         char *text = definition(&rules[i]);
         LDAPContentRule *rule = ldap_str2contentrule(text, &code, &at, LDAP_SCHEMA_ALLOW_ALL);
         free(text);
-        class_def *def = rule && rule->cr_oid ? apr_hash_get(s->classes, rule->cr_oid, APR_HASH_KEY_STRING) : NULL;
+        class_def *def = rule && rule->cr_oid
+                             ? apr_hash_get(s->classes, rule->cr_oid, APR_HASH_KEY_STRING)
+                             : NULL;
         if (def) {
-            const char **must = lower_all(s->pool, rule->cr_at_oids_must), **may = lower_all(s->pool, rule->cr_at_oids_may);
+            const char **must = lower_all(s->pool, rule->cr_at_oids_must),
+                       **may = lower_all(s->pool, rule->cr_at_oids_may);
             apr_array_header_t *all = apr_array_make(s->pool, 64, sizeof(const char *));
             for (; *must; must++) {
                 APR_ARRAY_PUSH(all, const char *) = *must;
@@ -196,7 +201,8 @@ static int allows(const ld_schema *s, const class_def *def, const char *first, i
     if (!def || depth > MAX_DEPTH) {
         return 0;
     }
-    if (lists(s, def->must, first) || lists(s, def->may, first) || (def->further && lists(s, def->further, first))) {
+    if (lists(s, def->must, first) || lists(s, def->may, first) ||
+        (def->further && lists(s, def->further, first))) {
         return 1;
     }
     for (const char **attached = def->attached; attached && *attached; attached++) {
@@ -241,10 +247,11 @@ static int demands_more(const ld_schema *s, const class_def *def, const char *fi
 const char *ld_schema_auxiliary(const ld_schema *s, const char *attribute)
 {
     const char *first = first_name(s, attribute), *best = NULL;
-    for (apr_hash_index_t *i = first ? apr_hash_first(NULL, s->classes) : NULL; i; i = apr_hash_next(i)) {
+    for (apr_hash_index_t *i = first ? apr_hash_first(NULL, s->classes) : NULL; i;
+         i = apr_hash_next(i)) {
         const class_def *def = apr_hash_this_val(i);
-        if (def->auxiliary && allows(s, def, first, 0) && !demands_more(s, def, first, 0)
-            && (!best || strcasecmp(def->name, best) < 0)) {
+        if (def->auxiliary && allows(s, def, first, 0) && !demands_more(s, def, first, 0) &&
+            (!best || strcasecmp(def->name, best) < 0)) {
             best = def->name;
         }
     }

@@ -1,4 +1,5 @@
-/* The open session of one tenant's LDAP directory and the calls over it. Everything here belongs to one thread at a time. */
+/* The open session of one tenant's LDAP directory and the calls over it. Everything here belongs to
+ * one thread at a time. */
 #ifndef WORKER_LDAP_SESSION_H
 #define WORKER_LDAP_SESSION_H
 
@@ -18,14 +19,14 @@ typedef struct ld_server {
     const char *url, *host; /* host: the path of the socket for ldapi */
     ld_scheme scheme;
     int port;
-    int64_t failed_until;   /* monotonic ms; not tried before, unless every server is in that state */
+    int64_t failed_until; /* monotonic ms; not tried before, unless every server is in that state */
 } ld_server;
 
 /* The account that this session itself made last (worker/ldap/made.c). */
 typedef struct ld_made {
     apr_pool_t *pool;
     const char *id, *dn;
-    int64_t until;           /* monotonic ms */
+    int64_t until; /* monotonic ms */
 } ld_made;
 
 struct directory {
@@ -38,23 +39,26 @@ struct directory {
     int server_count, start_tls;
     ld_bind bind;
     const char *bind_dn, *password_file, *ca_file, *certificate_file, *key_file;
-    const char *user_base, *group_base, *create_in, *upn_attribute, *marker_attribute, *placeholder, *placeholder_key;
+    const char *user_base, *group_base, *create_in, *upn_attribute, *marker_attribute, *placeholder,
+        *placeholder_key;
     const json_t *protected_accounts; /* borrowed from the tenant */
     cache_guard guard;
     const char *const *user_attributes, *const *group_attributes; /* groups: without members */
-    const char *dns_domain;  /* of userBase by its dc parts, folded; NULL when it has none */
+    const char *dns_domain; /* of userBase by its dc parts, folded; NULL when it has none */
     /* connection; server: index of the one connected to, or connected to last */
     LDAP *ld;
-    void *tls;               /* libldap's TLS context, shared by one connection after the other; NULL: none yet */
-    const char *tls_files;   /* what it was made of */
+    void *tls; /* libldap's TLS context, shared by one connection after the other; NULL: none yet */
+    const char *tls_files; /* what it was made of */
     ld_wire wire;
     int fd, server;
-    int64_t used_at, connections; /* how many there were: the address of `ld` may be that of an earlier one */
-    apr_pool_t *connection;  /* facts about the server: cleared with the connection */
-    int offers_sync;         /* 1, 0, -1 unknown (rootDSE not readable) */
-    int offers_password;     /* Password Modify (RFC 3062) */
-    int offers_post_read;    /* the entry as a write left it, in the write's answer (RFC 4527) */
-    const char *subschema, *vendor, *root, *service; /* of Active Directory: naming context, entry of this server */
+    int64_t used_at,
+        connections; /* how many there were: the address of `ld` may be that of an earlier one */
+    apr_pool_t *connection; /* facts about the server: cleared with the connection */
+    int offers_sync;        /* 1, 0, -1 unknown (rootDSE not readable) */
+    int offers_password;    /* Password Modify (RFC 3062) */
+    int offers_post_read;   /* the entry as a write left it, in the write's answer (RFC 4527) */
+    const char *subschema, *vendor, *root,
+        *service;            /* of Active Directory: naming context, entry of this server */
     struct berval own_sid;   /* of our account; bv_val NULL: not told */
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
@@ -66,9 +70,9 @@ typedef struct ld_call {
     directory *d;
     apr_pool_t *pool;
     directory_error *e;
-    int64_t deadline;        /* monotonic ms */
-    int64_t idle_ms;         /* longest silence of the server inside one answer; 0: only the deadline */
-    int (*alive)(void *);    /* non-zero stops the call; NULL: none */
+    int64_t deadline; /* monotonic ms */
+    int64_t idle_ms;  /* longest silence of the server inside one answer; 0: only the deadline */
+    int (*alive)(void *); /* non-zero stops the call; NULL: none */
     void *baton;
     int stopped;
 } ld_call;
@@ -80,15 +84,17 @@ int64_t ld_left(const ld_call *k); /* ms, 0 when over */
 directory_class ld_unreadable(ld_call *k);
 
 /* Sets the error and returns its class. */
-directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format,
+                        ...) __attribute__((format(printf, 4, 5)));
 /* Classifies a code and sets the error: "<server>: <doing>: <code text>". */
-directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text, const char *doing);
+directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *text,
+                             const char *doing);
 
 /* A usable connection: the present one, or connects, protects and binds anew. */
 directory_class ld_ready(ld_call *k);
 void ld_drop(directory *d);
-/* The server fell silent or away in the middle of an answer: drops it and tries others first for a while. */
+/* The server fell silent or away in the middle of an answer: drops it and tries others first for a
+ * while. */
 void ld_drop_failed(directory *d);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
@@ -108,23 +114,28 @@ typedef struct ld_entry {
     int count;
 } ld_entry;
 
-/* Values of one entry and its attributes: twice the members of the largest group. Each takes some forty bytes beside its own, so the
- * smallest ones could make gigabytes of what fits into a message. */
+/* Values of one entry and its attributes: twice the members of the largest group. Each takes some
+ * forty bytes beside its own, so the smallest ones could make gigabytes of what fits into a
+ * message. */
 #define LD_VALUES_MAX 4000000
 
 /* One message of an answer into the pool; NULL: it cannot be read, or has too many values. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
-/* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do not hold it, or not whole. */
+/* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do
+ * not hold it, or not whole. */
 const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool);
 
 /* The first one of the name that has values. */
 const ld_attribute *ld_get(const ld_entry *entry, const char *name);
 /* 1 when the answer names the attribute, with values or as cleared. */
 int ld_told(const ld_entry *entry, const char *name);
-long ld_number(apr_pool_t *pool, const ld_entry *entry, const char *name); /* 0 when absent or none */
-/* The lexically first value as text, so that the cache does not flap; NULL when absent. Never invalid UTF-8. */
+long ld_number(apr_pool_t *pool, const ld_entry *entry,
+               const char *name); /* 0 when absent or none */
+/* The lexically first value as text, so that the cache does not flap; NULL when absent. Never
+ * invalid UTF-8. */
 const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name);
-int ld_holds(const ld_entry *entry, const char *name, const char *value); /* ASCII case-insensitive */
+int ld_holds(const ld_entry *entry, const char *name,
+             const char *value); /* ASCII case-insensitive */
 /* 1 when the attribute has exactly this value and no other; `value` NULL: has none. */
 int ld_is(const ld_entry *entry, const char *name, const char *value);
 
@@ -134,12 +145,12 @@ typedef struct ld_answer {
     int code;
     const char *text;
     LDAPControl **controls; /* of the result; freed by the pool given */
-    const ld_entry *shown; /* by ld_add: the new entry; NULL: the server did not show it */
+    const ld_entry *shown;  /* by ld_add: the new entry; NULL: the server did not show it */
 } ld_answer;
 
-/* What makes Active Directory name entries in DN-valued attributes by ID as well ("<GUID=...>;<SID=...>;CN=..."), to be sent with
- * a query; NULL for servers that cannot. Where entries move while they are read a DN may be somebody else's; entry->dn is bare
- * all the same. */
+/* What makes Active Directory name entries in DN-valued attributes by ID as well
+ * ("<GUID=...>;<SID=...>;CN=..."), to be sent with a query; NULL for servers that cannot. Where
+ * entries move while they are read a DN may be somebody else's; entry->dn is bare all the same. */
 LDAPControl **ld_identities(const directory *d);
 
 /* Waits for the next message: its type, 0 when time is over, -1 when the connection is dead. */
@@ -158,50 +169,61 @@ typedef struct ld_query {
     const char *doing;             /* "find the user": for messages */
 } ld_query;
 
-/* Sets the error of a read of everything that did not end well, and returns its class. A limit of the server is told with what
- * its administrator has to grant. */
+/* Sets the error of a read of everything that did not end well, and returns its class. A limit of
+ * the server is told with what its administrator has to grant. */
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
 
-/* Entries and intermediate messages as they come; memory does not grow with their number. A class other than OK from `take` ends
- * the search with it. */
+/* Entries and intermediate messages as they come; memory does not grow with their number. A class
+ * other than OK from `take` ends the search with it. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
-directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton, ld_answer *answer);
+directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton,
+                          ld_answer *answer);
 
-/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection when the first broke. An absent
- * base is NOT_FOUND or CONFIG by phase. */
+/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection
+ * when the first broke. An absent base is NOT_FOUND or CONFIG by phase. */
 directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count);
 
-/* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND. Repeated once. */
-directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value, const char *doing, int *same);
+/* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND.
+ * Repeated once. */
+directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value,
+                           const char *doing, int *same);
 
-/* All entries by pages, halved while the server refuses the size (then some entries come again). *entry_pool is cleared after
- * each entry. Any end but success is no whole answer. */
-typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
+/* All entries by pages, halved while the server refuses the size (then some entries come again).
+ * *entry_pool is cleared after each entry. Any end but success is no whole answer. */
+typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                                   void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
-directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase, const char *doing);
+directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase,
+                          const char *doing);
 /* Asks for the new entry with these attributes in the same answer, where the server offers that. */
-directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes, const char *doing,
-                       ld_answer *answer);
+directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes,
+                       const char *doing, ld_answer *answer);
 /* The extended operation of RFC 3062: the server hashes the password by its own setting. */
-directory_class ld_modify_password(ld_call *k, const char *dn, const char *password, const char *doing, ld_answer *answer);
+directory_class ld_modify_password(ld_call *k, const char *dn, const char *password,
+                                   const char *doing, ld_answer *answer);
 
 /* A new name below another entry (modrdn, the old name goes). */
-directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior, const char *doing);
+directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior,
+                          const char *doing);
 
 /* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. */
-directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes, const char *doing, const ld_entry **entry);
+directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
+                        const char *doing, const ld_entry **entry);
 
 /* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 
 #define LD_MAX_ATTRIBUTES 48
-#define LD_ATTEMPTS 2 /* look, act, look again; once more from the start when the answer to the act was lost */
+#define LD_ATTEMPTS \
+    2 /* look, act, look again; once more from the start when the answer to the act was lost */
 
-/* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and group_attributes. */
+/* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and
+ * group_attributes. */
 const char *const *ld_user_attributes(directory *d);
 const char *const *ld_group_attributes(directory *d);
-/* The immutable ID as canonical text; NULL when the entry shows none. And the filter that finds it. */
+/* The immutable ID as canonical text; NULL when the entry shows none. And the filter that finds it.
+ */
 const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry);
 const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid);
 /* 0 when the entry has no usable ID. */
@@ -211,12 +233,13 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_g
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);
 
-/* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable. */
+/* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable.
+ */
 directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
 directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
 
-/* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not recorded, not shown, or we do
- * not bind by a DN. */
+/* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not
+ * recorded, not shown, or we do not bind by a DN. */
 int64_t ld_own_sign_in(ld_call *k);
 
 /* SID of the primary group of an account's entry, in `pool`; bv_val NULL: none. */
@@ -227,10 +250,11 @@ directory_class ld_guard(ld_call *k, const directory_user *user);
 
 /* --- an account that this session has just made (worker/ldap/made.c) --- */
 
-/* `user` as the directory showed it after the add: without a manager, without a photo, in no group. */
+/* `user` as the directory showed it after the add: without a manager, without a photo, in no group.
+ */
 void ld_made_keep(ld_call *k, const directory_user *user);
-/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a value away looks in any
- * case: this session may have set it since. */
+/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a
+ * value away looks in any case: this session may have set it since. */
 const char *ld_made_dn(const ld_call *k, const char *id);
 void ld_made_forget(directory *d);
 

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* getaddrinfo waits for name servers as long as resolv.conf says, not as long as we do. So it runs in a thread of its own; the
- * look-up belongs to whoever of the two lets go of it last. */
+/* getaddrinfo waits for name servers as long as resolv.conf says, not as long as we do. So it runs
+ * in a thread of its own; the look-up belongs to whoever of the two lets go of it last. */
 typedef struct lookup {
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -40,7 +40,9 @@ static void lookup_free(lookup *l)
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **addresses)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICSERV | flags};
     *addresses = NULL;
     return getaddrinfo(host, port, &hints, addresses);
 }
@@ -70,7 +72,8 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static struct addrinfo *look_up(apr_pool_t *pool, const char *host, const char *port, int64_t end, const char **fault)
+static struct addrinfo *look_up(apr_pool_t *pool, const char *host, const char *port, int64_t end,
+                                const char **fault)
 {
     struct addrinfo *addresses;
     if (resolve(host, port, AI_NUMERICHOST, &addresses) == 0) {
@@ -102,8 +105,7 @@ static struct addrinfo *look_up(apr_pool_t *pool, const char *host, const char *
     }
     struct timespec until = {.tv_sec = end / 1000, .tv_nsec = end % 1000 * 1000000};
     pthread_mutex_lock(&l->lock);
-    while (!l->done && pthread_cond_timedwait(&l->ended, &l->lock, &until) != ETIMEDOUT) {
-    }
+    while (!l->done && pthread_cond_timedwait(&l->ended, &l->lock, &until) != ETIMEDOUT) {}
     int finished = l->done;
     l->abandoned = !finished;
     pthread_mutex_unlock(&l->lock);
@@ -171,7 +173,8 @@ int ld_socket_tcp(apr_pool_t *pool, const char *host, int port, int64_t ms, cons
         if (clock_ms() >= end) {
             break;
         }
-        /* Half of what is left for each but the last address, so that one black hole does not use up the time of the others. */
+        /* Half of what is left for each but the last address, so that one black hole does not use
+         * up the time of the others. */
         int64_t left = end - clock_ms();
         fd = connect_one(pool, a, a->ai_next ? clock_ms() + left / 2 : end, fault);
     }
@@ -190,8 +193,10 @@ int ld_socket_local(apr_pool_t *pool, const char *path, const char **fault)
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* A local connect waits only while the listener's queue is full; the bound on sending covers that too. */
-    if (fd < 0 || ld_socket_bound(fd, 5000) != 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    /* A local connect waits only while the listener's queue is full; the bound on sending covers
+     * that too. */
+    if (fd < 0 || ld_socket_bound(fd, 5000) != 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         *fault = apr_pstrcat(pool, "cannot connect: ", strerror(errno), NULL);
         if (fd >= 0) {
             close(fd);
@@ -203,9 +208,10 @@ int ld_socket_local(apr_pool_t *pool, const char *path, const char **fault)
 
 int ld_socket_bound(int fd, int64_t ms)
 {
-    struct timeval bound = {.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound) != 0
-        || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound) != 0;
+    struct timeval bound = {.tv_sec = (time_t)(ms / 1000),
+                            .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound) != 0 ||
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound) != 0;
 }
 
 int ld_socket_stirs(int fd)

@@ -5,14 +5,16 @@
 #include <apr_pools.h>
 #include <stdint.h>
 
-/* Connects within `ms`; the descriptor, or -1 with *fault a sentence part in pool ("connection refused"). */
+/* Connects within `ms`; the descriptor, or -1 with *fault a sentence part in pool ("connection
+ * refused"). */
 int ld_socket_tcp(apr_pool_t *pool, const char *host, int port, int64_t ms, const char **fault);
 int ld_socket_local(apr_pool_t *pool, const char *path, const char **fault);
 
 /* Bounds every single read and write on the descriptor. 0 on success. */
 int ld_socket_bound(int fd, int64_t ms);
 
-/* 1 when something waits to be read, or the peer hung up: on an idle connection both mean it is over. */
+/* 1 when something waits to be read, or the peer hung up: on an idle connection both mean it is
+ * over. */
 int ld_socket_stirs(int fd);
 
 #endif

@@ -1,4 +1,5 @@
-/* Owns the encoding of RFC 4533 (content synchronisation). Must not know connections, nor what follows from a message. */
+/* Owns the encoding of RFC 4533 (content synchronisation). Must not know connections, nor what
+ * follows from a message. */
 #include "worker/ldap/sync_message.h"
 
 #include <apr_strings.h>
@@ -26,7 +27,8 @@ static int deletes_of(BerElement *ber, int *deletes)
 {
     ber_int_t flag = 0;
     ber_len_t len;
-    int good = ber_peek_tag(ber, &len) != LDAP_TAG_REFRESHDELETES || ber_scanf(ber, "b", &flag) != LBER_ERROR;
+    int good = ber_peek_tag(ber, &len) != LDAP_TAG_REFRESHDELETES ||
+               ber_scanf(ber, "b", &flag) != LBER_ERROR;
     *deletes = flag != 0;
     return good;
 }
@@ -37,8 +39,9 @@ int ld_sync_state_read(apr_pool_t *pool, LDAPControl **controls, ld_sync_state *
     BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_SYNC_STATE, &there);
     struct berval uuid = {0};
     *out = (ld_sync_state){0};
-    int good = ber && ber_scanf(ber, "{em", &out->state, &uuid) != LBER_ERROR
-            && (out->id = ld_uuid_text(pool, uuid.bv_val, uuid.bv_len)) && cookie_of(pool, ber, &out->cookie);
+    int good = ber && ber_scanf(ber, "{em", &out->state, &uuid) != LBER_ERROR &&
+               (out->id = ld_uuid_text(pool, uuid.bv_val, uuid.bv_len)) &&
+               cookie_of(pool, ber, &out->cookie);
     ber_free(ber, 1);
     return good ? 1 : there ? -1 : 0;
 }
@@ -78,8 +81,8 @@ int ld_sync_info_read(apr_pool_t *pool, const struct berval *value, ld_sync_info
         out->present_ends = kind == LDAP_TAG_SYNC_REFRESH_PRESENT;
         break;
     case LDAP_TAG_SYNC_ID_SET:
-        good = ber_scanf(ber, "t{", &tag) != LBER_ERROR && cookie_of(pool, ber, &out->cookie) && deletes_of(ber, &out->deleted)
-            && ids_of(pool, ber, &out->ids);
+        good = ber_scanf(ber, "t{", &tag) != LBER_ERROR && cookie_of(pool, ber, &out->cookie) &&
+               deletes_of(ber, &out->deleted) && ids_of(pool, ber, &out->ids);
         break;
     }
     ber_free(ber, 1);
@@ -91,7 +94,8 @@ int ld_sync_done_read(apr_pool_t *pool, LDAPControl **controls, ld_sync_done *ou
     int there;
     BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_SYNC_DONE, &there);
     *out = (ld_sync_done){0};
-    int good = ber && ber_scanf(ber, "{") != LBER_ERROR && cookie_of(pool, ber, &out->cookie) && deletes_of(ber, &out->deletes);
+    int good = ber && ber_scanf(ber, "{") != LBER_ERROR && cookie_of(pool, ber, &out->cookie) &&
+               deletes_of(ber, &out->deletes);
     ber_free(ber, 1);
     return good;
 }

@@ -18,9 +18,9 @@ int ld_sync_state_read(apr_pool_t *pool, LDAPControl **controls, ld_sync_state *
 
 /* Of a message between entries. */
 typedef struct ld_sync_info {
-    int present_ends;  /* a present phase is over: what was not named is gone */
-    int deleted;       /* what has gone; else what is still there */
-    const char **ids;  /* NULL-terminated; NULL: the message names nobody */
+    int present_ends; /* a present phase is over: what was not named is gone */
+    int deleted;      /* what has gone; else what is still there */
+    const char **ids; /* NULL-terminated; NULL: the message names nobody */
     struct berval cookie;
 } ld_sync_info;
 /* 0 when it cannot be read. */

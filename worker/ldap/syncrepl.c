@@ -1,5 +1,5 @@
-/* Owns content synchronisation (RFC 4533), refreshOnly: request, what follows from its messages, both phases. Must not know how
- * these are encoded, nor what users and groups are made of. */
+/* Owns content synchronisation (RFC 4533), refreshOnly: request, what follows from its messages,
+ * both phases. Must not know how these are encoded, nor what users and groups are made of. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static void keep_cookie(refresh *f, const struct berval *cookie)
 
 static directory_class broken(ld_call *k)
 {
-    return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: a sync message cannot be read", ld_server_url(k->d));
+    return ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: a sync message cannot be read",
+                   ld_server_url(k->d));
 }
 
 static directory_class gone(refresh *f, const char *id)
@@ -49,14 +50,15 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     LDAPControl **controls = NULL;
     ld_sync_state state = {0};
     int told = ldap_get_entry_controls(k->d->ld, message, &controls) == LDAP_SUCCESS
-                   ? ld_sync_state_read(r->item_pool, controls, &state) : -1;
+                   ? ld_sync_state_read(r->item_pool, controls, &state)
+                   : -1;
     ldap_controls_free(controls);
     if (told < 0) {
         return broken(k);
     }
     if (!told) {
-        /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of nothing, but a proof that they
-         * are there. */
+        /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of
+         * nothing, but a proof that they are there. */
         const ld_entry *extra = ld_entry_read(k->d->ld, message, r->item_pool);
         return extra ? f->kind->item(r, extra) : ld_unreadable(k);
     }
@@ -94,7 +96,8 @@ static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
     keep_cookie(f, &info.cookie);
     f->present_ended = f->present_ended || info.present_ends;
     directory_class class = DIRECTORY_OK;
-    /* A named UUID may be unknown, or of an entry that lives outside the filter: no-ops for the cache. */
+    /* A named UUID may be unknown, or of an entry that lives outside the filter: no-ops for the
+     * cache. */
     for (const char **id = info.ids; !class && id && *id; id++) {
         class = info.deleted ? gone(f, *id) : still_there(f, *id);
     }
@@ -105,7 +108,8 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
 {
     refresh *f = baton;
     f->messages++;
-    directory_class class = type == LDAP_RES_SEARCH_ENTRY ? take_entry(k, message, f) : take_info(k, message, f);
+    directory_class class = type == LDAP_RES_SEARCH_ENTRY ? take_entry(k, message, f)
+                                                          : take_info(k, message, f);
     apr_pool_clear(f->r->item_pool);
     return class;
 }
@@ -115,18 +119,20 @@ static LDAPControl *request_control(const struct berval *cookie)
     LDAPControl *control = NULL;
     struct berval value = {0};
     BerElement *ber = ber_alloc_t(LBER_USE_DER);
-    if (ber && ber_printf(ber, "{e", LDAP_SYNC_REFRESH_ONLY) != -1 && (!cookie->bv_len || ber_printf(ber, "O", cookie) != -1)
-        && ber_printf(ber, "N}") != -1 && ber_flatten2(ber, &value, 0) == 0) {
+    if (ber && ber_printf(ber, "{e", LDAP_SYNC_REFRESH_ONLY) != -1 &&
+        (!cookie->bv_len || ber_printf(ber, "O", cookie) != -1) && ber_printf(ber, "N}") != -1 &&
+        ber_flatten2(ber, &value, 0) == 0) {
         ldap_control_create(LDAP_CONTROL_SYNC, 1, &value, 1, &control);
     }
     ber_free(ber, 1);
     return control;
 }
 
-/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer ("greater than snapshot"):
- * whoever is changed during a whole read, and after a crash whatever is newer than the contextCSN it found on its disk. As
- * changes they come the next time, but where silence means "gone" they must be asked for now. Servers with cookies of another
- * shape are not known to leave anything out. */
+/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer
+ * ("greater than snapshot"): whoever is changed during a whole read, and after a crash whatever is
+ * newer than the contextCSN it found on its disk. As changes they come the next time, but where
+ * silence means "gone" they must be asked for now. Servers with cookies of another shape are not
+ * known to leave anything out. */
 static directory_class newer_than_content(refresh *f)
 {
     apr_pool_t *pool = f->r->k->pool;
@@ -138,57 +144,68 @@ static directory_class newer_than_content(refresh *f)
     if (f->r->whole && f->r->unstamped) {
         const directory *d = f->r->k->d;
         ida_log(d->env, IDA_LOG_WARN, "IDA0403",
-                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s are read counts as gone until "
+                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s "
+                "are read counts as gone until "
                 "the next sync; let the account search and read entryCSN",
                 d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
     }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
-    directory_class class =
-        ld_read_items(f->r, f->kind, filter, NULL, apr_pstrcat(pool, "read newest ", f->kind->token, NULL), &told);
+    directory_class class = ld_read_items(f->r, f->kind, filter, NULL,
+                                          apr_pstrcat(pool, "read newest ", f->kind->token, NULL),
+                                          &told);
     f->r->changes += told;
     f->r->entries += told;
     return class;
 }
 
-static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie, const char **next)
+static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie,
+                              const char **next)
 {
     ld_run *r = f->r;
     ld_sync_done done;
     directory_class class = DIRECTORY_OK;
     if (!ld_sync_done_read(f->pool, answer->controls, &done)) {
         /* Whether silence means "gone" or "unchanged" is not told: neither may be assumed. */
-        return ld_fail(r->k, DIRECTORY_CONFIG, NULL, "%s: the server ended a sync without saying how", ld_server_url(r->k->d));
+        return ld_fail(r->k, DIRECTORY_CONFIG, NULL,
+                       "%s: the server ended a sync without saying how", ld_server_url(r->k->d));
     }
     keep_cookie(f, &done.cookie);
     int has_cookie = done.cookie.bv_len > 0;
     /* Asked without a cookie the server sends everything, whatever it calls the phase. */
     int present = !cookie || !done.deletes || f->present_ended;
-    /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the beginning of its empty list, believes
-     * that it knows everything since our cookie, and tells of no deletion. */
+    /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the
+     * beginning of its empty list, believes that it knows everything since our cookie, and tells of
+     * no deletion. */
     if (!present && r->restarted) {
-        return ld_fail(r->k, DIRECTORY_TOKEN_LOST, NULL, "%s has been started anew and tells no deletions from before",
+        return ld_fail(r->k, DIRECTORY_TOKEN_LOST, NULL,
+                       "%s has been started anew and tells no deletions from before",
                        ld_server_url(r->k->d));
     }
     if (present) {
         class = newer_than_content(f);
         class = class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, f->kind->name));
     }
-    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s", f->kind->token, (long long)f->told,
-            present ? "present" : "delete", has_cookie ? "new token" : "no token");
-    /* "Nothing changed" is said without a cookie: the one we have stays good. Any other end without one leaves us with none. */
-    *next = has_cookie ? ida_base64_encode(r->k->pool, (const unsigned char *)f->cookie.bv_val, f->cookie.bv_len)
-          : !present && f->told == 0 ? cookie : NULL;
+    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s",
+            f->kind->token, (long long)f->told, present ? "present" : "delete",
+            has_cookie ? "new token" : "no token");
+    /* "Nothing changed" is said without a cookie: the one we have stays good. Any other end without
+     * one leaves us with none. */
+    *next = has_cookie ? ida_base64_encode(r->k->pool, (const unsigned char *)f->cookie.bv_val,
+                                           f->cookie.bv_len)
+            : !present && f->told == 0 ? cookie
+                                       : NULL;
     return class;
 }
 
-static directory_class ask(ld_call *k, const ld_query *query, const struct berval *cookie, ld_take each, void *baton,
-                           ld_answer *answer)
+static directory_class ask(ld_call *k, const ld_query *query, const struct berval *cookie,
+                           ld_take each, void *baton, ld_answer *answer)
 {
     LDAPControl *control = request_control(cookie), *controls[] = {control, NULL};
     ld_query with = *query;
     with.controls = controls;
     directory_class class = control ? ld_stream(k, &with, each, baton, answer)
-                                    : ld_fail(k, DIRECTORY_LOCAL, NULL, "no sync control could be made");
+                                    : ld_fail(k, DIRECTORY_LOCAL, NULL,
+                                              "no sync control could be made");
     if (control) {
         ldap_control_free(control);
     }
@@ -203,7 +220,8 @@ directory_class ld_syncrepl_look(ld_call *k, const ld_query *query, ld_take each
     return class || answer.code == LDAP_SUCCESS ? class : ld_fail_read(k, query, &answer);
 }
 
-directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next, int *unavailable)
+directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, const char **next,
+                            int *unavailable)
 {
     refresh f = {.r = r, .kind = kind};
     ld_call *k = r->k;

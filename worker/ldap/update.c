@@ -1,5 +1,5 @@
-/* Owns new values of an existing account: attributes, enabled state, password. Must not know where entries are or who is in which
- * group. */
+/* Owns new values of an existing account: attributes, enabled state, password. Must not know where
+ * entries are or who is in which group. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static void want(update *u, const char *field, const char *attribute, const char
 
 static directory_class no_such(ld_call *k, const char *name)
 {
-    ld_fail(k, DIRECTORY_INVALID, name, "%s: this directory has no place for %s", ld_server_url(k->d), name);
+    ld_fail(k, DIRECTORY_INVALID, name, "%s: this directory has no place for %s",
+            ld_server_url(k->d), name);
     k->e->unkept = 1;
     return DIRECTORY_INVALID;
 }
@@ -74,7 +75,8 @@ static directory_class plan(update *u, const directory_attribute *attributes, in
         } else if (attributes[i].value) {
             want(u, "displayName", "displayName", attributes[i].value);
         } else {
-            class = ld_fail(k, DIRECTORY_INVALID, "displayName", "a display name can be changed, but not removed");
+            class = ld_fail(k, DIRECTORY_INVALID, "displayName",
+                            "a display name can be changed, but not removed");
         }
     }
     int at = 0;
@@ -96,7 +98,8 @@ static directory_class need_schema(update *u)
 }
 
 /* Makes room for the attribute in the entry's classes. */
-static directory_class make_place(update *u, const ld_entry *entry, const wanted *w, apr_array_header_t *classes)
+static directory_class make_place(update *u, const ld_entry *entry, const wanted *w,
+                                  apr_array_header_t *classes)
 {
     const ld_attribute *has = ld_get(entry, "objectClass");
     directory_class class = need_schema(u);
@@ -122,7 +125,8 @@ static directory_class make_place(update *u, const ld_entry *entry, const wanted
 }
 
 /* What is still to be written, given what the entry shows. */
-static directory_class differences(update *u, const directory_user *user, const ld_entry *entry, ld_mods *mods)
+static directory_class differences(update *u, const directory_user *user, const ld_entry *entry,
+                                   ld_mods *mods)
 {
     ld_call *k = u->k;
     const ld_dialect *t = k->d->dialect;
@@ -135,9 +139,10 @@ static directory_class differences(update *u, const directory_user *user, const 
         }
         class = w->value ? make_place(u, entry, w, classes) : DIRECTORY_OK;
         ld_mods_text(mods, LDAP_MOD_REPLACE, w->attribute, w->value);
-        /* An entry not named by its cn: the name people see in other programs follows, as long as it was the same. */
-        if (strcmp(w->attribute, "displayName") == 0 && !ld_rdn_value(k->pool, user->dn, "cn") && user->display_name
-            && ld_is(entry, "cn", user->display_name)) {
+        /* An entry not named by its cn: the name people see in other programs follows, as long as
+         * it was the same. */
+        if (strcmp(w->attribute, "displayName") == 0 && !ld_rdn_value(k->pool, user->dn, "cn") &&
+            user->display_name && ld_is(entry, "cn", user->display_name)) {
             ld_mods_text(mods, LDAP_MOD_REPLACE, "cn", w->value);
         }
     }
@@ -151,7 +156,8 @@ static directory_class differences(update *u, const directory_user *user, const 
             return class;
         }
         if (!t->lock_bit && !ld_schema_knows(u->schema, t->lock)) {
-            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(k->d), t->lock_missing);
+            return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s", ld_server_url(k->d),
+                           t->lock_missing);
         }
         ld_lock_mods(k->d, entry, u->enabled, mods);
     }
@@ -163,14 +169,15 @@ static void name_field(update *u)
 {
     directory_error *e = u->k->e;
     if (e->class == DIRECTORY_INVALID || e->class == DIRECTORY_CONFLICT) {
-        e->field = e->field                 ? ld_field_name(u->k->d->dialect, e->field)
+        e->field = e->field                ? ld_field_name(u->k->d->dialect, e->field)
                    : u->wanted->nelts == 1 ? APR_ARRAY_IDX(u->wanted, 0, wanted).field
                                            : NULL;
     }
 }
 
-directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const directory_attribute *attributes, int count,
-                          int enabled, directory_user *after, directory_error *e)
+directory_class ld_update(directory *d, apr_pool_t *pool, const char *id,
+                          const directory_attribute *attributes, int count, int enabled,
+                          directory_user *after, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     update u = {.k = &k, .enabled = enabled};
@@ -191,7 +198,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
                 continue;
             }
             return class ? class
-                         : ld_fail(&k, DIRECTORY_FORBIDDEN, NULL, "%s: our account may not read %s", ld_server_url(d), after->dn);
+                         : ld_fail(&k, DIRECTORY_FORBIDDEN, NULL, "%s: our account may not read %s",
+                                   ld_server_url(d), after->dn);
         }
         class = differences(&u, after, entry, &mods);
         if (class) {
@@ -218,7 +226,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id, const 
     return class                  ? class
            : last != DIRECTORY_OK ? last
                                   : ld_fail(&k, DIRECTORY_UNSURE, NULL,
-                                            "%s: the account was changed, but the directory still shows other values of %s",
+                                            "%s: the account was changed, but the directory still "
+                                            "shows other values of %s",
                                             ld_server_url(d), after->dn);
 }
 
@@ -245,7 +254,8 @@ static directory_class demand_change(ld_call *k, const char *dn)
 {
     ld_mods mods = ld_mods_make(k->pool);
     ld_mods_text(&mods, LDAP_MOD_REPLACE, RESET, "TRUE");
-    return ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE, "demand a new password at the next sign-in");
+    return ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE,
+                     "demand a new password at the next sign-in");
 }
 
 static directory_class can_demand(ld_call *k)
@@ -263,11 +273,13 @@ static directory_class can_demand(ld_call *k)
                        ld_server_url(d));
     }
     return d->offers_password ? DIRECTORY_OK
-                              : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: this server does not offer Password Modify (RFC 3062)",
+                              : ld_fail(k, DIRECTORY_CONFIG, NULL,
+                                        "%s: this server does not offer Password Modify (RFC 3062)",
                                         ld_server_url(d));
 }
 
-directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, const char *password, directory_error *e)
+directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id,
+                                const char *password, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
@@ -281,9 +293,10 @@ directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, 
             return class;
         }
         if (t->password_unlocks && !user.enabled) {
-            return ld_fail(&k, DIRECTORY_INVALID, "accountEnabled",
-                           "%s: %s is disabled, and a new password would lift that: enable the account first", ld_server_url(d),
-                           user.dn);
+            return ld_fail(
+                &k, DIRECTORY_INVALID, "accountEnabled",
+                "%s: %s is disabled, and a new password would lift that: enable the account first",
+                ld_server_url(d), user.dn);
         }
         if (t->password_age) {
             class = replace_password(&k, user.dn, password);
@@ -292,7 +305,8 @@ directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id, 
             class = class ? class : demand_change(&k, user.dn);
         }
         /* Both may be repeated; 32: moved between look and act. */
-        if ((class == DIRECTORY_UNSURE || class == DIRECTORY_NOT_FOUND) && attempt + 1 < LD_ATTEMPTS) {
+        if ((class == DIRECTORY_UNSURE || class == DIRECTORY_NOT_FOUND) &&
+            attempt + 1 < LD_ATTEMPTS) {
             class = DIRECTORY_OK;
             continue;
         }

@@ -1,4 +1,5 @@
-/* Owns the changes of an existing user: manager, photo, disabling. Must not know how an entry is made or grouped. */
+/* Owns the changes of an existing user: manager, photo, disabling. Must not know how an entry is
+ * made or grouped. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -7,22 +8,23 @@
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
 
-static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes, size_t len,
-                               const char *doing)
+static directory_class replace(ld_call *k, const char *dn, const char *attribute, const void *bytes,
+                               size_t len, const char *doing)
 {
     ld_mods mods = ld_mods_make(k->pool);
     ld_mods_bytes(&mods, LDAP_MOD_REPLACE, attribute, bytes, len);
     return ld_modify(k, dn, ld_mods_end(&mods), LD_WRITE, doing);
 }
 
-directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn, directory_user *user, directory_error *e)
+directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn,
+                        directory_user *user, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
 }
 
-/* The account as it is now, and that it may be changed. One that this session has just made, at `made`, gets a first value
- * without a look at it: `user` has its DN alone then. */
+/* The account as it is now, and that it may be changed. One that this session has just made, at
+ * `made`, gets a first value without a look at it: `user` has its DN alone then. */
 static directory_class seen(ld_call *k, const char *id, const char *made, directory_user *user)
 {
     if (made) {
@@ -33,8 +35,8 @@ static directory_class seen(ld_call *k, const char *id, const char *made, direct
     return class ? class : ld_guard(k, user);
 }
 
-directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, const char *manager_upn, const char **manager_id,
-                               directory_error *e)
+directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
+                               const char *manager_upn, const char **manager_id, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user, manager = {0};
@@ -49,7 +51,8 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
         /* The server takes the DN of nobody too, so existence is looked at here. */
         class = manager_upn ? ld_user_by_upn(&k, manager_upn, &manager) : DIRECTORY_OK;
         if (class) {
-            e->field = class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT ? "manager" : e->field;
+            e->field = class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT ? "manager"
+                                                                                   : e->field;
             return class;
         }
         *manager_id = manager.id;
@@ -57,7 +60,8 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
         if (wanted ? has && strcmp(has, wanted) == 0 : !user.cache.manager_dn) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        class = replace(&k, user.dn, d->dialect->manager, manager.dn, manager.dn ? strlen(manager.dn) : 0,
+        class = replace(&k, user.dn, d->dialect->manager, manager.dn,
+                        manager.dn ? strlen(manager.dn) : 0,
                         manager_upn ? "set the manager" : "remove the manager");
         sent = 1;
         if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
@@ -68,7 +72,8 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id, c
 }
 
 /* 1 when the entry shows exactly this photo, or none where none is wanted. */
-static directory_class photo_shown(ld_call *k, const directory_user *user, const unsigned char *photo, size_t len, int *same)
+static directory_class photo_shown(ld_call *k, const directory_user *user,
+                                   const unsigned char *photo, size_t len, int *same)
 {
     const char *const attributes[] = {k->d->dialect->photo, NULL};
     const ld_entry *entry;
@@ -79,12 +84,14 @@ static directory_class photo_shown(ld_call *k, const directory_user *user, const
     directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
     const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
     *same = !photo ? !a || !a->count
-                   : a && a->count == 1 && a->values[0].bv_len == len && memcmp(a->values[0].bv_val, photo, len) == 0;
+                   : a && a->count == 1 && a->values[0].bv_len == len &&
+                         memcmp(a->values[0].bv_val, photo, len) == 0;
     return class;
 }
 
-directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, const unsigned char *photo, size_t len,
-                             const char *type, directory_error *e)
+directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id,
+                             const unsigned char *photo, size_t len, const char *type,
+                             directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
@@ -93,11 +100,13 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     const char *made = photo ? ld_made_dn(&k, id) : NULL;
     const char *only = d->dialect->photo_type;
     if (photo && d->dialect->photo_max && len > d->dialect->photo_max) {
-        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos of at most %zu bytes",
-                       d->dialect->photo_max);
+        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto",
+                       "this directory keeps photos of at most %zu bytes", d->dialect->photo_max);
     }
-    if (photo && only && (!type || strcmp(type, only) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
-        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto", "this directory keeps photos as %s only", d->dialect->photo_type);
+    if (photo && only &&
+        (!type || strcmp(type, only) != 0 || len < 3 || memcmp(photo, "\xff\xd8\xff", 3) != 0)) {
+        return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto",
+                       "this directory keeps photos as %s only", d->dialect->photo_type);
     }
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
         class = seen(&k, id, attempt ? NULL : made, &user);
@@ -108,7 +117,8 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
         if (same) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
-        class = replace(&k, user.dn, d->dialect->photo, photo, photo ? len : 0, photo ? "set the photo" : "remove the photo");
+        class = replace(&k, user.dn, d->dialect->photo, photo, photo ? len : 0,
+                        photo ? "set the photo" : "remove the photo");
         sent = 1;
         if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
             return class;
@@ -117,7 +127,8 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id, con
     return class;
 }
 
-directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after, directory_error *e)
+directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after,
+                           directory_error *e)
 {
     return ld_update(d, pool, id, NULL, 0, 0, after, e);
 }

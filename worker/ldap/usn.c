@@ -1,6 +1,6 @@
-/* Owns reading of Active Directory by its change counter, for accounts that may not use DirSync: what has changed on one server
- * since a number; and, where deletions do not show, the look now and then at what is still there. Must not know how the cache is
- * kept. */
+/* Owns reading of Active Directory by its change counter, for accounts that may not use DirSync:
+ * what has changed on one server since a number; and, where deletions do not show, the look now and
+ * then at what is still there. Must not know how the cache is kept. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ typedef struct reading {
     const ld_kind *kind;
 } reading;
 
-static directory_class changed(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class changed(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                               void *baton)
 {
     const reading *g = baton;
     (void)k, (void)entry_pool;
@@ -26,18 +27,22 @@ static directory_class changed(ld_call *k, const ld_entry *entry, apr_pool_t *en
     return class;
 }
 
-static directory_class present(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class present(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                               void *baton)
 {
     const reading *g = baton;
     const char *id = ld_id_text(k->d->dialect, entry_pool, entry);
     return id ? ld_stored(g->r, cache_sync_present(g->r->run, g->r->c, g->kind->name, id))
-              : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s shows no objectGUID", ld_server_url(k->d), entry->dn);
+              : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: %s shows no objectGUID",
+                        ld_server_url(k->d), entry->dn);
 }
 
-static directory_class container_moved(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class container_moved(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
+                                       void *baton)
 {
     (void)entry_pool, (void)baton;
-    return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s has changed, perhaps moved with everything in it", ld_server_url(k->d),
+    return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL,
+                   "%s: %s has changed, perhaps moved with everything in it", ld_server_url(k->d),
                    entry->dn);
 }
 
@@ -47,8 +52,10 @@ directory_class ld_usn_newest(ld_call *k, const char **usn)
     const ld_entry *root = NULL;
     directory_class class = ld_read(k, "", attributes, "read the change counter", &root);
     *usn = root ? ld_text(k->pool, root, attributes[0]) : NULL;
-    return class || *usn ? class
-                         : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no highestCommittedUSN", ld_server_url(k->d));
+    return class || *usn
+               ? class
+               : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: the server shows no highestCommittedUSN",
+                         ld_server_url(k->d));
 }
 
 static directory_class scan_kind(ld_run *r, const ld_kind *kind)
@@ -60,7 +67,8 @@ static directory_class scan_kind(ld_run *r, const ld_kind *kind)
                             .filter = kind->filter,
                             .attributes = id_alone,
                             .phase = LD_BASE,
-                            .doing = apr_pstrcat(r->k->pool, "look which ", kind->token, " are still there", NULL)};
+                            .doing = apr_pstrcat(r->k->pool, "look which ", kind->token,
+                                                 " are still there", NULL)};
     directory_class class = ld_paged(r->k, &query, present, &g);
     return class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kind->name));
 }
@@ -74,7 +82,8 @@ directory_class ld_scan(ld_run *r, const ld_kind *kinds, const json_t *old, json
     for (int i = 0; due && !class && i < 2; i++) {
         class = scan_kind(r, &kinds[i]);
     }
-    ida_json_put(tokens, "scanned", due || !old ? apr_psprintf(r->k->pool, "%" APR_INT64_T_FMT, now) : scanned);
+    ida_json_put(tokens, "scanned",
+                 due || !old ? apr_psprintf(r->k->pool, "%" APR_INT64_T_FMT, now) : scanned);
     return class;
 }
 
@@ -85,14 +94,18 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
     /* Before the search: what changes meanwhile is read twice rather than never. */
     directory_class class = ld_usn_newest(k, &usn);
     const char *root = apr_pstrdup(k->pool, k->d->root ? k->d->root : "");
-    const char *since = last ? ida_printf(k->pool, "(uSNChanged>=%lld)", strtoll(last, NULL, 10) + 1) : "";
+    const char *since = last
+                            ? ida_printf(k->pool, "(uSNChanged>=%lld)", strtoll(last, NULL, 10) + 1)
+                            : "";
     if (!class && last) {
         const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
         const ld_query query = {
             .base = root,
             .scope = LDAP_SCOPE_SUBTREE,
-            .filter = ida_printf(k->pool, "(&%s(|(objectClass=organizationalUnit)(objectClass=container))(uSNCreated<=%lld))",
-                                 since, strtoll(last, NULL, 10)),
+            .filter = ida_printf(
+                k->pool,
+                "(&%s(|(objectClass=organizationalUnit)(objectClass=container))(uSNCreated<=%lld))",
+                since, strtoll(last, NULL, 10)),
             .attributes = nothing,
             .phase = LD_BASE,
             .doing = "look for moved containers"};
@@ -100,15 +113,17 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
     }
     for (int i = 0; !class && i < 2; i++) {
         reading g = {r, &kinds[i]};
-        const ld_query query = {.base = kinds[i].base,
-                                .scope = LDAP_SCOPE_SUBTREE,
-                                .filter = apr_pstrcat(k->pool, "(&", kinds[i].filter, since, ")", NULL),
-                                .attributes = kinds[i].attributes,
-                                .controls = i == 0 ? ld_identities(k->d) : NULL,
-                                .phase = LD_BASE,
-                                .doing = apr_pstrcat(k->pool, "read changed ", kinds[i].token, NULL)};
+        const ld_query query = {
+            .base = kinds[i].base,
+            .scope = LDAP_SCOPE_SUBTREE,
+            .filter = apr_pstrcat(k->pool, "(&", kinds[i].filter, since, ")", NULL),
+            .attributes = kinds[i].attributes,
+            .controls = i == 0 ? ld_identities(k->d) : NULL,
+            .phase = LD_BASE,
+            .doing = apr_pstrcat(k->pool, "read changed ", kinds[i].token, NULL)};
         class = ld_paged(k, &query, changed, &g);
-        class = class || last ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
+        class =
+            class || last ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
     class = class ? class : ld_scan(r, kinds, old, tokens);
     ida_json_put(tokens, "usn", usn);

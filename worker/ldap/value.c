@@ -1,5 +1,5 @@
-/* Owns entries as values: how the bytes of an answer become one, and how its attributes are read. Must not know what they mean,
- * nor how requests travel. */
+/* Owns entries as values: how the bytes of an answer become one, and how its attributes are read.
+ * Must not know what they mean, nor how requests travel. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <errno.h>
@@ -12,7 +12,8 @@
 #include "worker/ldap/ber.h"
 #include "worker/ldap/session.h"
 
-static void take_attribute(apr_array_header_t *attributes, const struct berval *name, const struct berval *values)
+static void take_attribute(apr_array_header_t *attributes, const struct berval *name,
+                           const struct berval *values)
 {
     apr_pool_t *pool = attributes->pool;
     ld_attribute *a = apr_array_push(attributes);
@@ -43,20 +44,27 @@ static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_
     return entry;
 }
 
-/* 1 when the entry has more values and attributes than are taken: counted before libldap makes a list of them. */
+/* 1 when the entry has more values and attributes than are taken: counted before libldap makes a
+ * list of them. */
 static int crowded(LDAPMessage *message)
 {
-    BerElement *ber = ber_dup(ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+    BerElement *ber = ber_dup(
+        ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
     ber_len_t len = 0;
     char *end, *last;
     int count = 0;
-    if (ber && ber_get_option(ber, LBER_OPT_BER_REMAINING_BYTES, &len) == LBER_OPT_SUCCESS && len / 2 > LD_VALUES_MAX
-        && ber_scanf(ber, "{x") != LBER_ERROR) { /* each has two bytes and more, and few entries so many */
-        for (ber_tag_t tag = ber_first_element(ber, &len, &end); tag != LBER_DEFAULT && count <= LD_VALUES_MAX;
+    if (ber && ber_get_option(ber, LBER_OPT_BER_REMAINING_BYTES, &len) == LBER_OPT_SUCCESS &&
+        len / 2 > LD_VALUES_MAX &&
+        ber_scanf(ber, "{x") !=
+            LBER_ERROR) { /* each has two bytes and more, and few entries so many */
+        for (ber_tag_t tag = ber_first_element(ber, &len, &end);
+             tag != LBER_DEFAULT && count <= LD_VALUES_MAX;
              tag = ber_next_element(ber, &len, end)) {
             count++;
-            tag = ber_scanf(ber, "{x") != LBER_ERROR ? ber_first_element(ber, &len, &last) : LBER_DEFAULT;
-            for (; tag != LBER_DEFAULT && count <= LD_VALUES_MAX; tag = ber_next_element(ber, &len, last)) {
+            tag = ber_scanf(ber, "{x") != LBER_ERROR ? ber_first_element(ber, &len, &last)
+                                                     : LBER_DEFAULT;
+            for (; tag != LBER_DEFAULT && count <= LD_VALUES_MAX;
+                 tag = ber_next_element(ber, &len, last)) {
                 count += ber_scanf(ber, "x") != LBER_ERROR ? 1 : LD_VALUES_MAX;
             }
         }
@@ -73,7 +81,8 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
         return NULL;
     }
     apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
-    while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS && name.bv_val) {
+    while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS &&
+           name.bv_val) {
         take_attribute(attributes, &name, values);
         ldap_memfree(values);
     }
@@ -148,8 +157,9 @@ const char *ld_text(apr_pool_t *pool, const ld_entry *entry, const char *name)
     if (!best) {
         return NULL;
     }
-    const char *text = ida_utf8_valid(best->bv_val, best->bv_len) ? apr_pstrmemdup(pool, best->bv_val, best->bv_len)
-                                                                   : ida_clean(pool, best->bv_val, best->bv_len, 0);
+    const char *text = ida_utf8_valid(best->bv_val, best->bv_len)
+                           ? apr_pstrmemdup(pool, best->bv_val, best->bv_len)
+                           : ida_clean(pool, best->bv_val, best->bv_len, 0);
     return text && *text ? text : NULL;
 }
 
@@ -167,5 +177,7 @@ int ld_holds(const ld_entry *entry, const char *name, const char *value)
 int ld_is(const ld_entry *entry, const char *name, const char *value)
 {
     const ld_attribute *a = ld_get(entry, name);
-    return !value ? !a : a && a->count == 1 && a->values[0].bv_len == strlen(value) && strcmp(a->values[0].bv_val, value) == 0;
+    return !value ? !a
+                  : a && a->count == 1 && a->values[0].bv_len == strlen(value) &&
+                        strcmp(a->values[0].bv_val, value) == 0;
 }

@@ -1,9 +1,11 @@
-/* Owns the deadline of single reads and writes, and the longest message. Must not know what is read. */
+/* Owns the deadline of single reads and writes, and the longest message. Must not know what is
+ * read. */
 #include "worker/ldap/wire.h"
 
 #include <errno.h>
 
-/* Above the socket, below TLS: a part of TLS that waits for the rest of a record comes through here for each piece. */
+/* Above the socket, below TLS: a part of TLS that waits for the rest of a record comes through here
+ * for each piece. */
 #define LEVEL ((LBER_SBIOD_LEVEL_PROVIDER + LBER_SBIOD_LEVEL_TRANSPORT) / 2)
 
 static int wire_setup(Sockbuf_IO_Desc *d, void *wire)
@@ -55,7 +57,7 @@ int ld_wire_install(LDAP *ld, ld_wire *wire)
     };
     Sockbuf *sb = NULL;
     ber_len_t most = LD_MESSAGE_MAX;
-    return ldap_get_option(ld, LDAP_OPT_SOCKBUF, &sb) != LDAP_OPT_SUCCESS || !sb
-        || ber_sockbuf_ctrl(sb, LBER_SB_OPT_SET_MAX_INCOMING, &most) != 1
-        || ber_sockbuf_add_io(sb, &layer, LEVEL, wire) != 0;
+    return ldap_get_option(ld, LDAP_OPT_SOCKBUF, &sb) != LDAP_OPT_SUCCESS || !sb ||
+           ber_sockbuf_ctrl(sb, LBER_SB_OPT_SET_MAX_INCOMING, &most) != 1 ||
+           ber_sockbuf_add_io(sb, &layer, LEVEL, wire) != 0;
 }

@@ -1,4 +1,5 @@
-/* The stretch between libldap's TLS and the socket: where a peer that sends a byte now and then is met. */
+/* The stretch between libldap's TLS and the socket: where a peer that sends a byte now and then is
+ * met. */
 #ifndef WORKER_LDAP_WIRE_H
 #define WORKER_LDAP_WIRE_H
 
@@ -6,12 +7,13 @@
 
 #include "core/base/context.h"
 
-/* Longest message that is taken from a server: a group of two million members and more. What announces itself as longer is no
- * LDAP. */
+/* Longest message that is taken from a server: a group of two million members and more. What
+ * announces itself as longer is no LDAP. */
 #define LD_MESSAGE_MAX ((ber_len_t)256 * 1024 * 1024)
 
-/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail: TLS and BER read on until a record
- * or a message is whole, and each byte that comes would start the socket's own time-out anew. */
+/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail: TLS
+ * and BER read on until a record or a message is whole, and each byte that comes would start the
+ * socket's own time-out anew. */
 typedef struct ld_wire {
     const ida_env *env;
     int64_t until;

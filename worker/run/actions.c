@@ -1,5 +1,5 @@
-/* Owns what all actions of workflows share: which action a step is, what its failure means for the rest, what its workflow's run
- * says. Knows no single action's meaning. */
+/* Owns what all actions of workflows share: which action a step is, what its failure means for the
+ * rest, what its workflow's run says. Knows no single action's meaning. */
 #include "worker/run/actions.h"
 
 #include <apr_strings.h>
@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/queue/workflow.h"
 #include "core/base/text.h"
+#include "core/queue/workflow.h"
 #include "core/tenant/shape.h"
 #include "worker/hold/rules.h"
 
-/* Members of the task's progress: actions that ended badly, by step, with the text of the task's failure or `true` when the run
- * goes on (also of one that was left out because the document changed); groups that actions made the person a member of, by ID; tries
- * used up before the present action. */
+/* Members of the task's progress: actions that ended badly, by step, with the text of the task's
+ * failure or `true` when the run goes on (also of one that was left out because the document
+ * changed); groups that actions made the person a member of, by ID; tries used up before the
+ * present action. */
 #define ENDED "actionsEnded"
 #define GRANTED "actionsGranted"
 #define TRIES_BEFORE "triesBefore"
@@ -53,7 +54,7 @@ static const json_t *workflow_named(const run *r, const char *name)
 {
     const json_t *workflow;
     size_t i;
-    json_array_foreach(json_object_get(r->session->tenant->document, "workflows"), i, workflow) {
+    json_array_foreach (json_object_get(r->session->tenant->document, "workflows"), i, workflow) {
         const char *is = ida_json_string(workflow, "name");
         if (is && strcmp(is, name) == 0) {
             return workflow;
@@ -62,13 +63,15 @@ static const json_t *workflow_named(const run *r, const char *name)
     return NULL;
 }
 
-/* The document may have changed since the task was queued: an action that is not what the step names is not carried out.
- * *differs: the workflow stands, with another action in that place. */
+/* The document may have changed since the task was queued: an action that is not what the step
+ * names is not carried out. *differs: the workflow stands, with another action in that place. */
 static const char *find(const run *r, workflow_action *a, int *differs)
 {
     const json_t *workflow = workflow_named(r, a->name.workflow);
-    const json_t *settings = json_array_get(json_object_get(workflow, "actions"), (size_t)a->name.position - 1);
-    const char *type = ida_json_string(settings, "type"), *trigger = ida_json_string(workflow, "trigger");
+    const json_t *settings = json_array_get(json_object_get(workflow, "actions"),
+                                            (size_t)a->name.position - 1);
+    const char *type = ida_json_string(settings, "type"),
+               *trigger = ida_json_string(workflow, "trigger");
     *differs = 0;
     if (!workflow) {
         return "the tenant has no workflow of this name any more";
@@ -76,7 +79,8 @@ static const char *find(const run *r, workflow_action *a, int *differs)
     if (json_is_false(json_object_get(workflow, "active"))) {
         return "the workflow is not active any more";
     }
-    if (!type || strcmp(type, a->name.type) != 0 || !trigger || !ida_task_action_follows(r->task->type, trigger, type)) {
+    if (!type || strcmp(type, a->name.type) != 0 || !trigger ||
+        !ida_task_action_follows(r->task->type, trigger, type)) {
         *differs = 1;
         return "the workflow was changed since the task was queued";
     }
@@ -89,7 +93,8 @@ const json_t *action_settings(const run *r, const char *step)
 {
     workflow_action a = {0};
     int differs;
-    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a, &differs) ? a.settings : NULL;
+    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a, &differs) ? a.settings
+                                                                                  : NULL;
 }
 
 static const json_t *ended(const run *r, const char *step)
@@ -107,7 +112,8 @@ static int is_bad(const ida_step *step)
     return step->outcome == IDA_STEP_FAILED || step->outcome == IDA_STEP_UNKNOWN;
 }
 
-/* What is to be said of it beyond the step itself; NULL: nothing. It may have been left out because the workflow was changed. */
+/* What is to be said of it beyond the step itself; NULL: nothing. It may have been left out because
+ * the workflow was changed. */
 static const json_t *bad_end(const run *r, const ida_step *step)
 {
     return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step->name) : NULL;
@@ -119,8 +125,10 @@ static const ida_step *blocker(run *r, const ida_action_name *name)
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         ida_action_name other;
-        if (step->position < r->step.position && is_bad(step) && json_is_string(ended(r, step->name)) &&
-            ida_task_action_name(r->pool, step->name, &other) && strcmp(other.workflow, name->workflow) == 0) {
+        if (step->position < r->step.position && is_bad(step) &&
+            json_is_string(ended(r, step->name)) &&
+            ida_task_action_name(r->pool, step->name, &other) &&
+            strcmp(other.workflow, name->workflow) == 0) {
             return step;
         }
     }
@@ -143,7 +151,9 @@ static step_end give_up(run *r, const workflow_action *a, ida_outcome outcome)
     r->step.outcome = outcome;
     r->step.detail = detail;
     json_object_set_new(member(r->progress, ENDED), r->step.name,
-                        a->go_on ? json_true() : json_string(ida_printf(r->pool, "%s: %s", r->step.name, detail)));
+                        a->go_on
+                            ? json_true()
+                            : json_string(ida_printf(r->pool, "%s: %s", r->step.name, detail)));
     return STEP_ON;
 }
 
@@ -163,7 +173,8 @@ static step_end conclude(run *r, const workflow_action *a, step_end end)
     }
     if ((end == STEP_LATER || end == STEP_UNSURE) && run_last_try(r)) {
         r->step.detail = ida_printf(r->pool, "given up after %d tries: %s", TRIES_MAX,
-                                    r->step.detail ? r->step.detail : "it could not be carried out");
+                                    r->step.detail ? r->step.detail
+                                                   : "it could not be carried out");
         count_anew(r);
         return give_up(r, a, end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED);
     }
@@ -177,7 +188,8 @@ step_end step_workflow_action(run *r)
 {
     workflow_action *a = apr_pcalloc(r->pool, sizeof *a);
     if (!ida_task_action_name(r->pool, r->step.name, &a->name)) {
-        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.", r->step.name);
+        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.",
+                  r->step.name);
         return STEP_FAILED;
     }
     r->action = a;
@@ -186,8 +198,9 @@ step_end step_workflow_action(run *r)
     const char *changed = failed ? NULL : find(r, a, &differs);
     if (failed) {
         return step_says(r, IDA_STEP_SKIPPED,
-                         failed->outcome == IDA_STEP_UNKNOWN ? "not carried out, because nobody knows what became of %s"
-                                                             : "not carried out, because %s failed",
+                         failed->outcome == IDA_STEP_UNKNOWN
+                             ? "not carried out, because nobody knows what became of %s"
+                             : "not carried out, because %s failed",
                          failed->name);
     }
     if (changed) {
@@ -198,7 +211,10 @@ step_end step_workflow_action(run *r)
     }
     action_function function = function_of(a->name.type);
     if (!function) {
-        return conclude(r, a, action_fails(r, "This version of idadmin-worker does not know actions of the type %s.", a->name.type));
+        return conclude(
+            r, a,
+            action_fails(r, "This version of idadmin-worker does not know actions of the type %s.",
+                         a->name.type));
     }
     return conclude(r, a, function(r, a));
 }
@@ -218,7 +234,8 @@ static void forget_warnings(run *r, const char *step)
 void actions_begin(run *r)
 {
     int64_t before = json_integer_value(json_object_get(r->progress, TRIES_BEFORE));
-    r->tries_before = before <= r->task->attempts ? before : 0; /* a retry counts from the beginning */
+    r->tries_before = before <= r->task->attempts ? before
+                                                  : 0; /* a retry counts from the beginning */
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         if (step->outcome == IDA_STEP_NONE && strchr(step->name, '/')) {
@@ -233,12 +250,14 @@ void actions_sum_up(run *r)
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         const json_t *text = bad_end(r, step);
-        if (json_is_string(text)) { /* a task whose outcome is unknown says of which action that is */
+        if (json_is_string(
+                text)) { /* a task whose outcome is unknown says of which action that is */
             int unknown = step->outcome == IDA_STEP_UNKNOWN && !r->failure_unknown;
             r->failure = r->failure && !unknown ? r->failure : json_string_value(text);
             r->failure_unknown |= unknown;
         } else if (text) {
-            run_warn(r, ida_printf(r->pool, "%s: %s", step->name, step->detail ? step->detail : "failed"));
+            run_warn(r, ida_printf(r->pool, "%s: %s", step->name,
+                                   step->detail ? step->detail : "failed"));
         }
     }
 }
@@ -249,9 +268,11 @@ static void judge_run(run *r, const ida_step *present, queue_workflow_news *news
 {
     int open = 0, failed = 0, warned = 0;
     for (int i = 0; i < r->task->step_count; i++) {
-        const ida_step *step = r->task->steps[i].position == present->position ? present : &r->task->steps[i];
+        const ida_step *step = r->task->steps[i].position == present->position ? present
+                                                                               : &r->task->steps[i];
         ida_action_name name;
-        if (!ida_task_action_name(r->pool, step->name, &name) || strcmp(name.workflow, news->action.workflow) != 0) {
+        if (!ida_task_action_name(r->pool, step->name, &name) ||
+            strcmp(name.workflow, news->action.workflow) != 0) {
             continue;
         }
         const json_t *text = bad_end(r, step);
@@ -279,7 +300,10 @@ const queue_workflow_news *action_told(run *r)
 const queue_workflow_news *action_waits(run *r, const char *reason)
 {
     queue_workflow_news *news = apr_palloc(r->pool, sizeof *news);
-    *news = (queue_workflow_news){.action = r->action->name, .status = "waiting", .started_at = r->begun_at, .error = reason,
+    *news = (queue_workflow_news){.action = r->action->name,
+                                  .status = "waiting",
+                                  .started_at = r->begun_at,
+                                  .error = reason,
                                   .run_status = "running"};
     return news;
 }
@@ -300,8 +324,9 @@ step_end action_fails(run *r, const char *format, ...)
 step_end action_answered(run *r, const directory_error *e)
 {
     return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
-           : e->class == DIRECTORY_NOT_FOUND ? action_fails(r, "The directory does not show the account any more.")
-                                             : run_fails(r, e);
+           : e->class == DIRECTORY_NOT_FOUND
+               ? action_fails(r, "The directory does not show the account any more.")
+               : run_fails(r, e);
 }
 
 step_end action_account(run *r, int *ends)

@@ -1,11 +1,11 @@
-/* Actions of workflows: steps named "<workflow>/<position> <type>", carried out after the account's own. What an action is to do is
- * read from the tenant's sealed document when it runs. */
+/* Actions of workflows: steps named "<workflow>/<position> <type>", carried out after the account's
+ * own. What an action is to do is read from the tenant's sealed document when it runs. */
 #ifndef WORKER_RUN_ACTIONS_H
 #define WORKER_RUN_ACTIONS_H
 
 #include "core/cache/person.h"
-#include "core/queue/workflow.h"
 #include "core/model/task.h"
+#include "core/queue/workflow.h"
 #include "worker/run/run.h"
 
 typedef struct workflow_action {
@@ -16,7 +16,8 @@ typedef struct workflow_action {
 
 /* --- for run.c --- */
 
-/* The step of an action. An action that failed for good, or was tried for the last time, ends the step, never the run. */
+/* The step of an action. An action that failed for good, or was tried for the last time, ends the
+ * step, never the run. */
 step_end step_workflow_action(run *r);
 /* First of all calls: what earlier tries left. */
 void actions_begin(run *r);
@@ -31,12 +32,14 @@ void actions_sum_up(run *r);
 
 /* --- for worker/run/steps_hybrid.c --- */
 
-/* What the document says of the action that a step is named after; NULL: the step is none, or the document has it no more. */
+/* What the document says of the action that a step is named after; NULL: the step is none, or the
+ * document has it no more. */
 const json_t *action_settings(const run *r, const char *step);
 
 /* --- for worker/run/steps_delete.c --- */
 
-/* Name of the group when an action of this task made the person a member of it: not to be revoked by `verify`; else NULL. */
+/* Name of the group when an action of this task made the person a member of it: not to be revoked
+ * by `verify`; else NULL. */
 const char *action_granted(const run *r, const char *group_id);
 
 /* --- for actions_*.c --- */
@@ -47,7 +50,8 @@ typedef step_end (*action_function)(run *r, const workflow_action *a);
 step_end action_fails(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The account is known and exists; else how the action ends (*ends 1). */
 step_end action_account(run *r, int *ends);
-/* What an answer about the account means: STEP_ON when the directory did it or found it so; else how the action ends. */
+/* What an answer about the account means: STEP_ON when the directory did it or found it so; else
+ * how the action ends. */
 step_end action_answered(run *r, const directory_error *e);
 /* Notes that the person is in this group by an action's doing. */
 void action_grants(run *r, const ida_group *group);
@@ -68,24 +72,28 @@ step_end action_webhook(run *r, const workflow_action *a);
 
 /* --- worker/run/actions_text.c --- */
 
-/* The person of the task, for texts: values of the request, else of the cache; all cleaned, "" when absent. */
+/* The person of the task, for texts: values of the request, else of the cache; all cleaned, "" when
+ * absent. */
 typedef struct person {
-    const char *firstname, *middle_name, *surname, *display_name, *upn, *mail, *department, *job_title, *company;
+    const char *firstname, *middle_name, *surname, *display_name, *upn, *mail, *department,
+        *job_title, *company;
     const char *manager_upn, *manager_name, *manager_mail, *manager_id;
     const char *date, *time; /* of the task, local */
 } person;
 
 /* STEP_ON, or STEP_LATER when the cache cannot be read. */
 step_end run_person_read(run *r, person *p);
-/* For a password of the task's account, whose `person` has been read: *p's manager becomes whom the directory showed, or the creation
- * named, when the task was asked for. STEP_FAILED with the reason where the account is not one that this task made or brings back:
- * whoever may change a person must not get at the password by it. */
+/* For a password of the task's account, whose `person` has been read: *p's manager becomes whom the
+ * directory showed, or the creation named, when the task was asked for. STEP_FAILED with the reason
+ * where the account is not one that this task made or brings back: whoever may change a person must
+ * not get at the password by it. */
 step_end run_person_owner(run *r, person *p, const char *recipient);
 /* `text` with its placeholders filled in. */
 const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text);
 /* The person as JSON, for receivers. New reference. */
 json_t *run_person_json(const run *r, const person *p);
-/* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); else NULL and the action's end in *end. */
+/* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); else NULL
+ * and the action's end in *end. */
 const char *run_person_address(run *r, const person *p, const char *recipient, step_end *end);
 
 #endif

@@ -1,17 +1,21 @@
-/* Owns the actions on groups, licences and role templates. How access is given and recorded is worker/run/grant.h's. */
+/* Owns the actions on groups, licences and role templates. How access is given and recorded is
+ * worker/run/grant.h's. */
 #include <apr_strings.h>
 
 #include "core/cache/person.h"
-#include "worker/run/grant.h"
 #include "worker/run/actions.h"
+#include "worker/run/grant.h"
 
-/* What the action gives or takes is in the tenant's other directory: from here on the run acts on the person's account there. */
+/* What the action gives or takes is in the tenant's other directory: from here on the run acts on
+ * the person's account there. */
 static step_end go_there(run *r, const char *what, ida_directory_kind where)
 {
     int found;
     step_end end = run_twin_enter(r, &found);
-    return end != STEP_ON || found ? end
-                                   : action_fails(r, "%s is in the directory %s, where the person has no account.", what, ida_directory_name(where));
+    return end != STEP_ON || found
+               ? end
+               : action_fails(r, "%s is in the directory %s, where the person has no account.",
+                              what, ida_directory_name(where));
 }
 
 /* The group that the settings name; the run is in its directory. */
@@ -24,10 +28,12 @@ static step_end find_group(run *r, const workflow_action *a, ida_group **group)
         return action_fails(r, "The directory has no group \"%s\".", wanted);
     }
     if (kind == IDA_CONFLICT) {
-        return action_fails(r, "The directory has several groups \"%s\": the action must name it by ID.", wanted);
+        return action_fails(
+            r, "The directory has several groups \"%s\": the action must name it by ID.", wanted);
     }
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The group %s cannot be looked up: %s", wanted, c->message ? c->message : ida_kind_text(kind));
+        step_says(r, IDA_STEP_NONE, "The group %s cannot be looked up: %s", wanted,
+                  c->message ? c->message : ida_kind_text(kind));
         return STEP_LATER;
     }
     if ((*group)->directory != r->task->directory) {
@@ -52,25 +58,27 @@ step_end action_add_to_group(run *r, const workflow_action *a)
         return end;
     }
     if (!r->session->ops->add_members) {
-        return action_fails(r, "This version cannot add members to groups in this kind of directory.");
+        return action_fails(r,
+                            "This version cannot add members to groups in this kind of directory.");
     }
     end = run_change_member(r, group->id, 1, NULL, &e);
     if (end != STEP_ON) {
         return end;
     }
     if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
-        action_grants(r, group); /* on disk with the step; a run that dies before it repeats the action */
+        action_grants(
+            r, group); /* on disk with the step; a run that dies before it repeats the action */
     }
     switch (e.class) {
-    case DIRECTORY_OK:
-        return step_says(r, IDA_STEP_DONE, "added to %s", group->name);
+    case DIRECTORY_OK: return step_says(r, IDA_STEP_DONE, "added to %s", group->name);
     case DIRECTORY_ALREADY:
         return step_says(r, IDA_STEP_ALREADY, "member of %s already", group->name);
     case DIRECTORY_NOT_FOUND:
-        return e.field ? action_fails(r, "The group %s is not in the directory any more: %s", group->name, reason_of(&e))
-                       : action_fails(r, "The directory does not show the account any more: %s", reason_of(&e));
-    default:
-        return run_fails(r, &e);
+        return e.field ? action_fails(r, "The group %s is not in the directory any more: %s",
+                                      group->name, reason_of(&e))
+                       : action_fails(r, "The directory does not show the account any more: %s",
+                                      reason_of(&e));
+    default: return run_fails(r, &e);
     }
 }
 
@@ -86,17 +94,15 @@ step_end action_remove_from_group(run *r, const workflow_action *a)
         return end;
     }
     switch (e.class) {
-    case DIRECTORY_OK:
-        return step_says(r, IDA_STEP_DONE, "removed from %s", group->name);
+    case DIRECTORY_OK: return step_says(r, IDA_STEP_DONE, "removed from %s", group->name);
     case DIRECTORY_ALREADY:
-    case DIRECTORY_NOT_FOUND:
-        return step_says(r, IDA_STEP_ALREADY, "no member of %s", group->name);
-    default:
-        return run_fails(r, &e);
+    case DIRECTORY_NOT_FOUND: return step_says(r, IDA_STEP_ALREADY, "no member of %s", group->name);
+    default: return run_fails(r, &e);
     }
 }
 
-static directory_class call_all_licenses(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_all_licenses(run *r, const directory_ops *ops, directory *dir,
+                                         void *baton, directory_error *e)
 {
     static const char *const none[] = {NULL};
     return ops->set_licenses(dir, r->pool, r->task->object_id, none, baton, e);
@@ -113,9 +119,10 @@ static const char **all_licenses(run *r)
     if (cache_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, &cached)) {
         cached = NULL; /* then the directory's own word has to do */
     }
-    const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)), **to = list;
+    const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)),
+               **to = list;
     *to++ = "*";
-    json_array_foreach(cached, i, name) {
+    json_array_foreach (cached, i, name) {
         *to++ = json_string_value(name);
     }
     return list;
@@ -137,7 +144,8 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
             return end != STEP_ON ? end
                                   : step_says(r, IDA_STEP_SKIPPED, "%s",
                                               r->session->ops->set_licenses
-                                                  ? "licences are the cloud directory's, where the person has no account"
+                                                  ? "licences are the cloud directory's, where the "
+                                                    "person has no account"
                                                   : "a directory of this kind has no licences");
         }
     }
@@ -147,7 +155,8 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
         return end;
     }
     return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s%s%s",
-                     e.class == DIRECTORY_OK ? "taken away" : "none is assigned directly", e.message ? "; " : "", e.message ? e.message : "");
+                     e.class == DIRECTORY_OK ? "taken away" : "none is assigned directly",
+                     e.message ? "; " : "", e.message ? e.message : "");
 }
 
 step_end action_assign_template(run *r, const workflow_action *a)

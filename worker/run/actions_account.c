@@ -1,4 +1,5 @@
-/* Owns the actions that change the account: an attribute, its place, who its reports report to. Knows no directory protocol. */
+/* Owns the actions that change the account: an attribute, its place, who its reports report to.
+ * Knows no directory protocol. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +17,8 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
     if (end != STEP_ON) {
         return end;
     }
-    for (const char *const *w = after->warnings; w && *w; w++) { /* what did not become as it was asked for */
+    for (const char *const *w = after->warnings; w && *w;
+         w++) { /* what did not become as it was asked for */
         text = apr_pstrcat(r->pool, text, "; ", *w, NULL);
         run_warn(r, apr_pstrcat(r->pool, r->step.name, ": ", *w, NULL));
     }
@@ -29,7 +31,8 @@ typedef struct manager_call {
     const char *user_id, *upn, *manager_id;
 } manager_call;
 
-static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                    directory_error *e)
 {
     manager_call *call = baton;
     return ops->set_manager(dir, r->pool, call->user_id, call->upn, &call->manager_id, e);
@@ -38,7 +41,8 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, call->user_id, call->manager_id);
+    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, call->user_id,
+                              call->manager_id);
 }
 
 static step_end set_manager(run *r, manager_call *call, directory_error *e)
@@ -50,8 +54,9 @@ static step_end set_manager(run *r, manager_call *call, directory_error *e)
 
 static step_end manager_missing(run *r, const directory_error *e, const char *upn)
 {
-    return e->field && strcmp(e->field, "manager") == 0 ? action_fails(r, "The manager %s was not found in the directory.", upn)
-                                                        : action_answered(r, e);
+    return e->field && strcmp(e->field, "manager") == 0
+               ? action_fails(r, "The manager %s was not found in the directory.", upn)
+               : action_answered(r, e);
 }
 
 /* --- setAttribute --- */
@@ -61,7 +66,8 @@ typedef struct update_call {
     directory_user after;
 } update_call;
 
-static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     update_call *call = baton;
     return ops->update(dir, r->pool, r->task->object_id, &call->attribute, 1, -1, &call->after, e);
@@ -79,7 +85,8 @@ static step_end set_own_manager(run *r, const char *upn)
         return manager_missing(r, &e, upn);
     }
     return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY
-               ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "manager: %s", *upn ? upn : "nobody")
+               ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                           "manager: %s", *upn ? upn : "nobody")
                : run_fails(r, &e);
 }
 
@@ -96,14 +103,17 @@ step_end action_set_attribute(run *r, const workflow_action *a)
     }
     const char *value = run_person_fill(r->pool, &p, action_text(a, "value"));
     if (strcmp(name, "manager") == 0) {
-        return set_own_manager(r, strcmp(action_text(a, "value"), "{manager}") == 0 ? p.manager_upn : value);
+        return set_own_manager(r, strcmp(action_text(a, "value"), "{manager}") == 0 ? p.manager_upn
+                                                                                    : value);
     }
     if (!r->session->ops->update) {
         return action_fails(r, "This version cannot change attributes in this kind of directory.");
     }
     update_call call = {.attribute = {name, *value ? value : NULL}};
     end = run_call(r, call_update, &call, &e);
-    return end == STEP_ON ? changed(r, &e, &call.after, ida_printf(r->pool, "%s: %s", name, *value ? value : "empty")) : end;
+    return end == STEP_ON ? changed(r, &e, &call.after,
+                                    ida_printf(r->pool, "%s: %s", name, *value ? value : "empty"))
+                          : end;
 }
 
 /* --- moveTo --- */
@@ -113,7 +123,8 @@ typedef struct move_call {
     directory_user after;
 } move_call;
 
-static directory_class call_move(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_move(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                 directory_error *e)
 {
     move_call *call = baton;
     return ops->move(dir, r->pool, r->task->object_id, call->container, &call->after, e);
@@ -132,7 +143,9 @@ step_end action_move(run *r, const workflow_action *a)
     }
     move_call call = {.container = action_text(a, "container")};
     end = run_call(r, call_move, &call, &e);
-    return end == STEP_ON ? changed(r, &e, &call.after, ida_printf(r->pool, "to %s", call.container)) : end;
+    return end == STEP_ON
+               ? changed(r, &e, &call.after, ida_printf(r->pool, "to %s", call.container))
+               : end;
 }
 
 /* --- transferReports --- */
@@ -142,20 +155,23 @@ typedef struct reports_call {
     int count;
 } reports_call;
 
-static directory_class call_reports(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_reports(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                    directory_error *e)
 {
     reports_call *call = baton;
     return ops->reports(dir, r->pool, r->task->object_id, &call->ids, &call->count, e);
 }
 
-/* Each report in turn; one that the directory refuses for good does not keep the others from being moved. */
+/* Each report in turn; one that the directory refuses for good does not keep the others from being
+ * moved. */
 static step_end transfer(run *r, const reports_call *reports, const person *p, const char *to)
 {
     int moved = 0, refused = 0;
     const char *why = "";
     for (int i = 0; i < reports->count; i++) {
         manager_call call = {.user_id = reports->ids[i], .upn = to};
-        directory_error e = {.class = DIRECTORY_INVALID, .message = "the new manager would be their own"};
+        directory_error e = {.class = DIRECTORY_INVALID,
+                             .message = "the new manager would be their own"};
         int self = p->manager_id && strcmp(p->manager_id, call.user_id) == 0;
         step_end end = self ? STEP_ON : set_manager(r, &call, &e);
         if (end != STEP_ON) {
@@ -175,9 +191,12 @@ static step_end transfer(run *r, const reports_call *reports, const person *p, c
             why = e.message ? e.message : directory_class_text(e.class);
         }
     }
-    return refused ? action_fails(r, "%d of %d reports now report to %s; %d refused, the last because: %s", moved, reports->count, to,
-                                  refused, why)
-                   : step_says(r, IDA_STEP_DONE, "%d report%s now report%s to %s", moved, moved == 1 ? "" : "s", moved == 1 ? "s" : "", to);
+    return refused
+               ? action_fails(r,
+                              "%d of %d reports now report to %s; %d refused, the last because: %s",
+                              moved, reports->count, to, refused, why)
+               : step_says(r, IDA_STEP_DONE, "%d report%s now report%s to %s", moved,
+                           moved == 1 ? "" : "s", moved == 1 ? "s" : "", to);
 }
 
 step_end action_transfer_reports(run *r, const workflow_action *a)
@@ -192,7 +211,8 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
         return end;
     }
     if (!r->session->ops->reports) {
-        return action_fails(r, "This version cannot tell who reports to somebody in this kind of directory.");
+        return action_fails(
+            r, "This version cannot tell who reports to somebody in this kind of directory.");
     }
     end = run_person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
@@ -203,16 +223,22 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     if (!reports.count) {
         return step_says(r, IDA_STEP_ALREADY, "nobody reports to %s", p.upn);
     }
-    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn : run_person_fill(r->pool, &p, given);
+    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn
+                                                    : run_person_fill(r->pool, &p, given);
     if (!*to) {
-        return action_fails(r, "%d people report to %s, who has no manager to take them over.", reports.count, p.upn);
+        return action_fails(r, "%d people report to %s, who has no manager to take them over.",
+                            reports.count, p.upn);
     }
     if (strcasecmp(to, p.upn) == 0) {
-        return action_fails(r, "%d people report to %s, and the action names the same person to take them over: "
-                               "name somebody else.", reports.count, p.upn);
+        return action_fails(
+            r,
+            "%d people report to %s, and the action names the same person to take them over: "
+            "name somebody else.",
+            reports.count, p.upn);
     }
     if (strcmp(to, p.manager_upn) != 0) {
-        p.manager_id = NULL; /* of somebody else; the directory refuses a person as their own manager */
+        p.manager_id =
+            NULL; /* of somebody else; the directory refuses a person as their own manager */
     }
     return transfer(r, &reports, &p, to);
 }

@@ -1,32 +1,39 @@
-/* Owns the actions that tell somebody: mail, initial password, webhook. At least once each, with an ID that stays the same. */
+/* Owns the actions that tell somebody: mail, initial password, webhook. At least once each, with an
+ * ID that stays the same. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/zone/schedule.h"
 #include "core/base/text.h"
+#include "core/zone/schedule.h"
+#include "worker/base/password.h"
 #include "worker/run/actions.h"
 #include "worker/send/mail.h"
-#include "worker/base/password.h"
 #include "worker/send/webhook.h"
 
 #define RETRY_AFTER_MOST_MS (3600 * 1000)
-#define TURN_MS (MAIL_MS + DIRECTORY_CALL_MS) /* of the one that tries a silent mail server: a password may have to be set before */
+#define TURN_MS                                                                                 \
+    (MAIL_MS + DIRECTORY_CALL_MS) /* of the one that tries a silent mail server: a password may \
+                                     have to be set before */
 
 /* --- mail --- */
 
-/* A server that let a mail's time go by is tried by one task at a time; the others wait without a thread, and uncounted. */
+/* A server that let a mail's time go by is tried by one task at a time; the others wait without a
+ * thread, and uncounted. */
 static step_end turn(run *r)
 {
     worker *w = r->r->w;
     worker_config config;
     worker_settings(w, r->pool, &config);
-    int64_t wait = config.smtp_url ? hold_outage_wait(&w->outages, config.smtp_url, ida_monotonic(&w->env), TURN_MS) : 0;
+    int64_t wait = config.smtp_url ? hold_outage_wait(&w->outages, config.smtp_url,
+                                                      ida_monotonic(&w->env), TURN_MS)
+                                   : 0;
     if (!wait) {
         return STEP_ON;
     }
-    step_says(r, IDA_STEP_NONE, "Waits for the mail server, which did not answer other mails of this worker.");
+    step_says(r, IDA_STEP_NONE,
+              "Waits for the mail server, which did not answer other mails of this worker.");
     r->held_until = ida_now(&w->env) + wait;
     return STEP_HELD;
 }
@@ -37,7 +44,8 @@ static void server_was(run *r, const char *url, int silent, int64_t begun)
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
     if (silent && hold_outage_silent(&w->outages, url, begun, ida_monotonic(&w->env), random)) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0326", "the mail server %s does not answer; mails wait and one at a time is tried", url);
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0326",
+                "the mail server %s does not answer; mails wait and one at a time is tried", url);
     } else if (!silent && hold_outage_over(&w->outages, url)) {
         ida_log(&w->env, IDA_LOG_INFO, NULL, "the mail server %s answers again", url);
     }
@@ -61,16 +69,10 @@ static step_end deliver(run *r, mail_message *m)
         server_was(r, config.smtp_url, silent, begun);
     }
     switch (outcome) {
-    case MAIL_SENT:
-        return step_says(r, IDA_STEP_DONE, "to %s: %s", m->to, detail);
-    case MAIL_REFUSED:
-        return action_fails(r, "to %s: %s", m->to, detail);
-    case MAIL_LATER:
-        step_says(r, IDA_STEP_NONE, "to %s: %s", m->to, detail);
-        return STEP_LATER;
-    default:
-        step_says(r, IDA_STEP_UNKNOWN, "to %s: %s", m->to, detail);
-        return STEP_UNSURE;
+    case MAIL_SENT: return step_says(r, IDA_STEP_DONE, "to %s: %s", m->to, detail);
+    case MAIL_REFUSED: return action_fails(r, "to %s: %s", m->to, detail);
+    case MAIL_LATER: step_says(r, IDA_STEP_NONE, "to %s: %s", m->to, detail); return STEP_LATER;
+    default: step_says(r, IDA_STEP_UNKNOWN, "to %s: %s", m->to, detail); return STEP_UNSURE;
     }
 }
 
@@ -83,33 +85,40 @@ step_end action_mail(run *r, const workflow_action *a)
     if (!to || end != STEP_ON) {
         return end;
     }
-    mail_message m = {.to = to, .subject = run_person_fill(r->pool, &p, action_text(a, "subject")),
+    mail_message m = {.to = to,
+                      .subject = run_person_fill(r->pool, &p, action_text(a, "subject")),
                       .body = run_person_fill(r->pool, &p, action_text(a, "body"))};
     return deliver(r, &m);
 }
 
 /* --- initial password --- */
 
-static directory_class call_password(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_password(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                     directory_error *e)
 {
     return ops->set_password(dir, r->pool, r->task->object_id, baton, e);
 }
 
-/* The password is set, and how its mail ended (STEP_ON: it was taken over) is not all there is to say of it. */
+/* The password is set, and how its mail ended (STEP_ON: it was taken over) is not all there is to
+ * say of it. */
 static step_end password_sent(run *r, step_end end)
 {
     const char *mail = r->step.detail ? r->step.detail : "not sent";
     if (end == STEP_FAILED || end == STEP_LATER) {
         step_says(r, r->step.outcome,
-                  "A new password is set that nobody has; the next try, also after task retry, makes another one: %s", mail);
+                  "A new password is set that nobody has; the next try, also after task retry, "
+                  "makes another one: %s",
+                  mail);
     } else if (end == STEP_UNSURE) {
-        step_says(r, r->step.outcome, "A new password is set, and whether anybody has it is not known: %s", mail);
+        step_says(r, r->step.outcome,
+                  "A new password is set, and whether anybody has it is not known: %s", mail);
     }
     return end;
 }
 
-/* First whoever is to read it is known and how it is sent, then the password is set, then it is sent: a failure between leaves a
- * password that nobody knows, and the next try makes another one. */
+/* First whoever is to read it is known and how it is sent, then the password is set, then it is
+ * sent: a failure between leaves a password that nobody knows, and the next try makes another one.
+ */
 step_end action_password(run *r, const workflow_action *a)
 {
     person p;
@@ -125,7 +134,8 @@ step_end action_password(run *r, const workflow_action *a)
     end = run_person_read(r, &p);
     person reader = p;
     end = end == STEP_ON ? run_person_owner(r, &reader, action_text(a, "to")) : end;
-    const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(a, "to"), &end) : NULL;
+    const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(a, "to"), &end)
+                                    : NULL;
     if (!to) {
         return end;
     }
@@ -147,11 +157,16 @@ step_end action_password(run *r, const workflow_action *a)
     end = run_call(r, call_password, password, &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end == STEP_ON) {
-        mail_message m = {.to = to,
-                          .subject = run_person_fill(r->pool, &p, *subject ? subject : "Account of {displayName}"),
-                          .body = run_person_fill(r->pool, &p, *body ? body : "The account of {displayName} is ready. Its password is for the first "
-                                                                          "sign-in alone, where a new one must be chosen."),
-                          .secret = secret};
+        mail_message m = {
+            .to = to,
+            .subject = run_person_fill(r->pool, &p,
+                                       *subject ? subject : "Account of {displayName}"),
+            .body = run_person_fill(
+                r->pool, &p,
+                *body ? body
+                      : "The account of {displayName} is ready. Its password is for the first "
+                        "sign-in alone, where a new one must be chosen."),
+            .secret = secret};
         apr_snprintf(secret, sizeof secret, "%.300s\n%s\n", p.upn, password);
         end = password_sent(r, deliver(r, &m));
     }
@@ -190,23 +205,20 @@ step_end action_webhook(run *r, const workflow_action *a)
     if (end != STEP_ON) {
         return end;
     }
-    const webhook_call call = {.url = action_text(a, "url"),
-                               .secret_file = action_text(a, "secretFile"),
-                               .ca_file = ida_json_string(a->settings, "caFile"),
-                               .id = ida_printf(r->pool, "msg_%s_%d", r->task->id, r->step.position),
-                               .body = payload(r, a, &p),
-                               .allow_private = json_is_true(json_object_get(a->settings, "allowPrivate"))};
+    const webhook_call call = {
+        .url = action_text(a, "url"),
+        .secret_file = action_text(a, "secretFile"),
+        .ca_file = ida_json_string(a->settings, "caFile"),
+        .id = ida_printf(r->pool, "msg_%s_%d", r->task->id, r->step.position),
+        .body = payload(r, a, &p),
+        .allow_private = json_is_true(json_object_get(a->settings, "allowPrivate"))};
     switch (webhook_send(&r->r->w->env, r->pool, &call, &retry_after, &detail)) {
-    case WEBHOOK_TAKEN:
-        return step_says(r, IDA_STEP_DONE, "%s", detail);
-    case WEBHOOK_REFUSED:
-        return action_fails(r, "%s", detail);
+    case WEBHOOK_TAKEN: return step_says(r, IDA_STEP_DONE, "%s", detail);
+    case WEBHOOK_REFUSED: return action_fails(r, "%s", detail);
     case WEBHOOK_LATER:
         r->retry_after = retry_after < RETRY_AFTER_MOST_MS ? retry_after : RETRY_AFTER_MOST_MS;
         step_says(r, IDA_STEP_NONE, "%s", detail);
         return STEP_LATER;
-    default:
-        step_says(r, IDA_STEP_UNKNOWN, "%s", detail);
-        return STEP_UNSURE;
+    default: step_says(r, IDA_STEP_UNKNOWN, "%s", detail); return STEP_UNSURE;
     }
 }

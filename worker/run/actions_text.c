@@ -1,12 +1,13 @@
-/* Owns the texts of actions: who the person is and what stands for a placeholder (design 3.5). Must not know where texts go. */
+/* Owns the texts of actions: who the person is and what stands for a placeholder (design 3.5). Must
+ * not know where texts go. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cache/person.h"
 #include "core/tenant/naming.h"
 #include "core/zone/schedule.h"
-#include "core/cache/person.h"
-#include "core/base/text.h"
 #include "worker/run/actions.h"
 #include "worker/send/mail.h"
 
@@ -16,14 +17,23 @@ static const struct {
     const char *name;
     size_t at;
 } placeholders[] = {
-    {"firstname", offsetof(person, firstname)},   {"middleName", offsetof(person, middle_name)},
-    {"surname", offsetof(person, surname)},       {"displayName", offsetof(person, display_name)},
-    {"userPrincipalName", offsetof(person, upn)}, {"mail", offsetof(person, mail)},
-    {"manager", offsetof(person, manager_name)},  {"department", offsetof(person, department)},
-    {"jobTitle", offsetof(person, job_title)},    {"companyName", offsetof(person, company)},
-    {"date", offsetof(person, date)},             {"time", offsetof(person, time)},
+    {"firstname", offsetof(person, firstname)},
+    {"middleName", offsetof(person, middle_name)},
+    {"surname", offsetof(person, surname)},
+    {"displayName", offsetof(person, display_name)},
+    {"userPrincipalName", offsetof(person, upn)},
+    {"mail", offsetof(person, mail)},
+    {"manager", offsetof(person, manager_name)},
+    {"department", offsetof(person, department)},
+    {"jobTitle", offsetof(person, job_title)},
+    {"companyName", offsetof(person, company)},
+    {"date", offsetof(person, date)},
+    {"time", offsetof(person, time)},
 };
-enum { NAME_PARTS = 3, PLACEHOLDERS = sizeof placeholders / sizeof *placeholders }; /* the first three can be cut */
+enum {
+    NAME_PARTS = 3,
+    PLACEHOLDERS = sizeof placeholders / sizeof *placeholders
+}; /* the first three can be cut */
 
 static const char *value_at(const person *p, size_t at)
 {
@@ -39,7 +49,8 @@ static const char *first(apr_pool_t *pool, const char *a, const char *b)
 
 static step_end unreadable(run *r, const ida_ctx *c)
 {
-    step_says(r, IDA_STEP_NONE, "The person cannot be read from the store: %s", c->message ? c->message : "away");
+    step_says(r, IDA_STEP_NONE, "The person cannot be read from the store: %s",
+              c->message ? c->message : "away");
     return STEP_LATER;
 }
 
@@ -48,7 +59,8 @@ static step_end cached(run *r, const char *key, ida_user **user)
 {
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     *user = NULL;
-    ida_kind kind = key ? cache_user_details(r->r->main, c, r->task->tenant, key, user, NULL) : IDA_NOT_FOUND;
+    ida_kind kind = key ? cache_user_details(r->r->main, c, r->task->tenant, key, user, NULL)
+                        : IDA_NOT_FOUND;
     *user = kind ? NULL : *user;
     return !kind || kind == IDA_NOT_FOUND ? STEP_ON : unreadable(r, c);
 }
@@ -61,7 +73,9 @@ static step_end read_manager(run *r, person *p, const char *upn)
         p->manager_upn = first(r->pool, manager->upn, upn);
         p->manager_name = first(r->pool, manager->display_name, manager->upn);
         p->manager_mail = first(r->pool, manager->mail, NULL);
-        p->manager_id = manager->in[r->task->directory] && manager->directory != r->task->directory ? manager->other_id : manager->id;
+        p->manager_id = manager->in[r->task->directory] && manager->directory != r->task->directory
+                            ? manager->other_id
+                            : manager->id;
     } else {
         p->manager_upn = p->manager_name = first(r->pool, upn, NULL);
         p->manager_mail = "";
@@ -74,7 +88,8 @@ step_end run_person_read(run *r, person *p)
     static const ida_user nobody;
     apr_pool_t *pool = r->pool;
     const json_t *stored = r->task->payload ? ida_json_load(pool, r->task->payload) : NULL;
-    const json_t *values = json_object_get(stored, "values"), *request = values ? values : stored; /* of an update: its new values */
+    const json_t *values = json_object_get(stored, "values"),
+                 *request = values ? values : stored; /* of an update: its new values */
     ida_user *user;
     step_end end = cached(r, r->task->object_id, &user);
     end = end == STEP_ON && !user ? cached(r, r->task->upn, &user) : end;
@@ -82,7 +97,8 @@ step_end run_person_read(run *r, person *p)
         return end;
     }
     const ida_user *u = user ? user : &nobody;
-    const char *local = zone_schedule_local(worker_ctx(r->r->w, pool), r->task->zone, r->task->due_at);
+    const char *local = zone_schedule_local(worker_ctx(r->r->w, pool), r->task->zone,
+                                            r->task->due_at);
     *p = (person){
         .firstname = first(pool, ida_json_string(request, "firstname"), u->given_name),
         .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),
@@ -92,13 +108,17 @@ step_end run_person_read(run *r, person *p)
         .mail = first(pool, u->mail, r->task->mail),
         .department = first(pool, ida_json_string(request, "department"), u->department),
         .job_title = first(pool, ida_json_string(request, "jobTitle"), u->job_title),
-        .company = first(pool, first(pool, ida_json_string(request, "company"), u->company), r->session->tenant->name),
+        .company = first(pool, first(pool, ida_json_string(request, "company"), u->company),
+                         r->session->tenant->name),
         .date = apr_pstrmemdup(pool, local, 10),
         .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
     };
     /* Of somebody new whom the directory shows by now: as setManager does. */
     const char *asked = ida_json_string(request, "manager");
-    return read_manager(r, p, ida_present(pool, r->task->type == IDA_USER_CREATE ? first(pool, u->manager_upn, asked) : first(pool, asked, u->manager_upn)));
+    return read_manager(r, p,
+                        ida_present(pool, r->task->type == IDA_USER_CREATE
+                                              ? first(pool, u->manager_upn, asked)
+                                              : first(pool, asked, u->manager_upn)));
 }
 
 step_end run_person_owner(run *r, person *p, const char *recipient)
@@ -106,16 +126,23 @@ step_end run_person_owner(run *r, person *p, const char *recipient)
     const json_t *stored = ida_json_load(r->pool, r->task->payload ? r->task->payload : "{}");
     int made = r->task->type == IDA_USER_CREATE;
     if (!made && !json_object_get(stored, "memberships")) {
-        return action_fails(r, "An initial password is only for an account that the task makes or brings back: that of %s was left as it is.",
+        return action_fails(r,
+                            "An initial password is only for an account that the task makes or "
+                            "brings back: that of %s was left as it is.",
                             p->upn);
     }
-    const char *manager = ida_present(r->pool, ida_json_string(stored, made ? "manager" : "managerBefore"));
+    const char *manager = ida_present(r->pool,
+                                      ida_json_string(stored, made ? "manager" : "managerBefore"));
     return manager || strcmp(recipient, "{manager}") != 0
                ? read_manager(r, p, manager)
-               : action_fails(r, "The password would go to the manager, but %s had none when the task was asked for.", p->upn);
+               : action_fails(r,
+                              "The password would go to the manager, but %s had none when the task "
+                              "was asked for.",
+                              p->upn);
 }
 
-/* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text itself. */
+/* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text
+ * itself. */
 static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, const char **value)
 {
     size_t len = strcspn(open, "}") + 1, name = strcspn(open + 1, ":{}");
@@ -123,7 +150,8 @@ static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, c
         return 0;
     }
     for (int i = 0; i < PLACEHOLDERS; i++) {
-        if (strlen(placeholders[i].name) != name || strncmp(placeholders[i].name, open + 1, name) != 0) {
+        if (strlen(placeholders[i].name) != name ||
+            strncmp(placeholders[i].name, open + 1, name) != 0) {
             continue;
         }
         *value = value_at(p, placeholders[i].at);
@@ -158,7 +186,8 @@ json_t *run_person_json(const run *r, const person *p)
     json_t *out = json_object();
     ida_json_put_or_null(out, "id", r->task->object_id);
     for (int i = 0; i < PLACEHOLDERS; i++) {
-        if (placeholders[i].at == offsetof(person, manager_name) || placeholders[i].at >= offsetof(person, date)) {
+        if (placeholders[i].at == offsetof(person, manager_name) ||
+            placeholders[i].at >= offsetof(person, date)) {
             continue;
         }
         const char *value = value_at(p, placeholders[i].at);
@@ -182,8 +211,12 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
         address = p->manager_mail;
         if (!*address) {
             *end = *p->manager_upn
-                       ? action_fails(r, "The mail would go to the manager, but %s has no mail address in the directory.", p->manager_upn)
-                       : action_fails(r, "The mail would go to the manager, but %s has none.", p->upn);
+                       ? action_fails(r,
+                                      "The mail would go to the manager, but %s has no mail "
+                                      "address in the directory.",
+                                      p->manager_upn)
+                       : action_fails(r, "The mail would go to the manager, but %s has none.",
+                                      p->upn);
             return NULL;
         }
     } else if (recipient[0] == '{') {
@@ -191,8 +224,12 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
     }
     const char *fault = mail_address_fault(address);
     if (fault) {
-        *end = *address ? action_fails(r, "The mail cannot go to %s: the address %s.", address, fault)
-                        : action_fails(r, "The mail would go to the person, who has no mail address in the directory.");
+        *end =
+            *address
+                ? action_fails(r, "The mail cannot go to %s: the address %s.", address, fault)
+                : action_fails(
+                      r,
+                      "The mail would go to the person, who has no mail address in the directory.");
         return NULL;
     }
     return address;

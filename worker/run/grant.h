@@ -1,6 +1,7 @@
-/* Giving and taking access in a directory, in the course of a run: the steps of accessGrant and accessRevoke, and the same for
- * workflow actions within their own task. Each item is looked at, given or taken, written through and recorded; a repeated run knows
- * its own work (core/governance/grant.h). */
+/* Giving and taking access in a directory, in the course of a run: the steps of accessGrant and
+ * accessRevoke, and the same for workflow actions within their own task. Each item is looked at,
+ * given or taken, written through and recorded; a repeated run knows its own work
+ * (core/governance/grant.h). */
 #ifndef WORKER_RUN_GRANT_H
 #define WORKER_RUN_GRANT_H
 
@@ -9,15 +10,18 @@
 /* The step function of every step of an accessGrant or accessRevoke task. */
 step_end step_access(run *r);
 
-/* For the workflow actions assignRoleTemplate and unassignRoleTemplates: the person of the run's task (object_id must be known), the
- * run's directory. STEP_ON: the step in hand has its outcome and detail, `failed` when something was refused for good; whether that
- * ends the task is the caller's question (r->failure is left alone). Otherwise how the step must end, as from run_fails.
- * Items of the other directory go to a task of their own when the person has an account there. `template`: name or ID. */
+/* For the workflow actions assignRoleTemplate and unassignRoleTemplates: the person of the run's
+ * task (object_id must be known), the run's directory. STEP_ON: the step in hand has its outcome
+ * and detail, `failed` when something was refused for good; whether that ends the task is the
+ * caller's question (r->failure is left alone). Otherwise how the step must end, as from run_fails.
+ * Items of the other directory go to a task of their own when the person has an account there.
+ * `template`: name or ID. */
 step_end run_assign_template(run *r, const char *template);
 step_end run_unassign_templates(run *r);
 
-/* One membership of the account: the call, and the cache when it answered OK or ALREADY. STEP_ON: e->class tells. `first`, when not
- * NULL, tells whether the answer is that of the only call made: else ALREADY may be our own work. */
+/* One membership of the account: the call, and the cache when it answered OK or ALREADY. STEP_ON:
+ * e->class tells. `first`, when not NULL, tells whether the answer is that of the only call made:
+ * else ALREADY may be our own work. */
 step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e);
 
 #endif

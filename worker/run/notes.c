@@ -1,5 +1,6 @@
-/* Owns how a run's words reach store and cache: under the fence, repeated while the store is away and the lease lasts, and several in
- * one commit where nothing leaves for the outside between them. Knows no step and no directory. */
+/* Owns how a run's words reach store and cache: under the fence, repeated while the store is away
+ * and the lease lasts, and several in one commit where nothing leaves for the outside between them.
+ * Knows no step and no directory. */
 #include "worker/run/notes.h"
 
 #include "core/base/json.h"
@@ -9,11 +10,13 @@
 #define STORE_NAP_MS 500
 #define LEASE_RESERVE_MS 5000 /* a write is not begun with less of the lease left */
 
-audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome, const char *detail)
+audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome,
+                        const char *detail)
 {
     audit_record *record = audit_make(c, r->task->tenant, "workflow");
-    json_t *parameters =
-        ida_json_keep(c->pool, json_pack("{s:s, s:s}", "taskId", r->task->id, "type", ida_task_type_text(r->task->type)));
+    json_t *parameters = ida_json_keep(c->pool,
+                                       json_pack("{s:s, s:s}", "taskId", r->task->id, "type",
+                                                 ida_task_type_text(r->task->type)));
     if (r->step.name) {
         ida_json_put(parameters, "step", r->step.name);
         ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));
@@ -41,14 +44,16 @@ static step_end write_until(run *r, run_write write, void *baton)
         }
         if (kind == IDA_CONFLICT) {
             hold_lease_lose(w, r->lease);
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0310", "task %s was taken by another worker; this run stops: %s", r->task->id,
+            ida_log(&w->env, IDA_LOG_WARN, "IDA0310",
+                    "task %s was taken by another worker; this run stops: %s", r->task->id,
                     c->message);
             return STEP_LOST;
         }
         if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0311",
-                    "task %s: the run stops because the store cannot be written; a worker will take it up again: %s", r->task->id,
-                    c->message ? c->message : ida_kind_text(kind));
+                    "task %s: the run stops because the store cannot be written; a worker will "
+                    "take it up again: %s",
+                    r->task->id, c->message ? c->message : ida_kind_text(kind));
             return STEP_LOST;
         }
         worker_nap(w, STORE_NAP_MS);
@@ -125,7 +130,8 @@ static said *say(run *r)
     said *d = apr_pcalloc(r->pool, sizeof *d);
     r->step.at = ida_now(&r->r->w->env);
     d->step = r->step;
-    d->audit = run_audit(r, c, "task.step", bad ? ida_outcome_text(r->step.outcome) : "ok", r->step.detail);
+    d->audit = run_audit(r, c, "task.step", bad ? ida_outcome_text(r->step.outcome) : "ok",
+                         r->step.detail);
     return d;
 }
 
@@ -171,10 +177,12 @@ step_end run_cache(run *r, cache_write write, void *baton)
     worker *w = r->r->w;
     while (1) {
         ida_ctx *c = worker_ctx(w, r->pool);
-        /* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has passed. */
+        /* The cache knows no fence: a run that stood still for a lease must not tell it of a state
+         * that has passed. */
         if (!hold_lease_left(w, r->lease)) {
             ida_log(&w->env, IDA_LOG_WARN, "IDA0325",
-                    "task %s: this worker stood still for longer than its lease; the run stops and a worker will look again",
+                    "task %s: this worker stood still for longer than its lease; the run stops and "
+                    "a worker will look again",
                     r->task->id);
             return STEP_LOST;
         }
@@ -184,11 +192,11 @@ step_end run_cache(run *r, cache_write write, void *baton)
         }
         if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0312",
-                    "task %s: the directory was changed but the cache cannot be written; the step is looked at again: %s",
+                    "task %s: the directory was changed but the cache cannot be written; the step "
+                    "is looked at again: %s",
                     r->task->id, c->message ? c->message : ida_kind_text(kind));
             return STEP_LOST;
         }
         worker_nap(w, STORE_NAP_MS);
     }
 }
-

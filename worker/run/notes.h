@@ -1,6 +1,7 @@
-/* When the words of a run are written. What it says of its steps is noted at first and written, in one transaction and in order, before
- * anything leaves for the outside, before any other write of the run, or with its end: so no call is made on the strength of a word
- * that is not on disk, and a crash loses at most what the next run finds by looking. */
+/* When the words of a run are written. What it says of its steps is noted at first and written, in
+ * one transaction and in order, before anything leaves for the outside, before any other write of
+ * the run, or with its end: so no call is made on the strength of a word that is not on disk, and a
+ * crash loses at most what the next run finds by looking. */
 #ifndef WORKER_RUN_NOTES_H
 #define WORKER_RUN_NOTES_H
 

@@ -1,5 +1,5 @@
-/* Owns the run of one task: the order of effects, leases around every call, what a failure means for the task. Knows no directory
- * protocol and no single step's meaning. */
+/* Owns the run of one task: the order of effects, leases around every call, what a failure means
+ * for the task. Knows no directory protocol and no single step's meaning. */
 #include "worker/run/run.h"
 
 #include <apr_strings.h>
@@ -8,29 +8,36 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/directory.h"
-#include "core/queue/change.h"
-#include "core/queue/workflow.h"
 #include "core/base/text.h"
 #include "core/governance/grant.h"
-#include "worker/run/grant.h"
-#include "worker/run/actions.h"
+#include "core/queue/change.h"
+#include "core/queue/workflow.h"
+#include "core/store/directory.h"
 #include "worker/hold/health.h"
 #include "worker/hold/rules.h"
+#include "worker/run/actions.h"
+#include "worker/run/grant.h"
 #include "worker/run/notes.h"
 
-#define LAG_NAP_MS 300        /* most of what lags is there after this: then the step goes on without waiting its turn */
-#define HELD_NAP_MS 5000      /* the other directory is held, and until when cannot be read */
+#define LAG_NAP_MS                                                                               \
+    300 /* most of what lags is there after this: then the step goes on without waiting its turn \
+         */
+#define HELD_NAP_MS 5000 /* the other directory is held, and until when cannot be read */
 
 static const struct {
     const char *name;
     step_function function;
 } steps[] = {
-    {"createAccount", step_create_account},     {"setManager", step_set_manager},
-    {"setPhoto", step_set_photo},               {"disableAccount", step_disable_account},
-    {"revokeSessions", step_revoke_sessions},   {"revokeMemberships", step_revoke_memberships},
-    {"verify", step_verify},                    {"updateAccount", step_update_account},
-    {"restoreMemberships", step_restore_memberships}, {"awaitSynchronisation", step_await_synchronisation},
+    {"createAccount", step_create_account},
+    {"setManager", step_set_manager},
+    {"setPhoto", step_set_photo},
+    {"disableAccount", step_disable_account},
+    {"revokeSessions", step_revoke_sessions},
+    {"revokeMemberships", step_revoke_memberships},
+    {"verify", step_verify},
+    {"updateAccount", step_update_account},
+    {"restoreMemberships", step_restore_memberships},
+    {"awaitSynchronisation", step_await_synchronisation},
 };
 
 /* "<step>@cloud": the other account's; workflows and groups may be called what they like. */
@@ -86,7 +93,7 @@ void run_warn(run *r, const char *text)
 {
     size_t i;
     json_t *had;
-    json_array_foreach(r->warnings, i, had) {
+    json_array_foreach (r->warnings, i, had) {
         if (strcmp(json_string_value(had), text) == 0) {
             return;
         }
@@ -107,12 +114,14 @@ step_end run_may_call(run *r)
 {
     worker *w = r->r->w;
     /* A step in hand goes on while a whole call still fits into the time the process has left. */
-    if (worker_stopping(w) && ida_monotonic(&w->env) + DIRECTORY_CALL_MS > atomic_load(&w->stop_by)) {
+    if (worker_stopping(w) &&
+        ida_monotonic(&w->env) + DIRECTORY_CALL_MS > atomic_load(&w->stop_by)) {
         return STEP_YIELD;
     }
     if (!hold_lease_ready(w, r->lease, r->r->main, worker_ctx(w, r->pool))) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0313",
-                "task %s: the lease has not enough time left for a directory call; this run stops", r->task->id);
+                "task %s: the lease has not enough time left for a directory call; this run stops",
+                r->task->id);
         return STEP_LOST;
     }
     return run_note_flush(r);
@@ -141,11 +150,16 @@ int64_t run_made_lately(run *r, const char *upn)
     if (!lag) {
         return 0;
     }
-    if (r->task->type != IDA_USER_CREATE || strcmp(ida_fold_address(r->pool, upn), r->task->person) != 0) {
-        queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE), .person = ida_fold_address(r->pool, upn), .limit = 1};
+    if (r->task->type != IDA_USER_CREATE ||
+        strcmp(ida_fold_address(r->pool, upn), r->task->person) != 0) {
+        queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE),
+                                    .person = ida_fold_address(r->pool, upn),
+                                    .limit = 1};
         ida_task *tasks;
         int count = 0;
-        if (queue_task_list(r->r->main, worker_ctx(w, r->pool), r->task->tenant, &filter, &tasks, &count, &total) || !count) {
+        if (queue_task_list(r->r->main, worker_ctx(w, r->pool), r->task->tenant, &filter, &tasks,
+                            &count, &total) ||
+            !count) {
             return 0;
         }
         creation = &tasks[0];
@@ -171,15 +185,16 @@ step_end run_lags(run *r, int64_t since, const char *message)
     return ida_now(&r->r->w->env) - since < r->session->ops->lag_ms ? STEP_LAG : STEP_LATER;
 }
 
-/* An account that this service made a moment ago is not gone because one replica does not know it yet. (The other directory's account
- * is not made by us.) */
+/* An account that this service made a moment ago is not gone because one replica does not know it
+ * yet. (The other directory's account is not made by us.) */
 static void not_found_yet(run *r, directory_error *e)
 {
     int64_t made_at = e->field || r->in_twin ? 0 : run_made_lately(r, r->task->upn);
     if (made_at) {
         e->class = DIRECTORY_LAG;
-        e->message = ida_printf(r->pool, "The account was made a moment ago and is not visible everywhere yet: %s",
-                                e->message ? e->message : "not found");
+        e->message = ida_printf(
+            r->pool, "The account was made a moment ago and is not visible everywhere yet: %s",
+            e->message ? e->message : "not found");
         r->lag_since = made_at;
     }
 }
@@ -195,7 +210,9 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
         }
         *e = (directory_error){.class = DIRECTORY_OK};
         hold_call_begins(r->r->w, r->r->slot, r->task->tenant, r->task->directory);
-        directory_class class = r->session->dir && !anew ? DIRECTORY_OK : run_session_renew(&r->r->sessions, r->session, e);
+        directory_class class = r->session->dir && !anew
+                                    ? DIRECTORY_OK
+                                    : run_session_renew(&r->r->sessions, r->session, e);
         if (class == DIRECTORY_OK) {
             class = call(r, r->session->ops, r->session->dir, baton, e);
         }
@@ -220,7 +237,8 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
         }
     }
     /* Whatever else the directory said, it spoke: it is not away. */
-    if ((r->known.held || r->known.watched) && !directory_holds(e->class) && e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
+    if ((r->known.held || r->known.watched) && !directory_holds(e->class) &&
+        e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
         hold_answered(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known);
         r->known = (hold_known){0};
     }
@@ -231,7 +249,9 @@ static int64_t held_until(run *r)
 {
     store_directory state;
     int64_t now = ida_now(&r->r->w->env);
-    return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->directory, &state) || state.hold_until <= now
+    return store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
+                               r->task->directory, &state) ||
+                   state.hold_until <= now
                ? now + HELD_NAP_MS
                : state.hold_until;
 }
@@ -241,25 +261,24 @@ step_end run_fails(run *r, const directory_error *e)
     const char *message = e->message ? e->message : directory_class_text(e->class);
     switch (hold_verdict_of(e->class)) {
     case VERDICT_HOLD:
-        r->step.detail = hold_put(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory, r->known, e);
+        r->step.detail = hold_put(r->r->w, r->r->main, r->pool, r->task->tenant, r->task->directory,
+                                  r->known, e);
         r->held_until = r->in_twin ? held_until(r) : 0;
         return STEP_HELD;
-    case VERDICT_LAG:
-        return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);
+    case VERDICT_LAG: return run_lags(r, r->lag_since ? r->lag_since : run_last_write(r), message);
     case VERDICT_UNSURE:
-        step_says(r, IDA_STEP_UNKNOWN, "The answer was lost and looking again failed too: %s", message);
+        step_says(r, IDA_STEP_UNKNOWN, "The answer was lost and looking again failed too: %s",
+                  message);
         return STEP_UNSURE;
     case VERDICT_NEVER:
         step_says(r, IDA_STEP_FAILED, "%s", message);
         if (e->class == DIRECTORY_FORBIDDEN) {
             ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0316",
-                    "tenant %s: the service account lacks a right in the directory %s: %s", r->task->tenant,
-                    ida_directory_name(r->task->directory), message);
+                    "tenant %s: the service account lacks a right in the directory %s: %s",
+                    r->task->tenant, ida_directory_name(r->task->directory), message);
         }
         return STEP_FAILED;
-    default:
-        step_says(r, IDA_STEP_NONE, "%s", message);
-        return STEP_LATER;
+    default: step_says(r, IDA_STEP_NONE, "%s", message); return STEP_LATER;
     }
 }
 
@@ -280,20 +299,29 @@ static ida_kind write_finish(run *r, ida_ctx *c, void *baton)
     int left = r->task->type == IDA_USER_DELETE && end->state == IDA_DONE;
     /* Who is out holds nothing that was granted: in the transaction that says so. */
     ida_kind kind = left ? governance_grant_leave(r->r->main, c, r->task) : IDA_OK;
-    kind = kind ? kind : queue_finish(
-        r->r->main, c, r->task, end->state, end->error, ida_json_text(c->pool, r->warnings),
-        run_audit(r, c, actions[end->state], end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state), end->error));
+    kind = kind ? kind
+                : queue_finish(r->r->main, c, r->task, end->state, end->error,
+                               ida_json_text(c->pool, r->warnings),
+                               run_audit(r, c, actions[end->state],
+                                         end->state == IDA_DONE ? "ok"
+                                                                : ida_task_state_text(end->state),
+                                         end->error));
     return kind || end->state == IDA_DONE
                ? kind
-               : queue_workflow_left(r->r->main, c, r->task->id, ida_printf(c->pool, "not carried out: %s", end->error));
+               : queue_workflow_left(r->r->main, c, r->task->id,
+                                     ida_printf(c->pool, "not carried out: %s", end->error));
 }
 
 static ida_kind write_again(run *r, ida_ctx *c, void *baton)
 {
     const ending *end = baton;
-    const audit_record *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error) : NULL;
-    ida_kind kind = queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts, record);
-    return kind || !r->action ? kind : queue_workflow_tell(r->r->main, c, r->task, action_waits(r, end->error));
+    const audit_record *record = end->error ? run_audit(r, c, "task.waits", "ok", end->error)
+                                            : NULL;
+    ida_kind kind = queue_again(r->r->main, c, r->task, end->next_at, end->error, end->counts,
+                                record);
+    return kind || !r->action
+               ? kind
+               : queue_workflow_tell(r->r->main, c, r->task, action_waits(r, end->error));
 }
 
 static void finish(run *r, ida_task_state state, const char *error)
@@ -310,11 +338,13 @@ static void finish(run *r, ida_task_state state, const char *error)
         ida_log(&r->r->w->env, IDA_LOG_INFO, NULL, "task %s (%s %s of %s) is done", r->task->id,
                 ida_task_type_text(r->task->type), r->task->upn, r->task->tenant);
     } else if (state == IDA_FAILED) {
-        ida_log(&r->r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s", r->task->id,
-                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
+        ida_log(&r->r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s",
+                r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant,
+                error);
     } else {
-        ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0318", "task %s (%s %s of %s) needs attention, its outcome is unknown: %s",
-                r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
+        ida_log(&r->r->w->env, IDA_LOG_ERROR, "IDA0318",
+                "task %s (%s %s of %s) needs attention, its outcome is unknown: %s", r->task->id,
+                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
     }
 }
 
@@ -323,8 +353,8 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
     ending end = {.error = reason, .next_at = ida_now(&r->r->w->env) + wait, .counts = counts};
     hold_lease_closes(r->r->w, r->lease);
     run_note_end(r, write_again, &end);
-    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id, (long long)wait,
-            reason ? reason : "the worker stops");
+    ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id,
+            (long long)wait, reason ? reason : "the worker stops");
 }
 
 int run_last_try(const run *r)
@@ -345,7 +375,8 @@ static void try_again(run *r, step_end why)
         again(r, wait > r->retry_after ? wait : r->retry_after, reason, 1);
         return;
     }
-    reason = ida_printf(r->pool, "%s: given up after %lld tries: %s", r->step.name, (long long)tries, reason);
+    reason = ida_printf(r->pool, "%s: given up after %lld tries: %s", r->step.name,
+                        (long long)tries, reason);
     if (why == STEP_LATER) {
         r->step.outcome = IDA_STEP_FAILED;
         if (run_note_step(r) != STEP_ON) {
@@ -360,34 +391,34 @@ static void stop(run *r, step_end end)
 {
     switch (end) {
     case STEP_LATER:
-    case STEP_UNSURE:
-        try_again(r, end);
-        break;
+    case STEP_UNSURE: try_again(r, end); break;
     case STEP_LAG:
-        again(r, hold_lag_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)), r->step.detail, 0);
+        again(r, hold_lag_ms(ida_now(&r->r->w->env) - r->lag_since, random_number(r->r->w)),
+              r->step.detail, 0);
         break;
     case STEP_HELD:
-        again(r, r->held_until ? r->held_until - ida_now(&r->r->w->env) : 0, r->step.detail, 0); /* claimed again when the hold's time is over, or is cleared by another probe */
+        again(r, r->held_until ? r->held_until - ida_now(&r->r->w->env) : 0, r->step.detail,
+              0); /* claimed again when the hold's time is over, or is cleared by another probe */
         break;
     case STEP_FAILED: {
-        const char *error = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail ? r->step.detail : "failed");
+        const char *error = ida_printf(r->pool, "%s: %s", r->step.name,
+                                       r->step.detail ? r->step.detail : "failed");
         if (run_note_step(r) == STEP_ON) {
             finish(r, IDA_FAILED, error);
         }
         break;
     }
-    case STEP_YIELD:
-        again(r, 0, NULL, 0);
-        break;
+    case STEP_YIELD: again(r, 0, NULL, 0); break;
     case STEP_ON:
-    case STEP_LOST:
-        break;
+    case STEP_LOST: break;
     }
 }
 
 static int settled(const run *r, const ida_step *step)
 {
-    return (step->outcome != IDA_STEP_NONE && action_ended(r, step->name)) || step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY || step->outcome == IDA_STEP_SKIPPED;
+    return (step->outcome != IDA_STEP_NONE && action_ended(r, step->name)) ||
+           step->outcome == IDA_STEP_DONE || step->outcome == IDA_STEP_ALREADY ||
+           step->outcome == IDA_STEP_SKIPPED;
 }
 
 static step_end run_step(run *r, ida_step *step)
@@ -399,7 +430,8 @@ static step_end run_step(run *r, ida_step *step)
     r->action = NULL;
     r->begun_at = ida_now(&r->r->w->env);
     if (!function) {
-        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.", step->name);
+        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.",
+                  step->name);
         return STEP_FAILED;
     }
     ida_log(&r->r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, step->name);
@@ -440,7 +472,8 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
 {
     run r = {.r = rn, .pool = pool, .c = worker_ctx(rn->w, pool), .task = task};
     directory_error e;
-    r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory, task->fence, claimed_at);
+    r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory,
+                               task->fence, claimed_at);
     if (!r.lease) {
         return; /* more runs than threads: not possible; the task would be taken over */
     }
@@ -453,10 +486,13 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     actions_begin(&r);
     r.step.name = "start";
     step_end end = STEP_ON;
-    if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session, &e) != DIRECTORY_OK) {
+    if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory, &r.session,
+                        &e) != DIRECTORY_OK) {
         end = run_fails(&r, &e);
     } else if (task->type == IDA_USER_CREATE && task->object_id) {
-        end = step_still_wanted(&r, "nothing more is done for the account"); /* between two tries the person may have gone already */
+        end = step_still_wanted(
+            &r, "nothing more is done for the account"); /* between two tries the person may have
+                                                            gone already */
     }
     if (end == STEP_ON) {
         run_steps(&r);

@@ -1,4 +1,5 @@
-/* Owns when a directory session is made, used again and closed, and that only sealed settings are ever used. Knows no task. */
+/* Owns when a directory session is made, used again and closed, and that only sealed settings are
+ * ever used. Knows no task. */
 #include "worker/run/session.h"
 
 #include <apr_strings.h>
@@ -56,8 +57,8 @@ static void tidy(session_cache *cache)
     }
 }
 
-static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal, int64_t revision,
-                                  directory_error *e)
+static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant,
+                                  const char *seal, int64_t revision, directory_error *e)
 {
     worker_config config;
     ida_seal_state state;
@@ -70,14 +71,20 @@ static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant 
         kind = ida_seal_note(c, config.seal_key, tenant->id, revision);
     }
     if (kind) {
-        return refuse(e, DIRECTORY_CONFIG, ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message));
+        return refuse(e, DIRECTORY_CONFIG,
+                      ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message));
     }
     if (state != IDA_SEAL_GOOD) {
         ida_log(&w->env, IDA_LOG_ERROR, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301",
-                "tenant %s is not served: %s; find out who did it, then run idadminctl tenant apply with the full document", tenant->id, why);
+                "tenant %s is not served: %s; find out who did it, then run idadminctl tenant "
+                "apply with the full document",
+                tenant->id, why);
         return refuse(e, DIRECTORY_CONFIG,
-                      ida_printf(pool, "The tenant is not served: %s. Find out who did it, then run idadminctl tenant apply with the "
-                                       "full document.", why));
+                      ida_printf(pool,
+                                 "The tenant is not served: %s. Find out who did it, then run "
+                                 "idadminctl tenant apply with the "
+                                 "full document.",
+                                 why));
     }
     return DIRECTORY_OK;
 }
@@ -92,15 +99,15 @@ static session *known(session_cache *cache, const char *tenant, ida_directory_ki
     return NULL;
 }
 
-static directory_class load(session_cache *cache, store *main, session *s, const char *tenant, const char **seal,
-                            directory_error *e)
+static directory_class load(session_cache *cache, store *main, session *s, const char *tenant,
+                            const char **seal, directory_error *e)
 {
     ida_ctx *c = worker_ctx(cache->w, s->pool);
     ida_kind kind = store_tenant_get(main, c, tenant, &s->tenant, seal, &s->revision);
     if (kind) {
-        return refuse(
-            e, DIRECTORY_LOCAL,
-            ida_printf(s->pool, "The tenant's document cannot be read: %s", c->message ? c->message : ida_kind_text(kind)));
+        return refuse(e, DIRECTORY_LOCAL,
+                      ida_printf(s->pool, "The tenant's document cannot be read: %s",
+                                 c->message ? c->message : ida_kind_text(kind)));
     }
     return DIRECTORY_OK;
 }
@@ -116,22 +123,27 @@ directory_class run_session_renew(session_cache *cache, session *s, directory_er
     }
     apr_pool_create(&s->dir_pool, s->pool);
     directory *opened = NULL;
-    directory_class class = s->ops->open(&opened, &cache->w->env, s->tenant, s->kind, s->dir_pool, e);
+    directory_class class = s->ops->open(&opened, &cache->w->env, s->tenant, s->kind, s->dir_pool,
+                                         e);
     s->dir = class == DIRECTORY_OK ? opened : NULL;
     return class;
 }
 
-static directory_class open_session(session_cache *cache, session *s, const char *seal, directory_error *e)
+static directory_class open_session(session_cache *cache, session *s, const char *seal,
+                                    directory_error *e)
 {
     s->ops = directory_ops_for(s->kind);
     if (!s->tenant->has_directory[s->kind]) {
         return refuse(e, DIRECTORY_CONFIG,
-                      ida_printf(s->pool, "The tenant document has no directory %s any more.", ida_directory_name(s->kind)));
+                      ida_printf(s->pool, "The tenant document has no directory %s any more.",
+                                 ida_directory_name(s->kind)));
     }
     if (!s->ops) {
-        return refuse(e, DIRECTORY_CONFIG,
-                      ida_printf(s->pool, "This version of idadmin-worker has no connector for the directory %s.",
-                                 ida_directory_name(s->kind)));
+        return refuse(
+            e, DIRECTORY_CONFIG,
+            ida_printf(s->pool,
+                       "This version of idadmin-worker has no connector for the directory %s.",
+                       ida_directory_name(s->kind)));
     }
     directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, s->revision, e);
     return class == DIRECTORY_OK ? run_session_renew(cache, s, e) : class;
@@ -148,11 +160,13 @@ static directory_class taken(session_cache *cache, session *s, session **out)
 static int stands(session_cache *cache, store *main, apr_pool_t *pool, const session *s)
 {
     int64_t revision;
-    return !store_tenant_revision(main, worker_ctx(cache->w, pool), s->tenant_id, &revision) && revision == s->revision;
+    return !store_tenant_revision(main, worker_ctx(cache->w, pool), s->tenant_id, &revision) &&
+           revision == s->revision;
 }
 
-directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
-                            session **out, directory_error *e)
+directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool,
+                                const char *tenant, ida_directory_kind kind, session **out,
+                                directory_error *e)
 {
     apr_pool_t *fresh;
     const char *seal;

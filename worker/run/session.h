@@ -1,4 +1,5 @@
-/* Open sessions with directories, kept by one thread and used again while the tenant's document stays the same. */
+/* Open sessions with directories, kept by one thread and used again while the tenant's document
+ * stays the same. */
 #ifndef WORKER_RUN_SESSION_H
 #define WORKER_RUN_SESSION_H
 
@@ -9,8 +10,8 @@ typedef struct session {
     apr_pool_t *pool, *dir_pool; /* dir_pool: of the present connection */
     char tenant_id[72];
     ida_directory_kind kind;
-    int64_t revision, used_at;  /* monotonic ms */
-    ida_tenant *tenant;         /* as sealed; lives as long as the session */
+    int64_t revision, used_at; /* monotonic ms */
+    ida_tenant *tenant;        /* as sealed; lives as long as the session */
     const directory_ops *ops;
     directory *dir;
 } session;
@@ -21,12 +22,15 @@ typedef struct session_cache {
     int count;
 } session_cache;
 
-/* The session of a tenant's directory by its present document. On failure `e` says why (CONFIG: not sealed, no connector; LOCAL:
- * the store). The session stays the cache's and may be dropped by the next call. */
-directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool, const char *tenant, ida_directory_kind kind,
-                            session **out, directory_error *e);
+/* The session of a tenant's directory by its present document. On failure `e` says why (CONFIG: not
+ * sealed, no connector; LOCAL: the store). The session stays the cache's and may be dropped by the
+ * next call. */
+directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool,
+                                const char *tenant, ida_directory_kind kind, session **out,
+                                directory_error *e);
 
-/* Closes the connection and opens anew with the same settings. On failure s->dir is NULL and the next call tries again. */
+/* Closes the connection and opens anew with the same settings. On failure s->dir is NULL and the
+ * next call tries again. */
 directory_class run_session_renew(session_cache *cache, session *s, directory_error *e);
 
 void run_session_close_all(session_cache *cache);

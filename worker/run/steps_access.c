@@ -1,5 +1,6 @@
-/* Owns the steps that give and take access, of tasks of their own and within workflow actions. What may be taken is the record's word
- * (core/governance/grant.h), how a group is changed the connector's. */
+/* Owns the steps that give and take access, of tasks of their own and within workflow actions. What
+ * may be taken is the record's word (core/governance/grant.h), how a group is changed the
+ * connector's. */
 #include "worker/run/grant.h"
 
 #include <apr_strings.h>
@@ -7,11 +8,11 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/audit.h"
-#include "core/governance/grant.h"
-#include "core/governance/decision.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
+#include "core/governance/decision.h"
+#include "core/governance/grant.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
 
 #define NAMES_LISTED_MAX 40
 
@@ -22,7 +23,8 @@ typedef struct member_call {
     int add, calls;
 } member_call;
 
-static directory_class call_member(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_member(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     member_call *call = baton;
     call->calls++;
@@ -30,14 +32,16 @@ static directory_class call_member(run *r, const directory_ops *ops, directory *
         return ops->remove_member(dir, r->pool, call->group_id, r->task->object_id, e);
     }
     directory_class each = DIRECTORY_LOCAL;
-    directory_class class = ops->add_members(dir, r->pool, call->group_id, &r->task->object_id, 1, &each, e);
+    directory_class class = ops->add_members(dir, r->pool, call->group_id, &r->task->object_id, 1,
+                                             &each, e);
     return class == DIRECTORY_OK ? each : class;
 }
 
 static ida_kind put_member(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const member_call *call = baton;
-    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, call->group_id, r->task->object_id, !call->add);
+    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, call->group_id,
+                             r->task->object_id, !call->add);
 }
 
 step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e)
@@ -47,7 +51,9 @@ step_end run_change_member(run *r, const char *group_id, int add, int *first, di
     if (first) {
         *first = call.calls == 1;
     }
-    return end == STEP_ON && (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY) ? run_cache(r, put_member, &call) : end;
+    return end == STEP_ON && (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY)
+               ? run_cache(r, put_member, &call)
+               : end;
 }
 
 typedef struct license_call {
@@ -55,12 +61,14 @@ typedef struct license_call {
     int add, calls;
 } license_call;
 
-static directory_class call_license(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_license(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                    directory_error *e)
 {
     license_call *call = baton;
     const char *const named[] = {call->name, NULL}, *const none[] = {NULL};
     call->calls++;
-    return ops->set_licenses(dir, r->pool, r->task->object_id, call->add ? named : none, call->add ? none : named, e);
+    return ops->set_licenses(dir, r->pool, r->task->object_id, call->add ? named : none,
+                             call->add ? none : named, e);
 }
 
 /* One item, given or taken. */
@@ -97,7 +105,8 @@ static ida_kind write_fenced(run *r, ida_ctx *c, void *baton)
     return store_transaction(r->r->main, c, fenced_in, baton);
 }
 
-/* As run_store, in one transaction under the tenant's lock that a run whose lease is lost does not get through. */
+/* As run_store, in one transaction under the tenant's lock that a run whose lease is lost does not
+ * get through. */
 static step_end run_fenced(run *r, run_write write, void *baton)
 {
     fenced_write w = {r, write, baton};
@@ -110,8 +119,8 @@ typedef struct deed {
     access_grant_at at;
     const access_item *item;
     int ours, stood, stands, refused;
-    const char *why;      /* it stays */
-    access_grantor heir;  /* because this one grants it too */
+    const char *why;     /* it stays */
+    access_grantor heir; /* because this one grants it too */
     const access_item *items;
     int count;
     ida_task_type type;
@@ -123,7 +132,8 @@ typedef struct deed {
 static ida_kind do_resolve(run *r, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    ida_kind kind = governance_membership_item(r->r->main, c, r->task->tenant, d->item->name, &d->found);
+    ida_kind kind = governance_membership_item(r->r->main, c, r->task->tenant, d->item->name,
+                                               &d->found);
     d->missing = NULL;
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         d->missing = c->message;
@@ -151,7 +161,8 @@ static ida_kind do_keeps(run *r, ida_ctx *c, void *baton)
     return governance_grant_keeps(r->r->main, c, &d->at, d->item, &d->heir, &d->why);
 }
 
-/* What the answer means for the record: of a refusal nothing is left, unless an earlier try may have given it. */
+/* What the answer means for the record: of a refusal nothing is left, unless an earlier try may
+ * have given it. */
 static ida_kind do_note(run *r, ida_ctx *c, void *baton)
 {
     const deed *d = baton;
@@ -160,19 +171,26 @@ static ida_kind do_note(run *r, ida_ctx *c, void *baton)
         return IDA_OK; /* there is nothing that a record could be of */
     }
     if (d->type == IDA_ACCESS_REVOKE) {
-        return d->refused ? IDA_OK : d->why ? governance_grant_hand_over(s, c, &d->at, d->item, &d->heir) : governance_grant_forget(s, c, &d->at, d->item);
+        return d->refused ? IDA_OK
+               : d->why   ? governance_grant_hand_over(s, c, &d->at, d->item, &d->heir)
+                          : governance_grant_forget(s, c, &d->at, d->item);
     }
-    return !d->refused ? governance_grant_settle(s, c, &d->at, d->item, d->stood) : d->ours ? IDA_OK : governance_grant_forget(s, c, &d->at, d->item);
+    return !d->refused ? governance_grant_settle(s, c, &d->at, d->item, d->stood)
+           : d->ours   ? IDA_OK
+                       : governance_grant_forget(s, c, &d->at, d->item);
 }
 
 static const char *unable(run *r, const access_item *item)
 {
     const directory_ops *ops = r->session->ops;
-    return item->license ? (ops->set_licenses ? NULL : "a directory of this kind has no licences")
-                         : (ops->add_members ? NULL : "this version cannot add members in a directory of this kind");
+    return item->license
+               ? (ops->set_licenses ? NULL : "a directory of this kind has no licences")
+               : (ops->add_members ? NULL
+                                   : "this version cannot add members in a directory of this kind");
 }
 
-/* Ends with STEP_ON and the outcome of this item in r->step, its record not yet written (do_note). */
+/* Ends with STEP_ON and the outcome of this item in r->step, its record not yet written (do_note).
+ */
 static step_end give(run *r, deed *d)
 {
     directory_error e;
@@ -199,13 +217,16 @@ static step_end give(run *r, deed *d)
     }
     if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
         d->stood = e.class == DIRECTORY_ALREADY && !d->ours && first;
-        return e.class == DIRECTORY_OK ? step_says(r, IDA_STEP_DONE, "%s", d->item->license ? "assigned" : "added")
-                                       : step_says(r, IDA_STEP_ALREADY, d->stood ? "it was so before; it stays when this is taken away again" : "it is so already");
+        return e.class == DIRECTORY_OK
+                   ? step_says(r, IDA_STEP_DONE, "%s", d->item->license ? "assigned" : "added")
+                   : step_says(r, IDA_STEP_ALREADY,
+                               d->stood ? "it was so before; it stays when this is taken away again"
+                                        : "it is so already");
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
         d->refused = 1;
-        return step_says(r, IDA_STEP_FAILED, "the %s is not there: %s", e.field ? "group" : "account",
-                         e.message ? e.message : "not found");
+        return step_says(r, IDA_STEP_FAILED, "the %s is not there: %s",
+                         e.field ? "group" : "account", e.message ? e.message : "not found");
     }
     end = run_fails(r, &e);
     d->refused = end == STEP_FAILED;
@@ -249,9 +270,12 @@ static step_end take(run *r, deed *d)
 /* Step and record in one transaction. */
 static ida_kind write_noted(run *r, ida_ctx *c, void *baton)
 {
-    const char *outcome = r->step.outcome == IDA_STEP_FAILED ? ida_outcome_text(r->step.outcome) : "ok";
+    const char *outcome = r->step.outcome == IDA_STEP_FAILED ? ida_outcome_text(r->step.outcome)
+                                                             : "ok";
     ida_kind kind = do_note(r, c, baton);
-    return kind ? kind : queue_step(r->r->main, c, r->task, &r->step, NULL, run_audit(r, c, "task.step", outcome, r->step.detail));
+    return kind ? kind
+                : queue_step(r->r->main, c, r->task, &r->step, NULL,
+                             run_audit(r, c, "task.step", outcome, r->step.detail));
 }
 
 step_end step_access(run *r)
@@ -259,8 +283,10 @@ step_end step_access(run *r)
     access_grantor by;
     deed d = {.at = {r->task, &by}};
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (governance_grant_of_task(c, r->task, &by, &d.items, &d.count) || r->step.position < 1 || r->step.position > d.count || !r->task->object_id) {
-        step_says(r, IDA_STEP_FAILED, "%s", c->message ? c->message : "The task does not say what to do.");
+    if (governance_grant_of_task(c, r->task, &by, &d.items, &d.count) || r->step.position < 1 ||
+        r->step.position > d.count || !r->task->object_id) {
+        step_says(r, IDA_STEP_FAILED, "%s",
+                  c->message ? c->message : "The task does not say what to do.");
         return STEP_FAILED;
     }
     d.item = &d.items[r->step.position - 1];
@@ -268,8 +294,10 @@ step_end step_access(run *r)
     if (r->task->type == IDA_ACCESS_GRANT) {
         end = run_store(r, do_stands, &d);
         if (end == STEP_ON && !d.stands) {
-            return step_says(r, IDA_STEP_SKIPPED, "no longer granted: the %s was taken back before it was carried out",
-                             by.source == governance_by_request ? "access request" : "role template");
+            return step_says(r, IDA_STEP_SKIPPED,
+                             "no longer granted: the %s was taken back before it was carried out",
+                             by.source == governance_by_request ? "access request"
+                                                                : "role template");
         }
     }
     end = end != STEP_ON ? end : r->task->type == IDA_ACCESS_GRANT ? give(r, &d) : take(r, &d);
@@ -277,7 +305,8 @@ step_end step_access(run *r)
         return end;
     }
     if (r->step.outcome == IDA_STEP_FAILED) {
-        r->failure = r->failure ? r->failure : ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
+        r->failure = r->failure ? r->failure
+                                : ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
     }
     r->step.at = ida_now(&r->r->w->env);
     end = run_fenced(r, write_noted, &d);
@@ -289,31 +318,38 @@ step_end step_access(run *r)
 
 typedef struct tally {
     apr_array_header_t *done, *already, *kept, *failed; /* names; the last two with the reason */
-    int beside;                                         /* done beside the items: assignments ended, a task ordered */
+    int beside; /* done beside the items: assignments ended, a task ordered */
 } tally;
 
 static const char *listed(run *r, const apr_array_header_t *names)
 {
     const char *text = "";
     for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
-        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
+        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *),
+                           NULL);
     }
-    return names->nelts > NAMES_LISTED_MAX ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
+    return names->nelts > NAMES_LISTED_MAX
+               ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
+               : text;
 }
 
 static void count_in(run *r, tally *t, const access_item *item)
 {
-    const char *with_reason = ida_printf(r->pool, "%s (%s)", item->name, r->step.detail ? r->step.detail : "");
+    const char *with_reason = ida_printf(r->pool, "%s (%s)", item->name,
+                                         r->step.detail ? r->step.detail : "");
     apr_array_header_t *list = r->step.outcome == IDA_STEP_DONE      ? t->done
                                : r->step.outcome == IDA_STEP_ALREADY ? t->already
                                : r->step.outcome == IDA_STEP_SKIPPED ? t->kept
                                                                      : t->failed;
-    APR_ARRAY_PUSH(list, const char *) = list == t->kept || list == t->failed ? with_reason : item->name;
+    APR_ARRAY_PUSH(list, const char *) = list == t->kept || list == t->failed ? with_reason
+                                                                              : item->name;
 }
 
 static tally no_tally(run *r)
 {
-    return (tally){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+    return (tally){apr_array_make(r->pool, 8, sizeof(char *)),
+                   apr_array_make(r->pool, 4, sizeof(char *)),
+                   apr_array_make(r->pool, 4, sizeof(char *)),
                    apr_array_make(r->pool, 4, sizeof(char *)), 0};
 }
 
@@ -327,12 +363,17 @@ static step_end tell(run *r, const char *subject, const char *did, const char *w
     const char *text = subject, *separator = ": ";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].names->nelts) {
-            text = apr_pstrcat(r->pool, text, separator, parts[i].word, " ", listed(r, parts[i].names), NULL);
+            text = apr_pstrcat(r->pool, text, separator, parts[i].word, " ",
+                               listed(r, parts[i].names), NULL);
             separator = "; ";
         }
     }
     int did_something = t->done->nelts || t->beside;
-    return step_says(r, t->failed->nelts ? IDA_STEP_FAILED : did_something ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
+    return step_says(r,
+                     t->failed->nelts ? IDA_STEP_FAILED
+                     : did_something  ? IDA_STEP_DONE
+                                      : IDA_STEP_ALREADY,
+                     "%s", text);
 }
 
 typedef struct assigning {
@@ -343,13 +384,15 @@ typedef struct assigning {
     ida_kind fault; /* the template or a group of it cannot be found */
     const char *message;
     const char *elsewhere; /* task for the other directory */
-    int before;            /* such a task was ordered earlier: by a try that was not told, or with another assignment */
-    int nowhere;           /* items of the other directory, where the person has no account */
+    int before;  /* such a task was ordered earlier: by a try that was not told, or with another
+                    assignment */
+    int nowhere; /* items of the other directory, where the person has no account */
 } assigning;
 
 static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int added)
 {
-    ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
+    ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
+                                                                   : IDA_DIR_CLOUD;
     access_grantor by = {governance_by_template, a->template->id, a->template->name};
     ida_tenant *tenant;
     ida_user *user;
@@ -375,9 +418,17 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
     if (kind) {
         return kind;
     }
-    access_order order = {.tenant = tenant, .type = IDA_ACCESS_GRANT, .directory = other, .user_id = user->directory == other ? user->id : user->other_id,
-                          .upn = r->task->upn, .display_name = r->task->display_name, .by = &by, .items = a->items, .count = a->count,
-                          .username = r->task->username, .label = r->task->label};
+    access_order order = {.tenant = tenant,
+                          .type = IDA_ACCESS_GRANT,
+                          .directory = other,
+                          .user_id = user->directory == other ? user->id : user->other_id,
+                          .upn = r->task->upn,
+                          .display_name = r->task->display_name,
+                          .by = &by,
+                          .items = a->items,
+                          .count = a->count,
+                          .username = r->task->username,
+                          .label = r->task->label};
     return governance_grant_order(s, c, &order, &a->elsewhere);
 }
 
@@ -388,19 +439,26 @@ static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
     int added = 0;
     a->elsewhere = NULL;
     a->fault = governance_template_find(s, c, r->task->tenant, a->named, &a->template);
-    a->fault = a->fault ? a->fault : governance_template_items(s, c, r->task->tenant, a->template, r->task->directory, &a->items, &a->count);
+    a->fault = a->fault ? a->fault
+                        : governance_template_items(s, c, r->task->tenant, a->template,
+                                                    r->task->directory, &a->items, &a->count);
     if (a->fault) {
         a->message = c->message;
         return a->fault == IDA_NOT_FOUND || a->fault == IDA_CONFLICT ? IDA_OK : a->fault;
     }
-    governance_assignee who = {.upn = r->task->upn, .user_id = r->task->object_id, .by = "workflow", .task_id = r->task->id};
+    governance_assignee who = {.upn = r->task->upn,
+                               .user_id = r->task->object_id,
+                               .by = "workflow",
+                               .task_id = r->task->id};
     ida_kind kind = governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
     kind = kind ? kind : order_elsewhere(s, c, r, a, added);
     if (kind || !added) {
         return kind; /* a repetition: all was ordered before */
     }
     audit_record *record = run_audit(r, c, "role.assign", "ok", NULL);
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name, "taskId", r->task->id)));
+    record->parameters = ida_json_text(
+        c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name,
+                                                  "taskId", r->task->id)));
     return store_audit_add(s, c, record);
 }
 
@@ -420,7 +478,8 @@ step_end run_assign_template(run *r, const char *template)
         deed d = {.at = {r->task, &by}, .item = &a.items[i]};
         if (a.items[i].directory != r->task->directory) {
             if (a.nowhere) {
-                step_says(r, IDA_STEP_FAILED, "of the other directory, where the person has no account");
+                step_says(r, IDA_STEP_FAILED,
+                          "of the other directory, where the person has no account");
                 count_in(r, &t, d.item);
             }
             continue;
@@ -433,9 +492,13 @@ step_end run_assign_template(run *r, const char *template)
         count_in(r, &t, d.item);
     }
     t.beside = a.elsewhere != NULL;
-    const char *subject = a.elsewhere ? ida_printf(r->pool, "%s (ordered in the other directory: task %s)", by.name, a.elsewhere)
-                          : a.before  ? ida_printf(r->pool, "%s (in the other directory ordered before)", by.name)
-                                      : by.name;
+    const char *subject = a.elsewhere
+                              ? ida_printf(r->pool, "%s (ordered in the other directory: task %s)",
+                                           by.name, a.elsewhere)
+                          : a.before
+                              ? ida_printf(r->pool, "%s (in the other directory ordered before)",
+                                           by.name)
+                              : by.name;
     return tell(r, subject, "added", "so already", &t);
 }
 
@@ -492,7 +555,9 @@ step_end run_unassign_templates(run *r)
     if (!o.count && !u.count) {
         return step_says(r, IDA_STEP_ALREADY, "no role template is assigned");
     }
-    const char *subject = u.count ? ida_printf(r->pool, "%d role template%s unassigned", u.count, u.count == 1 ? "" : "s")
-                                  : "role templates unassigned before"; /* by an earlier try, or by people */
+    const char *subject =
+        u.count
+            ? ida_printf(r->pool, "%d role template%s unassigned", u.count, u.count == 1 ? "" : "s")
+            : "role templates unassigned before"; /* by an earlier try, or by people */
     return tell(r, subject, "removed", "gone already", &t);
 }

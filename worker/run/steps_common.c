@@ -25,7 +25,8 @@ step_end run_cache_user(run *r, directory_user *user)
     return run_cache(r, write_user, user);
 }
 
-static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                 directory_error *e)
 {
     return ops->find(dir, r->pool, r->task->object_id, NULL, baton, e);
 }
@@ -38,7 +39,9 @@ step_end run_find(run *r, directory_user *user, directory_error *e)
 step_end step_absent(run *r)
 {
     step_end end = r->task->object_id ? run_cache_gone(r) : STEP_ON;
-    return end == STEP_ON ? step_says(r, IDA_STEP_ALREADY, "already absent: the directory has no such account") : end;
+    return end == STEP_ON
+               ? step_says(r, IDA_STEP_ALREADY, "already absent: the directory has no such account")
+               : end;
 }
 
 step_end step_still_wanted(run *r, const char *so)
@@ -52,7 +55,9 @@ step_end step_still_wanted(run *r, const char *so)
         return STEP_LATER;
     }
     if (offboarding) {
-        step_says(r, IDA_STEP_FAILED, "The person was offboarded by task %s, which was asked for after this one: %s.", offboarding, so);
+        step_says(r, IDA_STEP_FAILED,
+                  "The person was offboarded by task %s, which was asked for after this one: %s.",
+                  offboarding, so);
         return STEP_FAILED;
     }
     return STEP_ON;

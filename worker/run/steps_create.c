@@ -1,30 +1,33 @@
-/* Owns the creation of an account with the first name that is free. What is on disk before the first call makes it happen exactly
- * once. Knows no directory protocol. */
+/* Owns the creation of an account with the first name that is free. What is on disk before the
+ * first call makes it happen exactly once. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/tenant/naming.h"
-#include "core/store/tenant.h"
 #include "core/base/text.h"
-#include "worker/hold/rules.h"
+#include "core/store/tenant.h"
+#include "core/tenant/naming.h"
 #include "worker/base/password.h"
+#include "worker/hold/rules.h"
 #include "worker/run/run.h"
 
-#define NAMES_TRIED_MAX 50    /* conflicts with the directory in one run */
+#define NAMES_TRIED_MAX 50 /* conflicts with the directory in one run */
 #define CANDIDATES_MAX 100000
 
 typedef struct creation {
     ida_create person;
-    const char *upn_local, *mail_local; /* base local parts by the tenant's formats */
-    const char *taken;                  /* text about names that were found taken, or NULL */
+    const char *upn_local, *mail_local;    /* base local parts by the tenant's formats */
+    const char *taken;                     /* text about names that were found taken, or NULL */
     int next_upn, next_mail, next_display; /* which name the directory said is taken */
-    int display_number; /* 0, or n: the display name is tried as "... n+1", because it names the entry in some directories */
-    int fresh;                          /* 1: nothing was sent before, so the cache's word counts */
-    int64_t unseen_since;               /* since when names are refused by somebody who is not to be seen; 0: they are not */
-    int64_t sent_at;                    /* since when a creation under the present name may have been sent; 0: this is the first */
+    int display_number;   /* 0, or n: the display name is tried as "... n+1", because it names the
+                             entry in some directories */
+    int fresh;            /* 1: nothing was sent before, so the cache's word counts */
+    int64_t unseen_since; /* since when names are refused by somebody who is not to be seen; 0: they
+                             are not */
+    int64_t sent_at; /* since when a creation under the present name may have been sent; 0: this is
+                        the first */
 } creation;
 
 static step_end read_payload(run *r, creation *cr)
@@ -54,19 +57,22 @@ static step_end read_payload(run *r, creation *cr)
 /* --- names --- */
 
 /* Lowest candidate after `present` that neither cache nor reservations know. */
-static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, const char **address)
+static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *domain,
+                          const char *present, const char **address)
 {
     int n = 1;
-    while (n < CANDIDATES_MAX && strcmp(ida_naming_candidate(c->pool, local, domain, n), present) != 0) {
+    while (n < CANDIDATES_MAX &&
+           strcmp(ida_naming_candidate(c->pool, local, domain, n), present) != 0) {
         n++;
     }
     n = n == CANDIDATES_MAX ? 0 : n; /* the format changed since: begin anew */
-    for (int taken = 1; taken; ) {
+    for (int taken = 1; taken;) {
         if (++n >= CANDIDATES_MAX) {
             return ida_fail(c, IDA_UNPROCESSABLE, "no free name is left for %s@%s", local, domain);
         }
         *address = ida_naming_candidate(c->pool, local, domain, n);
-        ida_kind kind = queue_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id, &taken);
+        ida_kind kind = queue_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id,
+                                            &taken);
         if (kind) {
             return kind;
         }
@@ -74,12 +80,14 @@ static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *dom
     return IDA_OK;
 }
 
-static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char *domain, const char *present, int refused,
-                               const char **address)
+static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char *domain,
+                               const char *present, int refused, const char **address)
 {
     int taken = refused;
     *address = present;
-    ida_kind kind = taken ? IDA_OK : queue_address_taken(r->r->main, c, r->task->tenant, present, r->task->id, &taken);
+    ida_kind kind = taken ? IDA_OK
+                          : queue_address_taken(r->r->main, c, r->task->tenant, present,
+                                                r->task->id, &taken);
     return kind || !taken ? kind : next_free(r, c, local, domain, present, address);
 }
 
@@ -89,7 +97,8 @@ typedef struct naming_work {
     queue_task_change change;
 } naming_work;
 
-/* Names that are free now, marker and "it may have been sent": all on disk in one transaction before the call. */
+/* Names that are free now, marker and "it may have been sent": all on disk in one transaction
+ * before the call. */
 static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
 {
     naming_work *work = baton;
@@ -97,7 +106,8 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     creation *cr = work->cr;
     const ida_tenant *t = r->session->tenant;
     const char *upn = r->task->upn, *mail = r->task->mail ? r->task->mail : r->task->upn;
-    work->change = (queue_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+    work->change = (queue_task_change){.marker = r->task->id,
+                                       .progress = ida_json_text(c->pool, r->progress)};
     ida_kind kind = store_tenant_lock(s, c, t->id);
     if (!kind && (cr->fresh || cr->next_upn)) {
         kind = settle_address(r, c, cr->upn_local, t->upn_domain, r->task->upn, cr->next_upn, &upn);
@@ -110,7 +120,8 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    int renamed = strcmp(upn, r->task->upn) != 0 || (r->task->mail && strcmp(mail, r->task->mail) != 0);
+    int renamed = strcmp(upn, r->task->upn) != 0 ||
+                  (r->task->mail && strcmp(mail, r->task->mail) != 0);
     work->change.upn = renamed ? upn : NULL;
     work->change.mail = renamed ? mail : NULL;
     return queue_change(s, c, r->task, &work->change);
@@ -122,16 +133,19 @@ static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
     int taken = cr->next_upn || cr->next_mail;
     ida_kind kind = IDA_OK;
     if (!taken && cr->fresh) {
-        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id, &taken);
+        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id,
+                                   &taken);
     }
     if (!kind && !taken && cr->fresh && r->task->mail) {
-        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id, &taken);
+        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id,
+                                   &taken);
     }
     *stand = !taken;
     return kind;
 }
 
-/* The tenant is locked only where a new name must be chosen: else all its creations would wait for each other's commits. */
+/* The tenant is locked only where a new name must be chosen: else all its creations would wait for
+ * each other's commits. */
 static ida_kind settle(run *r, ida_ctx *c, void *baton)
 {
     naming_work *work = baton;
@@ -141,11 +155,13 @@ static ida_kind settle(run *r, ida_ctx *c, void *baton)
         return kind;
     }
     if (stand) {
-        work->change = (queue_task_change){.marker = r->task->id, .progress = ida_json_text(c->pool, r->progress)};
+        work->change = (queue_task_change){.marker = r->task->id,
+                                           .progress = ida_json_text(c->pool, r->progress)};
         return queue_change(r->r->main, c, r->task, &work->change);
     }
     kind = store_transaction(r->r->main, c, settle_in, work);
-    /* The name went to somebody else between the look and the reservation: once more under the lock. */
+    /* The name went to somebody else between the look and the reservation: once more under the
+     * lock. */
     return kind == IDA_UNPROCESSABLE ? store_transaction(r->r->main, c, settle_in, work) : kind;
 }
 
@@ -164,8 +180,10 @@ static step_end settle_names(run *r, creation *cr)
         return end;
     }
     if (work.change.upn) {
-        cr->taken = ida_printf(r->pool, "%s%s%s was taken", cr->taken ? cr->taken : "", cr->taken ? "; " : "",
-                               strcmp(work.change.upn, r->task->upn) != 0 ? r->task->upn : r->task->mail);
+        cr->taken = ida_printf(r->pool, "%s%s%s was taken", cr->taken ? cr->taken : "",
+                               cr->taken ? "; " : "",
+                               strcmp(work.change.upn, r->task->upn) != 0 ? r->task->upn
+                                                                          : r->task->mail);
         r->task->upn = work.change.upn;
         r->task->mail = work.change.mail;
         r->task->person = ida_fold_address(r->pool, r->task->upn);
@@ -187,7 +205,8 @@ static int64_t sent_at(const run *r)
     return json_integer_value(json_object_get(r->progress, "createSentAt"));
 }
 
-static directory_class call_create(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_create(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     create_call *call = baton;
     directory_class class = ops->create(dir, r->pool, &call->create, &call->user, e);
@@ -199,27 +218,31 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
 {
     char password[PASSWORD_SIZE];
     const char *at = strrchr(r->task->upn, '@');
-    const char *local = apr_pstrndup(r->pool, r->task->upn, at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
-    const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name, NULL};
+    const char *local = apr_pstrndup(r->pool, r->task->upn,
+                                     at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
+    const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name,
+                           NULL};
     password_make(&r->r->w->env, names, password);
-    call->create = (directory_create){
-        .person = &cr->person,
-        .display_name = cr->display_number ? ida_printf(r->pool, "%s %d", r->task->display_name, cr->display_number + 1)
-                                           : r->task->display_name,
-        .upn = r->task->upn,
-        .mail = r->task->mail ? r->task->mail : r->task->upn,
-        .local = local,
-        .marker = r->task->marker,
-        .sent_at = cr->sent_at,
-        .password = password};
+    call->create = (directory_create){.person = &cr->person,
+                                      .display_name = cr->display_number
+                                                          ? ida_printf(r->pool, "%s %d",
+                                                                       r->task->display_name,
+                                                                       cr->display_number + 1)
+                                                          : r->task->display_name,
+                                      .upn = r->task->upn,
+                                      .mail = r->task->mail ? r->task->mail : r->task->upn,
+                                      .local = local,
+                                      .marker = r->task->marker,
+                                      .sent_at = cr->sent_at,
+                                      .password = password};
     step_end end = run_call(r, call_create, call, e);
     cr->sent_at = call->create.sent_at;
     OPENSSL_cleanse(password, sizeof password);
     return end;
 }
 
-/* The directory said for certain that nothing was made: a failed or cancelled task may give seat and names back, and whoever the cache
- * shows under the name is not the task's account. */
+/* The directory said for certain that nothing was made: a failed or cancelled task may give seat
+ * and names back, and whoever the cache shows under the name is not the task's account. */
 static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
 {
     queue_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
@@ -227,8 +250,8 @@ static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
     return queue_change(r->r->main, c, r->task, &change);
 }
 
-/* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for, as a sync may tell, and only then
- * passed over. */
+/* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for,
+ * as a sync may tell, and only then passed over. */
 static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 {
     int64_t now = ida_now(&r->r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
@@ -240,7 +263,8 @@ static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 
 static int may_be_seen_yet(const run *r, const creation *cr, const directory_error *e)
 {
-    return e->unseen && (!cr->unseen_since || ida_now(&r->r->w->env) - cr->unseen_since < r->session->ops->lag_ms);
+    return e->unseen && (!cr->unseen_since ||
+                         ida_now(&r->r->w->env) - cr->unseen_since < r->session->ops->lag_ms);
 }
 
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
@@ -288,17 +312,19 @@ static step_end made(run *r, const creation *cr, create_call *call, int adopted)
     }
     step_says(r, adopted ? IDA_STEP_ALREADY : IDA_STEP_DONE, "%s as %s%s%s%s%s",
               adopted ? "made by an earlier try of this task" : "created", r->task->upn,
-              cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "", cr->taken ? cr->taken : "",
-              cr->taken ? ")" : "");
+              cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "",
+              cr->taken ? cr->taken : "", cr->taken ? ")" : "");
     r->task->object_id = call->user.id;
     end = run_account_made(r, call->user.id);
-    return end == STEP_ON && adopted ? step_still_wanted(r, "nothing more is done for the account") : end;
+    return end == STEP_ON && adopted ? step_still_wanted(r, "nothing more is done for the account")
+                                     : end;
 }
 
 step_end step_create_account(run *r)
 {
     creation cr = {.fresh = !json_is_true(json_object_get(r->progress, "createSent")),
-                   .display_number = (int)json_integer_value(json_object_get(r->progress, "displayNumber"))};
+                   .display_number = (int)json_integer_value(
+                       json_object_get(r->progress, "displayNumber"))};
     cr.sent_at = cr.fresh ? 0 : sent_at(r);
     cr.unseen_since = json_integer_value(json_object_get(r->progress, "unseenSince"));
     create_call call = {0};
@@ -320,7 +346,8 @@ step_end step_create_account(run *r)
         if (e.class == DIRECTORY_CONFLICT && may_be_seen_yet(r, &cr, &e)) {
             return wait_for_sight(r, &cr, &e);
         }
-        if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX || !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
+        if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX ||
+            !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
             return not_made(r, &call, &e);
         }
     }

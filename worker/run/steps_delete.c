@@ -1,13 +1,13 @@
-/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look that nothing came back. Knows no
- * directory protocol. */
+/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look
+ * that nothing came back. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/queue/rehire.h"
 #include "core/cache/person.h"
-#include "worker/run/actions.h"
+#include "core/queue/rehire.h"
 #include "worker/hold/rules.h"
+#include "worker/run/actions.h"
 #include "worker/run/run.h"
 
 #define VERIFY_ROUNDS 3
@@ -20,7 +20,8 @@ typedef struct find_call {
     directory_user user;
 } find_call;
 
-static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                 directory_error *e)
 {
     find_call *call = baton;
     return ops->find(dir, r->pool, call->id, call->upn, &call->user, e);
@@ -59,7 +60,8 @@ static step_end look(run *r, directory_user *user, int *gone)
 
 /* --- disable --- */
 
-static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                    directory_error *e)
 {
     return ops->disable(dir, r->pool, r->task->object_id, baton, e);
 }
@@ -67,7 +69,8 @@ static directory_class call_disable(run *r, const directory_ops *ops, directory 
 static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_user *after = baton;
-    return cache_tell_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0, after->cache.stamp);
+    return cache_tell_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0,
+                              after->cache.stamp);
 }
 
 step_end run_disable(run *r, directory_error *e)
@@ -105,12 +108,14 @@ step_end step_disable_account(run *r)
     if (gone) {
         return step_absent(r);
     }
-    return already ? step_says(r, IDA_STEP_ALREADY, "was disabled already") : step_says(r, IDA_STEP_DONE, "disabled");
+    return already ? step_says(r, IDA_STEP_ALREADY, "was disabled already")
+                   : step_says(r, IDA_STEP_DONE, "disabled");
 }
 
 /* --- sessions --- */
 
-static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                     directory_error *e)
 {
     (void)baton;
     return ops->revoke_sessions(dir, r->pool, r->task->object_id, e);
@@ -138,7 +143,8 @@ step_end step_revoke_sessions(run *r)
         return step_absent(r);
     }
     if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
-        return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "signed out everywhere");
+        return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                         "signed out everywhere");
     }
     return run_fails(r, &e);
 }
@@ -154,18 +160,21 @@ typedef struct groups_call {
 } groups_call;
 
 typedef struct sweep {
-    apr_array_header_t *removed, *granted, *kept, *refused; /* names, with the reason for the last two */
+    apr_array_header_t *removed, *granted, *kept,
+        *refused; /* names, with the reason for the last two */
     int gone;
 } sweep;
 
-static directory_class call_groups(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_groups(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     groups_call *call = baton;
-    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates, call->candidate_count, &call->rows, &call->count,
-                            e);
+    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates,
+                            call->candidate_count, &call->rows, &call->count, e);
 }
 
-static directory_class call_remove(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_remove(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     const directory_membership *row = baton;
     return ops->remove_member(dir, r->pool, row->group_id, r->task->object_id, e);
@@ -174,16 +183,18 @@ static directory_class call_remove(run *r, const directory_ops *ops, directory *
 static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_membership *row = baton;
-    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, row->group_id, r->task->object_id, 1);
+    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, row->group_id,
+                             r->task->object_id, 1);
 }
 
-/* Groups the cache knows of: a directory without a back-link is asked about them one by one. Without the cache the directory's
- * own word has to do. */
+/* Groups the cache knows of: a directory without a back-link is asked about them one by one.
+ * Without the cache the directory's own word has to do. */
 static void cached_groups(run *r, groups_call *call)
 {
     int count = 0;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (cache_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id, &call->cached, &count)) {
+    if (cache_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id,
+                          &call->cached, &count)) {
         return;
     }
     call->candidates = apr_palloc(r->pool, sizeof *call->candidates * (apr_size_t)(count + 1));
@@ -214,15 +225,18 @@ static step_end keep_snapshot(run *r, const directory_membership *rows, int coun
 {
     snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(count + 1)), count};
     for (int i = 0; i < count; i++) {
-        s.rows[i] = (queue_membership){r->task->directory, rows[i].group_id, rows[i].group_name, rows[i].retained};
+        s.rows[i] = (queue_membership){r->task->directory, rows[i].group_id, rows[i].group_name,
+                                       rows[i].retained};
     }
     return count ? run_store(r, write_snapshot, &s) : STEP_ON;
 }
 
-/* What came of leaving a group. One that refuses for good does not keep the others from being left. */
+/* What came of leaving a group. One that refuses for good does not keep the others from being left.
+ */
 static step_end left(run *r, const directory_membership *row, sweep *s, const directory_error *e)
 {
-    if (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY || e->class == DIRECTORY_NOT_FOUND) {
+    if (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ||
+        e->class == DIRECTORY_NOT_FOUND) {
         if (e->class == DIRECTORY_OK) {
             note(s->removed, row->group_name);
         }
@@ -266,12 +280,14 @@ static int shows(const groups_call *call, const char *group_id)
 /* Nobody changes its members by hand, or not in this directory. */
 static int left_by_itself(const ida_group *group)
 {
-    return group->synced || strcmp(group->kind, "dynamic") == 0 || strcmp(group->kind, "distribution") == 0;
+    return group->synced || strcmp(group->kind, "dynamic") == 0 ||
+           strcmp(group->kind, "distribution") == 0;
 }
 
-/* A membership that the cache has and the directory does not show. Where what was written shows at once it is gone: an earlier try
- * took it away and did not live to say so, or somebody else did. Elsewhere the answer may be older than the membership, and the
- * person would stay in the group: it is left all the same, which does no harm where there is nothing to leave. */
+/* A membership that the cache has and the directory does not show. Where what was written shows at
+ * once it is gone: an earlier try took it away and did not live to say so, or somebody else did.
+ * Elsewhere the answer may be older than the membership, and the person would stay in the group: it
+ * is left all the same, which does no harm where there is nothing to leave. */
 static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
 {
     directory_membership row = {.group_id = group->id, .group_name = group->name};
@@ -284,7 +300,9 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
     }
     int before = s->removed->nelts;
     step_end end = run_call(r, call_remove, &row, &e);
-    if (end == STEP_ON && e.class == DIRECTORY_INVALID) { /* of a kind that cannot be left here: somebody is to look */
+    if (end == STEP_ON &&
+        e.class ==
+            DIRECTORY_INVALID) { /* of a kind that cannot be left here: somebody is to look */
         note(s->kept, ida_printf(r->pool, "%s (%s)", group->name, e.message));
         return STEP_ON;
     }
@@ -292,12 +310,15 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
     return end == STEP_ON && keep && s->removed->nelts > before ? keep_snapshot(r, &row, 1) : end;
 }
 
-/* Reads the memberships and removes what can be removed. `keep`: what is found is what the person had. */
+/* Reads the memberships and removes what can be removed. `keep`: what is found is what the person
+ * had. */
 static step_end sweep_groups(run *r, sweep *s, int keep)
 {
     groups_call call = {0};
     directory_error e;
-    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+    *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)), 0};
     cached_groups(r, &call);
     step_end end = run_call(r, call_groups, &call, &e);
@@ -313,14 +334,16 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
     }
     end = keep ? keep_snapshot(r, call.rows, call.count) : STEP_ON;
     for (int i = 0; i < call.candidate_count && end == STEP_ON; i++) {
-        end = shows(&call, call.candidates[i]) ? STEP_ON : leave_unseen(r, &call.cached[i], s, keep);
+        end = shows(&call, call.candidates[i]) ? STEP_ON
+                                               : leave_unseen(r, &call.cached[i], s, keep);
     }
     for (int i = 0; i < call.count && end == STEP_ON; i++) {
         if (granted_by_action(r, s, call.rows[i].group_id, call.rows[i].group_name)) {
             continue;
         }
         if (call.rows[i].retained) {
-            note(s->kept, ida_printf(r->pool, "%s (%s)", call.rows[i].group_name, call.rows[i].retained));
+            note(s->kept,
+                 ida_printf(r->pool, "%s (%s)", call.rows[i].group_name, call.rows[i].retained));
         } else {
             end = leave(r, &call.rows[i], s);
         }
@@ -334,13 +357,16 @@ static const char *listed(apr_pool_t *pool, const apr_array_header_t *names)
     for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
         text = apr_pstrcat(pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
     }
-    return names->nelts > NAMES_LISTED_MAX ? ida_printf(pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
+    return names->nelts > NAMES_LISTED_MAX
+               ? ida_printf(pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
+               : text;
 }
 
 static void warn_kept(run *r, const sweep *s)
 {
     for (int i = 0; i < s->kept->nelts; i++) {
-        run_warn(r, ida_printf(r->pool, "The membership of %s cannot be revoked.", APR_ARRAY_IDX(s->kept, i, const char *)));
+        run_warn(r, ida_printf(r->pool, "The membership of %s cannot be revoked.",
+                               APR_ARRAY_IDX(s->kept, i, const char *)));
     }
 }
 
@@ -351,11 +377,14 @@ static const char *summary(run *r, const sweep *s)
     const char *text = s->removed->nelts == 0 ? "member of no group that could be left"
                        : s->removed->nelts == 1
                            ? apr_pstrcat(pool, "removed from ", listed(pool, s->removed), NULL)
-                           : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts, listed(pool, s->removed));
+                           : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts,
+                                        listed(pool, s->removed));
     if (s->kept->nelts) {
         text = apr_pstrcat(pool, text, "; cannot be revoked: ", listed(pool, s->kept), NULL);
     }
-    return s->refused->nelts ? apr_pstrcat(pool, text, "; refused: ", listed(pool, s->refused), NULL) : text;
+    return s->refused->nelts
+               ? apr_pstrcat(pool, text, "; refused: ", listed(pool, s->refused), NULL)
+               : text;
 }
 
 step_end step_revoke_memberships(run *r)
@@ -373,7 +402,9 @@ step_end step_revoke_memberships(run *r)
     }
     warn_kept(r, &s);
     /* What was refused is tried once more by `verify`, whose word decides how the task ends. */
-    ida_outcome outcome = s.refused->nelts ? IDA_STEP_FAILED : s.removed->nelts ? IDA_STEP_DONE : IDA_STEP_ALREADY;
+    ida_outcome outcome = s.refused->nelts   ? IDA_STEP_FAILED
+                          : s.removed->nelts ? IDA_STEP_DONE
+                                             : IDA_STEP_ALREADY;
     return step_says(r, outcome, "%s", summary(r, &s));
 }
 
@@ -385,7 +416,8 @@ static step_end enabled_still(run *r)
     int64_t last = run_last_write(r);
     int64_t age = ida_now(&r->r->w->env) - last;
     return age < r->session->ops->lag_ms
-               ? run_lags(r, last, "The account was disabled, but the directory still shows it as enabled.")
+               ? run_lags(r, last,
+                          "The account was disabled, but the directory still shows it as enabled.")
                : STEP_ON;
 }
 
@@ -402,8 +434,8 @@ step_end step_verify(run *r)
         if (enabled) {
             end = disable(r, &already, &gone);
         }
-        /* A reading from before our write, or somebody enabled it again since: the write that was just repeated serves both, and a
-         * later reading tells. */
+        /* A reading from before our write, or somebody enabled it again since: the write that was
+         * just repeated serves both, and a later reading tells. */
         if (end == STEP_ON && enabled && !gone && r->session->ops->lag_ms) {
             end = enabled_still(r);
         }
@@ -419,24 +451,33 @@ step_end step_verify(run *r)
         }
         warn_kept(r, &s);
         if (!enabled && s.refused->nelts) {
-            r->failure = ida_printf(r->pool, "verify: the account is disabled, but these memberships could not be revoked: %s",
-                                    listed(r->pool, s.refused));
+            r->failure = ida_printf(
+                r->pool,
+                "verify: the account is disabled, but these memberships could not be revoked: %s",
+                listed(r->pool, s.refused));
             return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
         }
         if (!enabled && !s.removed->nelts) {
-            const char *kept =
-                s.kept->nelts
-                    ? apr_pstrcat(r->pool, "disabled; memberships that cannot be revoked: ", listed(r->pool, s.kept), NULL)
-                    : s.granted->nelts ? "disabled"
-                                       : "disabled, member of no group";
-            const char *granted =
-                s.granted->nelts ? apr_pstrcat(r->pool, "; member of what a workflow added it to: ", listed(r->pool, s.granted), NULL) : "";
+            const char *kept = s.kept->nelts
+                                   ? apr_pstrcat(r->pool,
+                                                 "disabled; memberships that cannot be revoked: ",
+                                                 listed(r->pool, s.kept), NULL)
+                               : s.granted->nelts ? "disabled"
+                                                  : "disabled, member of no group";
+            const char *granted = s.granted->nelts
+                                      ? apr_pstrcat(r->pool,
+                                                    "; member of what a workflow added it to: ",
+                                                    listed(r->pool, s.granted), NULL)
+                                      : "";
             return step_says(r, IDA_STEP_DONE, "%s%s%s", kept, granted, restored ? restored : "");
         }
-        restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s", restored ? restored : "",
-                              enabled ? "enabled" : "", enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
+        restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s",
+                              restored ? restored : "", enabled ? "enabled" : "",
+                              enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
     }
-    step_says(r, IDA_STEP_NONE, "The account keeps coming back: somebody or something enables it or adds it to groups%s.",
-              restored ? restored : "");
+    step_says(
+        r, IDA_STEP_NONE,
+        "The account keeps coming back: somebody or something enables it or adds it to groups%s.",
+        restored ? restored : "");
     return STEP_LATER;
 }

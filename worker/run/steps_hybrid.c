@@ -1,15 +1,16 @@
-/* Owns the waiting for the directory's own synchronisation: what was done where the person is mastered has to arrive in the other
- * directory. Knows no directory protocol. */
+/* Owns the waiting for the directory's own synchronisation: what was done where the person is
+ * mastered has to arrive in the other directory. Knows no directory protocol. */
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/governance/grant.h"
 #include "core/cache/sync.h"
-#include "worker/run/actions.h"
+#include "core/governance/grant.h"
 #include "worker/hold/rules.h"
+#include "worker/run/actions.h"
 #include "worker/run/run.h"
 
-/* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for a human. */
+/* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for
+ * a human. */
 #define SYNCHRONISATION_MS (3 * INT64_C(3600000))
 
 /* Asked again soon at first, then every half minute, uncounted: nothing is wrong yet. */
@@ -17,11 +18,14 @@ static step_end wait_for_it(run *r, const char *what)
 {
     int64_t since = run_last_write(r), waited = ida_now(&r->r->w->env) - since;
     if (waited >= SYNCHRONISATION_MS) {
-        step_says(r, IDA_STEP_FAILED, "%s after %lld minutes: see whether the synchronisation between the directories runs, then retry the task.", what,
-                  (long long)(waited / 60000));
+        step_says(r, IDA_STEP_FAILED,
+                  "%s after %lld minutes: see whether the synchronisation between the directories "
+                  "runs, then retry the task.",
+                  what, (long long)(waited / 60000));
         return STEP_FAILED;
     }
-    step_says(r, IDA_STEP_NONE, "Waits for the synchronisation between the directories: %s yet.", what);
+    step_says(r, IDA_STEP_NONE, "Waits for the synchronisation between the directories: %s yet.",
+              what);
     r->lag_since = since;
     return STEP_LAG;
 }
@@ -36,9 +40,13 @@ static step_end sign_out(run *r, int was_so)
     if (end == STEP_ON && hold_verdict_of(e.class) != VERDICT_GOOD) {
         end = run_fails(r, &e);
     }
-    return end != STEP_ON ? end
-           : was_so       ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as disabled; signed out everywhere once more")
-                          : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: disabled there too, signed out everywhere once more");
+    if (end != STEP_ON) {
+        return end;
+    }
+    return step_says(r, IDA_STEP_DONE, "%s everywhere once more",
+                     was_so ? "the other directory shows the account as disabled; signed out"
+                            : "the other directory does not follow this one: disabled there too, "
+                              "signed out");
 }
 
 static step_end await_disabled(run *r)
@@ -54,7 +62,8 @@ static step_end await_disabled(run *r)
     if (e.class == DIRECTORY_NOT_FOUND) {
         return step_absent(r);
     }
-    return hold_verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY) : run_fails(r, &e);
+    return hold_verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY)
+                                                    : run_fails(r, &e);
 }
 
 /* --- a joiner: there at all; who comes back: enabled there too --- */
@@ -69,7 +78,9 @@ static step_end await_appearance(run *r)
 static int in_cloud(run *r, const char *group)
 {
     access_item item = {0};
-    return !governance_membership_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, group, &item) && item.directory == IDA_DIR_CLOUD;
+    return !governance_membership_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
+                                       group, &item) &&
+           item.directory == IDA_DIR_CLOUD;
 }
 
 static int template_in_cloud(run *r, const char *named)
@@ -79,7 +90,8 @@ static int template_in_cloud(run *r, const char *named)
     const access_item *items;
     int count = 0;
     if (governance_template_find(r->r->main, c, r->task->tenant, named, &template) ||
-        governance_template_items(r->r->main, c, r->task->tenant, template, r->task->directory, &items, &count)) {
+        governance_template_items(r->r->main, c, r->task->tenant, template, r->task->directory,
+                                  &items, &count)) {
         return 0;
     }
     for (int i = 0; i < count; i++) {
@@ -95,7 +107,8 @@ static int is_needed(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
         const json_t *settings = action_settings(r, r->task->steps[i].name);
-        const char *group = ida_json_string(settings, "group"), *template = ida_json_string(settings, "roleTemplate");
+        const char *group = ida_json_string(settings, "group"),
+                   *template = ida_json_string(settings, "roleTemplate");
         if ((group && in_cloud(r, group)) || (template && template_in_cloud(r, template))) {
             return 1;
         }
@@ -117,12 +130,16 @@ static step_end await_account(run *r, int found)
     if (hold_verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
     }
-    /* At once into the cache, so that the actions that follow find the person in both directories. */
+    /* At once into the cache, so that the actions that follow find the person in both directories.
+     */
     end = run_cache_user(r, &user);
-    return end == STEP_ON ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory") : end;
+    return end == STEP_ON
+               ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory")
+               : end;
 }
 
-static directory_class call_enable(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_enable(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     return ops->update(dir, r->pool, r->task->object_id, NULL, 0, 1, baton, e);
 }
@@ -136,15 +153,18 @@ static step_end switch_there(run *r, int enabled, directory_error *e)
     }
     step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
     end = end == STEP_ON ? run_call(r, call_enable, &user, e) : end;
-    return end == STEP_ON && hold_verdict_of(e->class) == VERDICT_GOOD ? run_cache_user(r, &user) : end;
+    return end == STEP_ON && hold_verdict_of(e->class) == VERDICT_GOOD ? run_cache_user(r, &user)
+                                                                       : end;
 }
 
 static step_end switched(run *r, int enabled, const directory_error *e)
 {
     const char *how = enabled ? "enabled" : "disabled";
     return hold_verdict_of(e->class) != VERDICT_GOOD ? run_fails(r, e)
-           : e->class == DIRECTORY_ALREADY      ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as %s", how)
-                                                : step_says(r, IDA_STEP_DONE, "the other directory does not follow this one: %s there too", how);
+           : e->class == DIRECTORY_ALREADY
+               ? step_says(r, IDA_STEP_DONE, "the other directory shows the account as %s", how)
+               : step_says(r, IDA_STEP_DONE,
+                           "the other directory does not follow this one: %s there too", how);
 }
 
 static step_end await_enabled(run *r)
@@ -155,16 +175,20 @@ static step_end await_enabled(run *r)
         return end;
     }
     return e.class == DIRECTORY_NOT_FOUND ? await_appearance(r)
-           : e.class == DIRECTORY_ELSEWHERE ? wait_for_it(r, "the other directory does not show the account as enabled")
-                                            : switched(r, 1, &e);
+           : e.class == DIRECTORY_ELSEWHERE
+               ? wait_for_it(r, "the other directory does not show the account as enabled")
+               : switched(r, 1, &e);
 }
 
 static step_end await_return(run *r, int found, const ida_update *update)
 {
-    return !found ? await_appearance(r) : update->enabled == 1 ? await_enabled(r) : await_account(r, found);
+    return !found                 ? await_appearance(r)
+           : update->enabled == 1 ? await_enabled(r)
+                                  : await_account(r, found);
 }
 
-/* --- enabled or disabled by itself: nothing waits for the other directory, but where nobody sees to it, we do --- */
+/* --- enabled or disabled by itself: nothing waits for the other directory, but where nobody sees
+ * to it, we do --- */
 
 static step_end follow(run *r, int found, int enabled)
 {
@@ -173,9 +197,12 @@ static step_end follow(run *r, int found, int enabled)
     if (end != STEP_ON) {
         return end;
     }
-    return e.class == DIRECTORY_NOT_FOUND ? step_says(r, IDA_STEP_ALREADY, "the other directory has no account of this person")
-           : e.class == DIRECTORY_ELSEWHERE ? step_says(r, IDA_STEP_SKIPPED, "the other directory follows this one with its next synchronisation")
-                                            : switched(r, enabled, &e);
+    return e.class == DIRECTORY_NOT_FOUND
+               ? step_says(r, IDA_STEP_ALREADY, "the other directory has no account of this person")
+           : e.class == DIRECTORY_ELSEWHERE
+               ? step_says(r, IDA_STEP_SKIPPED,
+                           "the other directory follows this one with its next synchronisation")
+               : switched(r, enabled, &e);
 }
 
 /* For each type of task what has to be so before the steps that follow. */
@@ -184,18 +211,25 @@ step_end step_await_synchronisation(run *r)
     int found;
     ida_update update = {0};
     int leaves = r->task->type == IDA_USER_DELETE, returns = r->task->type == IDA_USER_UPDATE;
-    if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] || !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
+    if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] ||
+        !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
         return step_says(r, IDA_STEP_SKIPPED, "the tenant has one directory");
     }
     if (!leaves && !returns && !is_needed(r)) {
-        return step_says(r, IDA_STEP_SKIPPED, "no action of the workflows gives anything in the cloud directory");
+        return step_says(r, IDA_STEP_SKIPPED,
+                         "no action of the workflows gives anything in the cloud directory");
     }
     step_end end = returns ? run_read_update(r, &update) : STEP_ON;
     end = end == STEP_ON ? run_twin_enter(r, &found) : end;
     if (end == STEP_ON && leaves) {
-        end = found ? await_disabled(r) : step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
+        end = found
+                  ? await_disabled(r)
+                  : step_says(r, IDA_STEP_ALREADY,
+                              "already absent: the other directory has no account of this person");
     } else if (end == STEP_ON) {
-        end = !returns ? await_account(r, found) : update.memberships ? await_return(r, found, &update) : follow(r, found, update.enabled);
+        end = !returns             ? await_account(r, found)
+              : update.memberships ? await_return(r, found, &update)
+                                   : follow(r, found, update.enabled);
     }
     run_twin_leave(r);
     return end;

@@ -1,14 +1,16 @@
-/* Owns the steps that creations and updates share: manager and photo. Knows no directory protocol. */
+/* Owns the steps that creations and updates share: manager and photo. Knows no directory protocol.
+ */
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/model/keeps.h"
-#include "core/cache/person.h"
 #include "core/base/text.h"
+#include "core/cache/person.h"
+#include "core/model/keeps.h"
 #include "worker/hold/rules.h"
 #include "worker/run/run.h"
 
-#define PHOTO_LAG_MS 60000 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
+#define PHOTO_LAG_MS \
+    60000 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 
 typedef struct profile {
     int manager_given, photo_given;
@@ -25,16 +27,18 @@ static step_end read_profile(run *r, profile *p)
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
     ida_create person;
     ida_update update;
-    ida_kind kind = !stored                              ? ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read")
+    ida_kind kind = !stored ? ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read")
                     : r->task->type == IDA_USER_CREATE ? ida_create_from_json(c, stored, &person)
-                                                         : ida_update_from_json(c, stored, &update);
+                                                       : ida_update_from_json(c, stored, &update);
     if (kind) {
         step_says(r, IDA_STEP_FAILED, "%s", c->message);
         return STEP_FAILED;
     }
     *p = r->task->type == IDA_USER_CREATE
-             ? (profile){person.manager != NULL, person.photo != NULL, person.manager, person.photo, person.photo_len, person.photo_type}
-             : (profile){update.manager_given, update.photo_given, update.manager, update.photo, update.photo_len, update.photo_type};
+             ? (profile){person.manager != NULL, person.photo != NULL, person.manager,
+                         person.photo,           person.photo_len,     person.photo_type}
+             : (profile){update.manager_given, update.photo_given, update.manager,
+                         update.photo,         update.photo_len,   update.photo_type};
     return STEP_ON;
 }
 
@@ -44,7 +48,8 @@ typedef struct manager_call {
     const char *upn, *manager_id;
 } manager_call;
 
-static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                    directory_error *e)
 {
     manager_call *call = baton;
     return ops->set_manager(dir, r->pool, r->task->object_id, call->upn, &call->manager_id, e);
@@ -53,63 +58,81 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id, call->manager_id);
+    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id,
+                              call->manager_id);
 }
 
 /* The task ends `failed`, after all that has nothing to do with the manager. */
 static step_end without_manager(run *r, const char *reason)
 {
     step_says(r, IDA_STEP_FAILED, "%s %s", reason,
-              r->task->type == IDA_USER_CREATE ? "Give the person a manager, or see that this one exists, then retry the task: it takes the manager "
-                                                 "whom the person has by then."
-                                               : "Retry the task once the manager exists, or ask for another one.");
+              r->task->type == IDA_USER_CREATE
+                  ? "Give the person a manager, or see that this one exists, then retry the task: "
+                    "it takes the manager "
+                    "whom the person has by then."
+                  : "Retry the task once the manager exists, or ask for another one.");
     r->failure = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
     return STEP_ON;
 }
 
-/* The manager may be a creation that is still on its way: then the step waits for it, as long as tries last. */
+/* The manager may be a creation that is still on its way: then the step waits for it, as long as
+ * tries last. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
     int64_t made_at = run_made_lately(r, call->upn);
     if (made_at) {
-        return run_lags(r, made_at, ida_printf(r->pool, "The manager %s was created a moment ago and is not visible yet.",
-                                               call->upn));
+        return run_lags(
+            r, made_at,
+            ida_printf(r->pool, "The manager %s was created a moment ago and is not visible yet.",
+                       call->upn));
     }
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
     ida_task *queued;
-    ida_kind kind =
-        queue_task_open(r->r->main, c, r->task->tenant, ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
+    ida_kind kind = queue_task_open(r->r->main, c, r->task->tenant,
+                                    ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
-        return without_manager(r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
+        return without_manager(
+            r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
     }
     if (!kind && run_last_try(r)) {
-        return without_manager(r, ida_printf(r->pool, "The manager %s is not created yet by task %s; given up after %d tries.", call->upn, queued->id,
-                                             TRIES_MAX));
+        return without_manager(
+            r, ida_printf(r->pool,
+                          "The manager %s is not created yet by task %s; given up after %d tries.",
+                          call->upn, queued->id, TRIES_MAX));
     }
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The manager %s is not in the directory, and whether a task creates it cannot be read: %s",
+        step_says(r, IDA_STEP_NONE,
+                  "The manager %s is not in the directory, and whether a task creates it cannot be "
+                  "read: %s",
                   call->upn, c->message);
     } else {
-        step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.", call->upn, queued->id);
+        step_says(r, IDA_STEP_NONE, "Waits for the creation of the manager %s by task %s.",
+                  call->upn, queued->id);
     }
     return STEP_LATER;
 }
 
-/* Whoever has been given a manager since the creation was asked for keeps that one: it is the later word. */
+/* Whoever has been given a manager since the creation was asked for keeps that one: it is the later
+ * word. */
 static const char *present_manager(run *r, const char *wanted)
 {
     ida_user *user;
     int made = r->task->type == IDA_USER_CREATE &&
-               !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL);
+               !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
+                                   r->task->object_id, &user, NULL);
     const char *has = made ? user->manager_upn : NULL;
-    return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0 ? has : NULL;
+    return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0
+               ? has
+               : NULL;
 }
 
 static step_end account_gone(run *r)
 {
-    step_says(r, IDA_STEP_FAILED, r->task->type == IDA_USER_CREATE
-                                      ? "The account was made by this task, but the directory does not show it any more."
-                                      : "The directory has no such account any more.");
+    step_says(
+        r, IDA_STEP_FAILED,
+        r->task->type == IDA_USER_CREATE
+            ? "The account was made by this task, but the directory does not show it any more."
+            : "The directory has no such account any more.");
     return STEP_FAILED;
 }
 
@@ -127,32 +150,39 @@ step_end step_set_manager(run *r)
     manager_call call = {.upn = p.manager};
     const char *present = present_manager(r, p.manager);
     if (present) {
-        return step_says(r, IDA_STEP_ALREADY, "%s, by a later change than the request, which named %s", present, p.manager);
+        return step_says(r, IDA_STEP_ALREADY,
+                         "%s, by a later change than the request, which named %s", present,
+                         p.manager);
     }
     end = run_call(r, call_manager, &call, &e);
     if (end != STEP_ON) {
         return end;
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
-        return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call) : account_gone(r);
+        return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call)
+                                                          : account_gone(r);
     }
     if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
         return run_fails(r, &e);
     }
     end = call.manager_id || !call.upn ? run_cache(r, put_manager, &call) : STEP_ON;
-    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", call.upn ? call.upn : "no manager")
+    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                                      "%s", call.upn ? call.upn : "no manager")
                           : end;
 }
 
 /* --- setPhoto --- */
 
-static directory_class call_photo(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_photo(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                  directory_error *e)
 {
     const profile *p = baton;
-    return ops->set_photo(dir, r->pool, r->task->object_id, p->photo, p->photo_len, p->photo_type, e);
+    return ops->set_photo(dir, r->pool, r->task->object_id, p->photo, p->photo_len, p->photo_type,
+                          e);
 }
 
-/* Best effort: what is permanent, the last try, and what has lagged for long enough, become a warning. */
+/* Best effort: what is permanent, the last try, and what has lagged for long enough, become a
+ * warning. */
 static step_end photo_fails(run *r, const directory_error *e)
 {
     step_end end = run_fails(r, e);
@@ -179,7 +209,9 @@ step_end step_set_photo(run *r)
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
     }
     int told_only = 0;
-    const char *why = p.photo ? ida_not_kept(r->session->tenant, r->task->directory, "profilePhoto", p.photo_type, &told_only) : NULL;
+    const char *why = p.photo ? ida_not_kept(r->session->tenant, r->task->directory, "profilePhoto",
+                                             p.photo_type, &told_only)
+                              : NULL;
     if (why && !told_only) {
         run_warn(r, ida_printf(r->pool, "The photo was not set: it %s", why));
         return step_says(r, IDA_STEP_SKIPPED, "profilePhoto %s", why);
@@ -192,5 +224,6 @@ step_end step_set_photo(run *r)
         return e.class == DIRECTORY_NOT_FOUND ? account_gone(r) : photo_fails(r, &e);
     }
     ida_outcome outcome = e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY;
-    return p.photo ? step_says(r, outcome, "%zu bytes, %s", p.photo_len, p.photo_type) : step_says(r, outcome, "no photo");
+    return p.photo ? step_says(r, outcome, "%zu bytes, %s", p.photo_len, p.photo_type)
+                   : step_says(r, outcome, "no photo");
 }

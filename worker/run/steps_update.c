@@ -1,15 +1,15 @@
-/* Owns the steps of an update: new values, enabled or not, and the memberships that a rehire gives back. Knows no directory
- * protocol. */
+/* Owns the steps of an update: new values, enabled or not, and the memberships that a rehire gives
+ * back. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/tenant/naming.h"
-#include "core/queue/rehire.h"
 #include "core/cache/person.h"
-#include "worker/run/grant.h"
+#include "core/queue/rehire.h"
+#include "core/tenant/naming.h"
 #include "worker/hold/rules.h"
+#include "worker/run/grant.h"
 #include "worker/run/run.h"
 
 #define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
@@ -44,24 +44,34 @@ static void add(changes *ch, const char *name, const char *value)
     ch->list[ch->count++] = (directory_attribute){name, value};
 }
 
-/* The display name by the tenant's format, from the new names and, where one is not new, the present one: earlier updates of the
- * person have been carried out by now. */
+/* The display name by the tenant's format, from the new names and, where one is not new, the
+ * present one: earlier updates of the person have been carried out by now. */
 static step_end add_display_name(run *r, const ida_update *update, changes *ch)
 {
-    const char *first = ida_json_string(update->values, "firstname"), *last = ida_json_string(update->values, "surname");
+    const char *first = ida_json_string(update->values, "firstname"),
+               *last = ida_json_string(update->values, "surname");
     if (!first && !last && !json_object_get(update->values, "middleName")) {
         return STEP_ON;
     }
     ida_user *user = NULL;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    ida_kind kind = first && last ? IDA_OK : cache_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, NULL);
+    ida_kind kind = first && last ? IDA_OK
+                                  : cache_user_details(r->r->main, c, r->task->tenant,
+                                                       r->task->object_id, &user, NULL);
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The present names cannot be read: %s", c->message ? c->message : ida_kind_text(kind));
+        step_says(r, IDA_STEP_NONE, "The present names cannot be read: %s",
+                  c->message ? c->message : ida_kind_text(kind));
         return STEP_LATER;
     }
-    ida_name_parts parts = {first ? first : user->given_name ? user->given_name : "", ida_json_string(update->values, "middleName"),
-                            last ? last : user->surname ? user->surname : ""};
-    const char *shown = ida_naming_display(r->pool, r->session->tenant->display_name_format, &parts);
+    ida_name_parts parts = {first              ? first
+                            : user->given_name ? user->given_name
+                                               : "",
+                            ida_json_string(update->values, "middleName"),
+                            last            ? last
+                            : user->surname ? user->surname
+                                            : ""};
+    const char *shown = ida_naming_display(r->pool, r->session->tenant->display_name_format,
+                                           &parts);
     if (shown && *shown) {
         add(ch, "displayName", shown);
     }
@@ -74,7 +84,7 @@ static step_end plan(run *r, const ida_update *update, changes *ch)
     json_t *value;
     *ch = (changes){.enabled = update->enabled};
     ch->list = apr_palloc(r->pool, sizeof *ch->list * (json_object_size(update->values) + 1));
-    json_object_foreach(update->values, name, value) {
+    json_object_foreach (update->values, name, value) {
         add(ch, name, json_string_value(value));
     }
     return add_display_name(r, update, ch);
@@ -97,13 +107,16 @@ static void say_sent(run *r, int sent)
 
 static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
 {
-    return queue_take_seat(r->r->main, c, r->task, r->session->tenant, ida_json_text(c->pool, r->progress), baton);
+    return queue_take_seat(r->r->main, c, r->task, r->session->tenant,
+                           ida_json_text(c->pool, r->progress), baton);
 }
 
 static int is_guest(run *r)
 {
     ida_user *user;
-    return !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, r->task->object_id, &user, NULL) && user->guest;
+    return !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
+                               r->task->object_id, &user, NULL) &&
+           user->guest;
 }
 
 /* Before the call that enables: the seat is held on disk until the cache counts the account. */
@@ -117,20 +130,23 @@ static step_end take_seat(run *r)
     }
     if (full) {
         say_sent(r, sent);
-        step_says(r, IDA_STEP_FAILED, "The tenant's user seat limit is reached: the account was not enabled.");
+        step_says(r, IDA_STEP_FAILED,
+                  "The tenant's user seat limit is reached: the account was not enabled.");
         return STEP_FAILED;
     }
     return end;
 }
 
-static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_update(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                   directory_error *e)
 {
     changes *ch = baton;
-    return ops->update(dir, r->pool, r->task->object_id, ch->list, ch->count, ch->enabled, &ch->after, e);
+    return ops->update(dir, r->pool, r->task->object_id, ch->list, ch->count, ch->enabled,
+                       &ch->after, e);
 }
 
-/* Goes on without a value that the directory has no place for, as a creation does (a rehire also without one that it refuses); 0 when the
- * field is none of them. */
+/* Goes on without a value that the directory has no place for, as a creation does (a rehire also
+ * without one that it refuses); 0 when the field is none of them. */
 static int drop(run *r, changes *ch, const directory_error *e)
 {
     int kept = 0, before = ch->count;
@@ -145,7 +161,8 @@ static int drop(run *r, changes *ch, const directory_error *e)
     }
     const char *why = e->message ? e->message : directory_class_text(e->class);
     run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, why));
-    ch->dropped = ida_printf(r->pool, "%s%s%s (%s)", ch->dropped ? ch->dropped : "", ch->dropped ? ", " : "", e->field, why);
+    ch->dropped = ida_printf(r->pool, "%s%s%s (%s)", ch->dropped ? ch->dropped : "",
+                             ch->dropped ? ", " : "", e->field, why);
     return 1;
 }
 
@@ -153,7 +170,8 @@ static const char *described(run *r, const changes *ch)
 {
     const char *text = ch->enabled == 1 ? "enabled" : ch->enabled == 0 ? "disabled" : "";
     for (int i = 0; i < ch->count; i++) {
-        text = apr_pstrcat(r->pool, text, *text ? ", " : "", ch->list[i].name, ch->list[i].value ? "" : " cleared", NULL);
+        text = apr_pstrcat(r->pool, text, *text ? ", " : "", ch->list[i].name,
+                           ch->list[i].value ? "" : " cleared", NULL);
     }
     return ch->dropped ? ida_printf(r->pool, "%s; not set: %s", text, ch->dropped) : text;
 }
@@ -184,8 +202,9 @@ static step_end gone(run *r)
     return end;
 }
 
-/* The step ends for good, and an earlier try, or a part of this one, may have enabled the account: what became of it is looked at, so
- * that the cache tells it from now on and the seat can go. Where the directory does not answer that the seat stays. */
+/* The step ends for good, and an earlier try, or a part of this one, may have enabled the account:
+ * what became of it is looked at, so that the cache tells it from now on and the seat can go. Where
+ * the directory does not answer that the seat stays. */
 static step_end look_before_the_end(run *r, step_end end)
 {
     directory_user found = {0};
@@ -209,7 +228,9 @@ static step_end update_account(run *r)
     step_end end = run_read_update(r, &update);
     end = end == STEP_ON ? plan(r, &update, &ch) : end;
     if (end == STEP_ON && !r->session->ops->update) {
-        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker cannot change accounts of this kind of directory.");
+        step_says(
+            r, IDA_STEP_FAILED,
+            "This version of idadmin-worker cannot change accounts of this kind of directory.");
         return STEP_FAILED;
     }
     if (end == STEP_ON && ch.enabled == 1) {
@@ -226,7 +247,8 @@ static step_end update_account(run *r)
         if (e.class == DIRECTORY_NOT_FOUND) {
             return gone(r);
         }
-        if (e.class != DIRECTORY_INVALID || !(update.memberships || e.unkept) || !drop(r, &ch, &e)) {
+        if (e.class != DIRECTORY_INVALID || !(update.memberships || e.unkept) ||
+            !drop(r, &ch, &e)) {
             end = run_fails(r, &e);
         } else if (!ch.count && ch.enabled < 0) {
             return step_says(r, IDA_STEP_SKIPPED, "not set: %s", ch.dropped);
@@ -264,7 +286,9 @@ static step_end join(run *r, const char *id, const char *name, given_back *b)
     }
     end = run_fails(r, &e);
     if (e.class == DIRECTORY_NOT_FOUND || end == STEP_FAILED) {
-        const char *why = e.class == DIRECTORY_NOT_FOUND ? "the directory has no such group any more" : r->step.detail;
+        const char *why = e.class == DIRECTORY_NOT_FOUND
+                              ? "the directory has no such group any more"
+                              : r->step.detail;
         note(b->refused, ida_printf(r->pool, "%s (%s)", name, why));
         run_warn(r, ida_printf(r->pool, "The membership of %s was not given back: %s", name, why));
         return STEP_ON;
@@ -278,34 +302,43 @@ static ida_kind write_restored(run *r, ida_ctx *c, void *baton)
     return queue_memberships_restored(r->r->main, c, r->task);
 }
 
-static const char *listed(run *r, const char *text, const char *before, const apr_array_header_t *names)
+static const char *listed(run *r, const char *text, const char *before,
+                          const apr_array_header_t *names)
 {
     if (names->nelts) {
         text = apr_pstrcat(r->pool, text, *text ? "; " : "", before, NULL);
     }
     for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
-        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
+        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *),
+                           NULL);
     }
-    return names->nelts > NAMES_LISTED_MAX ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX) : text;
+    return names->nelts > NAMES_LISTED_MAX
+               ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
+               : text;
 }
 
-/* Memberships of the directory that the run acts on: "restoreMemberships@cloud" gives back the other's. What could be given back
- * is; what could not is told in step and warnings and is no reason to stop. */
+/* Memberships of the directory that the run acts on: "restoreMemberships@cloud" gives back the
+ * other's. What could be given back is; what could not is told in step and warnings and is no
+ * reason to stop. */
 step_end step_restore_memberships(run *r)
 {
     ida_update update;
-    given_back b = {apr_array_make(r->pool, 8, sizeof(char *)), apr_array_make(r->pool, 4, sizeof(char *)),
+    given_back b = {apr_array_make(r->pool, 8, sizeof(char *)),
+                    apr_array_make(r->pool, 4, sizeof(char *)),
                     apr_array_make(r->pool, 4, sizeof(char *))};
     step_end end = run_read_update(r, &update);
     if (end == STEP_ON && !r->session->ops->add_members) {
-        run_warn(r, "Memberships were not given back: this version cannot add members in this kind of directory.");
-        return step_says(r, IDA_STEP_SKIPPED, "this version cannot add members in this kind of directory");
+        run_warn(r, "Memberships were not given back: this version cannot add members in this kind "
+                    "of directory.");
+        return step_says(r, IDA_STEP_SKIPPED,
+                         "this version cannot add members in this kind of directory");
     }
     end = end == STEP_ON ? step_still_wanted(r, "the account was not enabled") : end;
     for (size_t i = 0; end == STEP_ON && i < json_array_size(update.memberships); i++) {
         const json_t *one = json_array_get(update.memberships, i);
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
-        end = id && ida_membership_in(one, r->task->directory) ? join(r, id, name ? name : id, &b) : STEP_ON;
+        end = id && ida_membership_in(one, r->task->directory) ? join(r, id, name ? name : id, &b)
+                                                               : STEP_ON;
     }
     end = end == STEP_ON ? run_store(r, write_restored, NULL) : end;
     if (end != STEP_ON) {
@@ -314,6 +347,8 @@ step_end step_restore_memberships(run *r)
     const char *text = listed(r, "", "given back: ", b.added);
     text = listed(r, text, "had already: ", b.had);
     text = listed(r, text, "not given back: ", b.refused);
-    ida_outcome outcome = b.added->nelts ? IDA_STEP_DONE : b.refused->nelts ? IDA_STEP_FAILED : IDA_STEP_ALREADY;
+    ida_outcome outcome = b.added->nelts     ? IDA_STEP_DONE
+                          : b.refused->nelts ? IDA_STEP_FAILED
+                                             : IDA_STEP_ALREADY;
     return step_says(r, outcome, "%s", *text ? text : "nothing to give back");
 }

@@ -1,5 +1,5 @@
-/* Owns how a run gets at the person's account in the tenant's other directory: who that is, and that a step acts on it as if it were
- * the task's own. Knows no directory protocol. */
+/* Owns how a run gets at the person's account in the tenant's other directory: who that is, and
+ * that a step acts on it as if it were the task's own. Knows no directory protocol. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -8,18 +8,21 @@
 #include "worker/hold/rules.h"
 #include "worker/run/run.h"
 
-/* Told by the cache: its row of the person in the directory that the run acts on now; NULL: it knows none. */
+/* Told by the cache: its row of the person in the directory that the run acts on now; NULL: it
+ * knows none. */
 static const char *cached_id(run *r)
 {
     ida_user *user;
     ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (cache_user_by_upn(r->r->main, c, r->task->tenant, r->task->upn, &user) || !user->in[r->task->directory]) {
+    if (cache_user_by_upn(r->r->main, c, r->task->tenant, r->task->upn, &user) ||
+        !user->in[r->task->directory]) {
         return NULL;
     }
     return user->directory == r->task->directory ? user->id : user->other_id;
 }
 
-static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton, directory_error *e)
+static directory_class call_find(run *r, const directory_ops *ops, directory *dir, void *baton,
+                                 directory_error *e)
 {
     return ops->find(dir, r->pool, NULL, r->task->upn, baton, e);
 }
@@ -52,7 +55,8 @@ static step_end find_account(run *r)
 step_end run_twin_enter(run *r, int *found)
 {
     directory_error e;
-    ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
+    ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
+                                                                   : IDA_DIR_CLOUD;
     *found = 0;
     if (!r->session->tenant->has_directory[other]) {
         return STEP_ON;
@@ -66,8 +70,11 @@ step_end run_twin_enter(run *r, int *found)
     r->task->object_id = NULL;
     r->known = (hold_known){0};
     store_directory state;
-    if (!store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, other, &state)) {
-        if (state.hold_reason && state.hold_until > ida_now(&r->r->w->env)) { /* the claim has looked at the task's own alone */
+    if (!store_directory_get(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant, other,
+                             &state)) {
+        if (state.hold_reason &&
+            state.hold_until >
+                ida_now(&r->r->w->env)) { /* the claim has looked at the task's own alone */
             r->step.detail = state.hold_reason;
             r->held_until = state.hold_until;
             return STEP_HELD;
@@ -75,7 +82,8 @@ step_end run_twin_enter(run *r, int *found)
         r->known = hold_probe(r->r->w, r->r->main, r->pool, &state);
     }
     session *opened;
-    if (run_session_get(&r->r->sessions, r->r->main, r->pool, r->task->tenant, other, &opened, &e) != DIRECTORY_OK) {
+    if (run_session_get(&r->r->sessions, r->r->main, r->pool, r->task->tenant, other, &opened,
+                        &e) != DIRECTORY_OK) {
         return run_fails(r, &e);
     }
     r->session = opened;
@@ -102,7 +110,8 @@ void run_twin_leave(run *r)
 static step_end absent(run *r)
 {
     if (r->task->type == IDA_USER_DELETE) {
-        return step_says(r, IDA_STEP_ALREADY, "already absent: the other directory has no account of this person");
+        return step_says(r, IDA_STEP_ALREADY,
+                         "already absent: the other directory has no account of this person");
     }
     step_says(r, IDA_STEP_NONE, "The other directory has no account of this person.");
     return STEP_LATER;

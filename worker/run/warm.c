@@ -1,4 +1,5 @@
-/* Owns what is made ready before the due instant: connection, TLS and bind take longer than a step. Knows no task's meaning. */
+/* Owns what is made ready before the due instant: connection, TLS and bind take longer than a step.
+ * Knows no task's meaning. */
 #include "worker/run/warm.h"
 
 #include "core/store/directory.h"
@@ -12,14 +13,17 @@ static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
     session *s;
     directory_user user;
     directory_error e = {.class = DIRECTORY_OK};
-    if (store_directory_get(rn->main, worker_ctx(w, pool), soon->tenant, soon->directory, &state) || state.hold_reason) {
+    if (store_directory_get(rn->main, worker_ctx(w, pool), soon->tenant, soon->directory, &state) ||
+        state.hold_reason) {
         return; /* a held directory is probed by one task at a time */
     }
-    directory_class class = run_session_get(&rn->sessions, rn->main, pool, soon->tenant, soon->directory, &s, &e);
+    directory_class class = run_session_get(&rn->sessions, rn->main, pool, soon->tenant,
+                                            soon->directory, &s, &e);
     if (class == DIRECTORY_OK) {
         hold_call_begins(w, rn->slot, soon->tenant, soon->directory);
         class = s->dir ? DIRECTORY_OK : run_session_renew(&rn->sessions, s, &e);
-        class = class == DIRECTORY_OK ? s->ops->find(s->dir, pool, NULL, soon->upn, &user, &e) : class;
+        class = class == DIRECTORY_OK ? s->ops->find(s->dir, pool, NULL, soon->upn, &user, &e)
+                                      : class;
         hold_call_ends(w, rn->slot);
     }
     if (hold_alarms(class)) {

@@ -1,4 +1,5 @@
-/* Owns the form of a mail (RFC 5322, 2045, 2047) and its way to the mail server (libcurl). Knows nothing of actions and people. */
+/* Owns the form of a mail (RFC 5322, 2045, 2047) and its way to the mail server (libcurl). Knows
+ * nothing of actions and people. */
 #include "worker/send/mail_answer.h"
 
 #include <apr_strings.h>
@@ -15,8 +16,8 @@
 
 #define CONNECT_MS 8000
 #define CREDENTIAL_MAX 1024
-#define LINE_LEN 75         /* of an encoded body, without its line end */
-#define WORD_BYTES 45       /* of a text in one encoded word */
+#define LINE_LEN 75   /* of an encoded body, without its line end */
+#define WORD_BYTES 45 /* of a text in one encoded word */
 #define PLAIN_WORDS_MAX 200
 
 /* --- the message --- */
@@ -84,7 +85,8 @@ static void put_body(writer *w, const char *text)
             continue;
         }
         int last = !p[1] || p[1] == '\n' || p[1] == '\r';
-        int whole = (is_plain(*p) || *p == '\t') && *p != '=' && !(last && (*p == ' ' || *p == '\t'));
+        int whole = (is_plain(*p) || *p == '\t') && *p != '=' &&
+                    !(last && (*p == ' ' || *p == '\t'));
         char coded[3] = {'=', hex[*p >> 4], hex[*p & 15]};
         size_t len = whole ? 1 : 3;
         if (column + len > LINE_LEN) {
@@ -100,19 +102,22 @@ static void put_body(writer *w, const char *text)
 static const char *date_text(apr_pool_t *pool, int64_t at_ms)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     time_t at = (time_t)(at_ms / 1000);
     struct tm t;
     gmtime_r(&at, &t);
-    return ida_printf(pool, "%s, %d %s %d %02d:%02d:%02d +0000", days[t.tm_wday], t.tm_mday, months[t.tm_mon], t.tm_year + 1900,
-                      t.tm_hour, t.tm_min, t.tm_sec);
+    return ida_printf(pool, "%s, %d %s %d %02d:%02d:%02d +0000", days[t.tm_wday], t.tm_mday,
+                      months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
-char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len, size_t *room)
+char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len,
+                   size_t *room)
 {
     const char *name, *address = mail_sender(pool, from, &name);
     /* Every byte may become three, every 25 of those need a soft line end. */
-    size_t texts = strlen(name) + strlen(m->subject) + strlen(m->body) + (m->secret ? strlen(m->secret) : 0);
+    size_t texts = strlen(name) + strlen(m->subject) + strlen(m->body) +
+                   (m->secret ? strlen(m->secret) : 0);
     *room = texts * 4 + 8192;
     writer w = {.at = secret_map(*room), .room = *room};
     if (!w.at) {
@@ -170,8 +175,11 @@ static size_t give(char *out, size_t size, size_t count, void *baton)
 
 void mail_hear(mail_heard *s, const char *bytes, size_t len)
 {
-    int code = len >= 3 && bytes[0] >= '2' && bytes[0] <= '5' ? atoi(apr_pstrmemdup(s->pool, bytes, 3)) : 0;
-    /* A refusal is the last word, unless libcurl found a way around it (HELO for EHLO) and the server asks for the message. */
+    int code = len >= 3 && bytes[0] >= '2' && bytes[0] <= '5'
+                   ? atoi(apr_pstrmemdup(s->pool, bytes, 3))
+                   : 0;
+    /* A refusal is the last word, unless libcurl found a way around it (HELO for EHLO) and the
+     * server asks for the message. */
     if (code && code != 221 && (s->code < 400 || code == 354)) {
         s->code = code;
         s->data |= code == 354;
@@ -189,8 +197,10 @@ static int is_loopback(const char *url)
 {
     char *host = NULL;
     CURLU *parsed = curl_url();
-    int near = parsed && curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
-               curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK && ida_host_loopback(host, strlen(host));
+    int near = parsed &&
+               curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+               curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+               ida_host_loopback(host, strlen(host));
     curl_free(host);
     curl_url_cleanup(parsed);
     return near;
@@ -213,7 +223,8 @@ static char *password_of(apr_pool_t *pool, const worker_config *config, const ch
         return NULL;
     }
     char *password = secret_map(CREDENTIAL_MAX);
-    *fault = password ? secret_file_read(pool, "smtp_password_file", config->smtp_password_file, password, CREDENTIAL_MAX, &len)
+    *fault = password ? secret_file_read(pool, "smtp_password_file", config->smtp_password_file,
+                                         password, CREDENTIAL_MAX, &len)
                       : "no memory";
     if (*fault) {
         secret_unmap(password, CREDENTIAL_MAX);
@@ -232,8 +243,9 @@ const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config)
 
 static const char *not_configured(const worker_config *config)
 {
-    return config->smtp_url && config->smtp_from ? NULL
-                                                 : "No mail server is configured: set smtp_url and smtp_from in idadmin.conf";
+    return config->smtp_url && config->smtp_from
+               ? NULL
+               : "No mail server is configured: set smtp_url and smtp_from in idadmin.conf";
 }
 
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
@@ -242,10 +254,11 @@ const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
     return fault ? fault : mail_credential_fault(pool, config);
 }
 
-static int set_options(CURL *curl, const worker_config *config, const char *from, struct curl_slist *to, const char *password,
-                       sending *s, char *error)
+static int set_options(CURL *curl, const worker_config *config, const char *from,
+                       struct curl_slist *to, const char *password, sending *s, char *error)
 {
-    int bad = !transfer_guard(curl, config->smtp_url, "smtp,smtps", CURLPROTO_SMTP | CURLPROTO_SMTPS, config->smtp_ca_file, error);
+    int bad = !transfer_guard(curl, config->smtp_url, "smtp,smtps",
+                              CURLPROTO_SMTP | CURLPROTO_SMTPS, config->smtp_ca_file, error);
     int clear = is_loopback(config->smtp_url) && !config->smtp_ca_file && !config->smtp_user;
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(PROXY, "");
@@ -274,38 +287,50 @@ static const char *server_of(apr_pool_t *pool, const char *url)
     return apr_pstrmemdup(pool, host, strcspn(host, "/"));
 }
 
-mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mail_heard *s, CURLcode code, const char *error,
-                        const char **detail)
+mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mail_heard *s,
+                        CURLcode code, const char *error, const char **detail)
 {
     const char *server = server_of(pool, config->smtp_url);
-    const char *text = ida_clean(pool, error[0] ? error : curl_easy_strerror(code), strlen(error[0] ? error : curl_easy_strerror(code)), 300);
+    const char *text = ida_clean(pool, error[0] ? error : curl_easy_strerror(code),
+                                 strlen(error[0] ? error : curl_easy_strerror(code)), 300);
     if (code == CURLE_OK) {
-        *detail = ida_printf(pool, "accepted by the mail server %s: %s", server, s->reply ? s->reply : "250");
+        *detail = ida_printf(pool, "accepted by the mail server %s: %s", server,
+                             s->reply ? s->reply : "250");
         return MAIL_SENT;
     }
     if (s->code >= 400) {
-        /* libcurl's words begin with the command that was refused: the sender's, the recipient's or the text's. */
+        /* libcurl's words begin with the command that was refused: the sender's, the recipient's or
+         * the text's. */
         *detail = ida_printf(pool, "The mail server %s refuses: %s (%s)", server, s->reply, text);
         return s->code >= 500 ? MAIL_REFUSED : MAIL_LATER;
     }
     if (code == CURLE_USE_SSL_FAILED) {
-        *detail = ida_printf(pool, "The mail server %s offers no STARTTLS; mail is not sent in clear", server);
+        *detail = ida_printf(pool,
+                             "The mail server %s offers no STARTTLS; mail is not sent in clear",
+                             server);
         return MAIL_REFUSED;
     }
     if (code == CURLE_LOGIN_DENIED) {
-        *detail = ida_printf(pool, "The mail server %s takes no sign-in of a kind that this program knows: %s", server, text);
+        *detail = ida_printf(
+            pool, "The mail server %s takes no sign-in of a kind that this program knows: %s",
+            server, text);
         return MAIL_REFUSED;
     }
     if (s->data) {
-        *detail = ida_printf(pool, "The mail was sent to the mail server %s, whose answer is lost: %s", server, text);
+        *detail = ida_printf(pool,
+                             "The mail was sent to the mail server %s, whose answer is lost: %s",
+                             server, text);
         return MAIL_LOST;
     }
-    const char *advice = "; check smtp_ca_file in idadmin.conf, and that the certificate names this host";
-    *detail = ida_printf(pool, "The mail server %s cannot be used: %s%s", server, text, transfer_distrusts(code) ? advice : "");
+    const char *advice =
+        "; check smtp_ca_file in idadmin.conf, and that the certificate names this host";
+    *detail = ida_printf(pool, "The mail server %s cannot be used: %s%s", server, text,
+                         transfer_distrusts(code) ? advice : "");
     return MAIL_LATER;
 }
 
-mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail, int *silent)
+mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m,
+                       const char **detail, int *silent)
 {
     *silent = 0;
     char error[CURL_ERROR_SIZE] = "";
@@ -316,7 +341,8 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     }
     fault = mail_address_fault(m->to);
     if (fault) {
-        *detail = ida_printf(pool, "The recipient %s %s", ida_clean(pool, m->to, strlen(m->to), 256), fault);
+        *detail = ida_printf(pool, "The recipient %s %s",
+                             ida_clean(pool, m->to, strlen(m->to), 256), fault);
         return MAIL_REFUSED;
     }
     sending s = {.heard = {.pool = pool}};
@@ -331,7 +357,8 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     if (fault) {
         *detail = fault;
         outcome = MAIL_REFUSED;
-    } else if (!curl || !set_options(curl, config, apr_pstrcat(pool, "<", from, ">", NULL), &to, password, &s, error)) {
+    } else if (!curl || !set_options(curl, config, apr_pstrcat(pool, "<", from, ">", NULL), &to,
+                                     password, &s, error)) {
         *detail = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a mail";
     } else {
         CURLcode code = curl_easy_perform(curl);

@@ -6,11 +6,13 @@
 #include "worker/base/config.h"
 
 typedef struct mail_message {
-    const char *to;            /* one address, mail_address_fault */
-    const char *subject, *body; /* UTF-8; control characters are blanks in the subject, and encoded in the body */
-    const char *secret;        /* appended as a paragraph of its own; NULL: none. Nothing keeps it */
-    const char *id;            /* left part of the Message-ID: the same for every try, so that a mail sent twice can be told */
-    int64_t at_ms;             /* Date */
+    const char *to; /* one address, mail_address_fault */
+    const char *subject,
+        *body; /* UTF-8; control characters are blanks in the subject, and encoded in the body */
+    const char *secret; /* appended as a paragraph of its own; NULL: none. Nothing keeps it */
+    const char *id;     /* left part of the Message-ID: the same for every try, so that a mail sent
+                           twice can be told */
+    int64_t at_ms;      /* Date */
 } mail_message;
 
 typedef enum mail_outcome {
@@ -20,17 +22,22 @@ typedef enum mail_outcome {
     MAIL_LOST     /* sent, but whether it was taken is not known */
 } mail_outcome;
 
-/* Within MAIL_MS in all. *detail is for people, in `pool`; *silent: the time went by without the server's answer. */
+/* Within MAIL_MS in all. *detail is for people, in `pool`; *silent: the time went by without the
+ * server's answer. */
 #define MAIL_MS 18000
-mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m, const char **detail, int *silent);
+mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m,
+                       const char **detail, int *silent);
 
-/* Why no mail can be sent as long as the settings are these (for people, in `pool`), or NULL. For whoever has something to lose. */
+/* Why no mail can be sent as long as the settings are these (for people, in `pool`), or NULL. For
+ * whoever has something to lose. */
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
 /* Why the sign-in that is configured can never work; NULL also when none is configured. */
 const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config);
 
-/* The message as it is sent, in memory of secret_map (`*room` bytes, `*len` used); NULL: no memory. For mail_send and tests. */
-char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len, size_t *room);
+/* The message as it is sent, in memory of secret_map (`*room` bytes, `*len` used); NULL: no memory.
+ * For mail_send and tests. */
+char *mail_compose(apr_pool_t *pool, const char *from, const mail_message *m, size_t *len,
+                   size_t *room);
 
 #endif

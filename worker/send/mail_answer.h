@@ -12,11 +12,12 @@ typedef struct mail_heard {
     int code, data;    /* its code; data: the server asked for the message */
 } mail_heard;
 
-/* One line of the server, as libcurl hands it over (not ended). What it answers to QUIT says nothing of the message. */
+/* One line of the server, as libcurl hands it over (not ended). What it answers to QUIT says
+ * nothing of the message. */
 void mail_hear(mail_heard *heard, const char *bytes, size_t len);
 
 /* The outcome, from what was heard and how libcurl ended (`error`: its words, or empty). */
-mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mail_heard *heard, CURLcode code, const char *error,
-                        const char **detail);
+mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mail_heard *heard,
+                        CURLcode code, const char *error, const char **detail);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the call of a webhook: its signature, which addresses it may reach, what an answer means. Knows nothing of actions and
- * people. */
+/* Owns the call of a webhook: its signature, which addresses it may reach, what an answer means.
+ * Knows nothing of actions and people. */
 #include "worker/send/webhook.h"
 
 #include <apr_strings.h>
@@ -13,9 +13,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/tenant/tenant.h"
-#include "core/tenant/shape.h"
 #include "core/base/text.h"
+#include "core/tenant/shape.h"
+#include "core/tenant/tenant.h"
 #include "worker/base/http.h"
 #include "worker/base/secret.h"
 #include "worker/base/transfer.h"
@@ -34,14 +34,24 @@ typedef struct range {
 
 /* IANA special-purpose registries: whatever is not globally reachable. */
 static const range private4[] = {
-    {{0}, 8},          {{10}, 8},         {{100, 64}, 10},   {{127}, 8},        {{169, 254}, 16},     {{172, 16}, 12},    {{192, 0, 0}, 24},
-    {{192, 0, 2}, 24}, {{192, 168}, 16},  {{198, 18}, 15},   {{198, 51, 100}, 24}, {{203, 0, 113}, 24}, {{224}, 4},        {{240}, 4},
+    {{0}, 8},         {{10}, 8},       {{100, 64}, 10},      {{127}, 8},
+    {{169, 254}, 16}, {{172, 16}, 12}, {{192, 0, 0}, 24},    {{192, 0, 2}, 24},
+    {{192, 168}, 16}, {{198, 18}, 15}, {{198, 51, 100}, 24}, {{203, 0, 113}, 24},
+    {{224}, 4},       {{240}, 4},
 };
 static const range private6[] = {
-    {{0}, 128},          {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128}, /* ::, ::1 */
+    {{0}, 128},
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128}, /* ::, ::1 */
     {{0x00, 0x64, 0xFF, 0x9B, 0x00, 0x01}, 48},
-    {{0x01}, 64},        {{0x20, 0x01, 0x00}, 23}, {{0x20, 0x01, 0x0D, 0xB8}, 32}, {{0x3F, 0xFF}, 20}, {{0x5F}, 16},
-    {{0xFC}, 7},         {{0xFE, 0x80}, 10},       {{0xFE, 0xC0}, 10},             {{0xFF}, 8},
+    {{0x01}, 64},
+    {{0x20, 0x01, 0x00}, 23},
+    {{0x20, 0x01, 0x0D, 0xB8}, 32},
+    {{0x3F, 0xFF}, 20},
+    {{0x5F}, 16},
+    {{0xFC}, 7},
+    {{0xFE, 0x80}, 10},
+    {{0xFE, 0xC0}, 10},
+    {{0xFF}, 8},
 };
 /* IPv6 that carries an IPv4 at the byte given: compatible, mapped, translated, NAT64, 6to4. */
 static const struct {
@@ -59,7 +69,8 @@ static int within(const unsigned char *address, const range *r)
 {
     int whole = r->bits / 8, rest = r->bits % 8;
     unsigned char mask = (unsigned char)(0xFF00 >> rest);
-    return memcmp(address, r->bytes, (size_t)whole) == 0 && (!rest || ((address[whole] ^ r->bytes[whole]) & mask) == 0);
+    return memcmp(address, r->bytes, (size_t)whole) == 0 &&
+           (!rest || ((address[whole] ^ r->bytes[whole]) & mask) == 0);
 }
 
 static int in_any(const unsigned char *address, const range *ranges, size_t count)
@@ -77,12 +88,15 @@ static int in_any(const unsigned char *address, const range *ranges, size_t coun
 int webhook_address_private(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET) {
-        return IN_ANY((const unsigned char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr, private4);
+        return IN_ANY(
+            (const unsigned char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr,
+            private4);
     }
     if (address->sa_family != AF_INET6) {
         return 1;
     }
-    const unsigned char *bytes = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
+    const unsigned char *bytes =
+        ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
     for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++) {
         if (within(bytes, &carriers[i].of) && IN_ANY(bytes + carriers[i].at, private4)) {
             return 1;
@@ -94,9 +108,11 @@ int webhook_address_private(const struct sockaddr *address)
 static int is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET) {
-        return *(const unsigned char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr == 127;
+        return *(const unsigned char *)&((const struct sockaddr_in *)(const void *)address)
+                    ->sin_addr == 127;
     }
-    return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
 /* --- signature --- */
@@ -107,16 +123,20 @@ static const char *sign(apr_pool_t *pool, const char *secret, const char *conten
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned mac_len = 0;
     size_t len = 0;
-    unsigned char *key = strncmp(secret, "whsec_", 6) == 0 ? ida_base64_decode(pool, secret + 6, strlen(secret + 6), &len) : NULL;
+    unsigned char *key = strncmp(secret, "whsec_", 6) == 0
+                             ? ida_base64_decode(pool, secret + 6, strlen(secret + 6), &len)
+                             : NULL;
     int good = key && len >= 24 && len <= 64 &&
-               HMAC(EVP_sha256(), key, (int)len, (const unsigned char *)content, strlen(content), mac, &mac_len);
+               HMAC(EVP_sha256(), key, (int)len, (const unsigned char *)content, strlen(content),
+                    mac, &mac_len);
     if (key) {
         OPENSSL_cleanse(key, len);
     }
     return good ? apr_pstrcat(pool, "v1,", ida_base64_encode(pool, mac, mac_len), NULL) : NULL;
 }
 
-const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s, const char *body, const char **fault)
+const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s,
+                              const char *body, const char **fault)
 {
     static const char blank[] = " \t\r\n";
     const char *content = ida_printf(pool, "%s.%lld.%s", id, (long long)at_s, body), *value = NULL;
@@ -127,7 +147,9 @@ const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char 
         char *secret = apr_pstrmemdup(pool, p, len);
         const char *one = ++count <= SECRETS_MAX ? sign(pool, secret, content) : NULL;
         OPENSSL_cleanse(secret, len);
-        *fault = one ? NULL : "must hold one to four secrets, each whsec_ and the base64 of 24 to 64 random bytes";
+        *fault = one ? NULL
+                     : "must hold one to four secrets, each whsec_ and the base64 of 24 to 64 "
+                       "random bytes";
         value = value ? apr_pstrcat(pool, value, " ", one, NULL) : one;
         p += len;
     }
@@ -137,12 +159,15 @@ const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char 
     return *fault ? NULL : value;
 }
 
-static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int64_t at_s, const char **fault)
+static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int64_t at_s,
+                                const char **fault)
 {
     size_t len;
     char *secrets = secret_map(SECRET_FILE_MAX);
     const char *value = NULL;
-    *fault = secrets ? secret_file_read(pool, "secretFile", call->secret_file, secrets, SECRET_FILE_MAX, &len) : "no memory";
+    *fault = secrets ? secret_file_read(pool, "secretFile", call->secret_file, secrets,
+                                        SECRET_FILE_MAX, &len)
+                     : "no memory";
     if (!*fault) {
         value = webhook_signature(pool, secrets, call->id, at_s, call->body, fault);
         *fault = *fault ? ida_printf(pool, "secretFile %s %s", call->secret_file, *fault) : NULL;
@@ -188,9 +213,12 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose, struct curl_
     char text[INET6_ADDRSTRLEN] = "";
     const struct sockaddr *to = &address->addr;
     int clear = strncasecmp(x->call->url, "http:", 5) == 0;
-    if ((clear && !is_loopback(to)) || (!x->call->allow_private && webhook_address_private(to)) || purpose != CURLSOCKTYPE_IPCXN) {
-        const void *bytes = to->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)to)->sin6_addr
-                                                      : (const void *)&((const struct sockaddr_in *)(const void *)to)->sin_addr;
+    if ((clear && !is_loopback(to)) || (!x->call->allow_private && webhook_address_private(to)) ||
+        purpose != CURLSOCKTYPE_IPCXN) {
+        const void *bytes =
+            to->sa_family == AF_INET6
+                ? (const void *)&((const struct sockaddr_in6 *)(const void *)to)->sin6_addr
+                : (const void *)&((const struct sockaddr_in *)(const void *)to)->sin_addr;
         inet_ntop(to->sa_family, bytes, text, sizeof text);
         x->refused = apr_pstrdup(x->pool, text);
         return CURL_SOCKET_BAD;
@@ -220,9 +248,11 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
     return size * count;
 }
 
-static int set_options(CURL *curl, const webhook_call *call, exchange *x, struct curl_slist *headers, char *error)
+static int set_options(CURL *curl, const webhook_call *call, exchange *x,
+                       struct curl_slist *headers, char *error)
 {
-    int bad = !transfer_guard(curl, call->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS, call->ca_file, error);
+    int bad = !transfer_guard(curl, call->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS,
+                              call->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -254,7 +284,8 @@ webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char *
         const char *text;
     } table[] = {
         {200, 299, WEBHOOK_TAKEN, "answered"},
-        {300, 399, WEBHOOK_REFUSED, "The receiver answered with a redirect, which is not followed: name the final address"},
+        {300, 399, WEBHOOK_REFUSED,
+         "The receiver answered with a redirect, which is not followed: name the final address"},
         {408, 408, WEBHOOK_LATER, "The receiver did not wait for the whole call"},
         {425, 425, WEBHOOK_LATER, "The receiver asks to be called later"},
         {410, 410, WEBHOOK_REFUSED, "The receiver says that this webhook is gone for good"},
@@ -268,30 +299,40 @@ webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char *
             return table[i].outcome;
         }
     }
-    *detail = ida_printf(pool, "The receiver answered with status %ld, which means nothing", status);
+    *detail = ida_printf(pool, "The receiver answered with status %ld, which means nothing",
+                         status);
     return WEBHOOK_REFUSED;
 }
 
-static webhook_outcome judge(const exchange *x, CURLcode code, long status, const char *error, const char **detail)
+static webhook_outcome judge(const exchange *x, CURLcode code, long status, const char *error,
+                             const char **detail)
 {
     if (status >= 200) { /* what it says holds, however the rest of the answer ends */
         return webhook_judge_status(x->pool, status, detail);
     }
-    const char *raw = error[0] ? error : curl_easy_strerror(code), *text = ida_clean(x->pool, raw, strlen(raw), 300);
+    const char *raw = error[0] ? error : curl_easy_strerror(code),
+               *text = ida_clean(x->pool, raw, strlen(raw), 300);
     if (x->refused && !x->sent) {
-        *detail = ida_printf(x->pool,
-                             "Its host is at the address %s, which is %s; nothing was sent", x->refused,
-                             x->call->allow_private ? "not of this machine: http:// is for this machine alone"
-                                                    : "not of the public internet: set \"allowPrivate\": true in the action if that is meant");
+        *detail = ida_printf(
+            x->pool, "Its host is at the address %s, which is %s; nothing was sent", x->refused,
+            x->call->allow_private ? "not of this machine: http:// is for this machine alone"
+                                   : "not of the public internet: set \"allowPrivate\": true in "
+                                     "the action if that is meant");
         return WEBHOOK_REFUSED;
     }
-    const char *advice = transfer_distrusts(code) ? "; check caFile of the action, and that the certificate names this host" : "";
-    *detail = ida_printf(x->pool, "%s: %s%s", x->sent ? "The call was sent, but no answer came" : "The receiver cannot be reached", text,
-                         advice);
+    const char *advice =
+        transfer_distrusts(code)
+            ? "; check caFile of the action, and that the certificate names this host"
+            : "";
+    *detail = ida_printf(x->pool, "%s: %s%s",
+                         x->sent ? "The call was sent, but no answer came"
+                                 : "The receiver cannot be reached",
+                         text, advice);
     return x->sent ? WEBHOOK_LOST : WEBHOOK_LATER;
 }
 
-webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call, int *retry_after_ms, const char **detail)
+webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
+                             int *retry_after_ms, const char **detail)
 {
     char error[CURL_ERROR_SIZE] = "";
     exchange x = {.call = call, .pool = pool};

@@ -8,7 +8,8 @@
 
 typedef struct webhook_call {
     const char *url;         /* https, or http to this machine */
-    const char *secret_file; /* "whsec_" and base64 of 24 to 64 bytes; several, while one is replaced by another */
+    const char *secret_file; /* "whsec_" and base64 of 24 to 64 bytes; several, while one is
+                                replaced by another */
     const char *ca_file;     /* NULL: the system's */
     const char *id;          /* webhook-id: the same for every try */
     const char *body;        /* JSON */
@@ -22,22 +23,26 @@ typedef enum webhook_outcome {
     WEBHOOK_LOST     /* sent, the answer did not come */
 } webhook_outcome;
 
-/* Within WEBHOOK_MS in all. *detail is for people, in `pool`; *retry_after_ms: what a 429 or 503 asked for, else 0. */
+/* Within WEBHOOK_MS in all. *detail is for people, in `pool`; *retry_after_ms: what a 429 or 503
+ * asked for, else 0. */
 #define WEBHOOK_MS 15000
-webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call, int *retry_after_ms, const char **detail);
+webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
+                             int *retry_after_ms, const char **detail);
 
-/* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be made with. */
+/* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be
+ * made with. */
 struct ida_tenant;
 void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant);
 
 /* --- for tests --- */
 
-/* 1 for addresses that are not of the public internet: this machine, private and shared networks, link-local, multicast,
- * documentation; IPv6 that stands for such an IPv4 too. */
+/* 1 for addresses that are not of the public internet: this machine, private and shared networks,
+ * link-local, multicast, documentation; IPv6 that stands for such an IPv4 too. */
 int webhook_address_private(const struct sockaddr *address);
 /* What an answer with that status means. */
 webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char **detail);
 /* The value of webhook-signature for secrets as a file holds them; NULL with *fault. */
-const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s, const char *body, const char **fault);
+const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s,
+                              const char *body, const char **fault);
 
 #endif

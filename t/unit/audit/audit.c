@@ -2,8 +2,8 @@
 #include <time.h>
 
 #include "core/base/json.h"
-#include "core/store/audit.h"
 #include "core/base/text.h"
+#include "core/store/audit.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -63,14 +63,23 @@ static void test_text(void)
     }
     free(bytes);
     static const char *const bad[] = {
-        "", "[]", "null", "{}",
-            "{\"rid\":1,\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":0}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":\"1\"}",
-        "{\"rid\":\"\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\",\"outcome\":\"ok\",\"at\":1,"
+        "",
+        "[]",
+        "null",
+        "{}",
+        "{\"rid\":1,\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":1}",
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":0}",
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":\"1\"}",
+        "{\"rid\":\"\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":1}",
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
+        "\"outcome\":\"ok\",\"at\":1,"
         "\"detail\":{}}",
-        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\\u0000\",\"action\":\"x\","
+        "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\\u0000\",\"action\":"
+        "\"x\","
         "\"outcome\":\"ok\",\"at\":1}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -78,7 +87,8 @@ static void test_text(void)
     }
     a->rid = filled(65, "r");
     text = audit_encode(pool, a, 0);
-    ok(audit_decode(pool, text, strlen(text)) == NULL, "an identity too long for the index is none");
+    ok(audit_decode(pool, text, strlen(text)) == NULL,
+       "an identity too long for the index is none");
 }
 
 static void test_cut(void)
@@ -94,7 +104,8 @@ static void test_cut(void)
             a->actor = which & 8 ? filled(6000, units[u]) : a->actor;
             char *text = audit_encode(pool, a, max);
             audit_record *b = text ? audit_decode(pool, text, strlen(text)) : NULL;
-            int good = text && strlen(text) <= max && b && strcmp(b->rid, a->rid) == 0 && strcmp(b->action, "user.create") == 0;
+            int good = text && strlen(text) <= max && b && strcmp(b->rid, a->rid) == 0 &&
+                       strcmp(b->action, "user.create") == 0;
             if (good && which & 2) {
                 json_t *parameters = json_loads(b->parameters, 0, NULL);
                 good = json_is_object(parameters);
@@ -113,7 +124,8 @@ static void test_cut(void)
             }
         }
     }
-    ok(1, "every long record is cut to %zu bytes, stays a record, and its parameters stay JSON", max);
+    ok(1, "every long record is cut to %zu bytes, stays a record, and its parameters stay JSON",
+       max);
     audit_record *a = record("contoso", "hr");
     a->detail = filled(3000, "d");
     a->parameters = apr_pstrcat(pool, "\"", filled(1500, "p"), "\"", NULL);
@@ -133,7 +145,8 @@ static void test_hashes(void)
     ok(strcmp(audit_personal_hash(pool, "01", a), hash) != 0, "another salt another");
     b->target = NULL;
     b->label = a->target;
-    ok(strcmp(audit_personal_hash(pool, "00", b), hash) != 0, "also when a value moves to another member");
+    ok(strcmp(audit_personal_hash(pool, "00", b), hash) != 0,
+       "also when a value moves to another member");
     b = record("contoso", "hr");
     b->rid = a->rid;
     const char *chain = audit_chain_hash(pool, audit_genesis, 1, a, hash);
@@ -225,18 +238,24 @@ static void test_outbox(store *main, store *ingest)
 
     /* A crash between the commit of the records and the removal from the outbox. */
     again = first;
-    sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('%026d', 'contoso', '%s')", 0, again);
-    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK, "a record met before");
+    sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('%026d', 'contoso', '%s')",
+        0, again);
+    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK,
+           "a record met before");
     is_int(moved, 1, "leaves the outbox");
     is_int(total(main, "contoso", (store_audit_filter){0}, &rows), 20, "and is not there twice");
 
     /* Rows that are no records, or speak for another tenant. */
-    sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('a1', 'contoso', 'nonsense'), ('a2', 'contoso', '%s')",
+    sql(main,
+        "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('a1', 'contoso', 'nonsense'), "
+        "('a2', 'contoso', '%s')",
         again);
     test_now_ms += 1000;
-    is_int(store_audit_add(main, fresh(), record("contoso", "behind")), IDA_OK, "a good one behind them");
+    is_int(store_audit_add(main, fresh(), record("contoso", "behind")), IDA_OK,
+           "a good one behind them");
     complaints = 0;
-    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK, "poison is drained");
+    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK,
+           "poison is drained");
     is_int(moved, 3, "with what stands behind it");
     is_int(complaints, 2, "and logged");
     is_int(total(main, "contoso", (store_audit_filter){0}, &rows), 23, "nothing is dropped");
@@ -247,31 +266,46 @@ static void test_outbox(store *main, store *ingest)
     is_int(damaged, 2, "kept as damaged");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole");
 
-    is_int(total(main, "contoso", (store_audit_filter){.actor = "ANNA"}, &rows), 10, "by actor, folded");
+    is_int(total(main, "contoso", (store_audit_filter){.actor = "ANNA"}, &rows), 10,
+           "by actor, folded");
     is_str(rows[0].record.actor, "Anna", "shown as it was");
-    is_int(total(main, "contoso", (store_audit_filter){.category = "workflow"}, &rows), 2, "by category");
-    is_int(total(main, "contoso", (store_audit_filter){.actor = "worker", .category = "workflow"}, &rows), 2, "by both");
-    is_int(total(main, "contoso", (store_audit_filter){.actor = "hr", .category = "workflow"}, &rows), 0, "none");
-    is_int(total(main, "contoso", (store_audit_filter){.limit = 2}, &rows), 23, "a page knows the whole");
+    is_int(total(main, "contoso", (store_audit_filter){.category = "workflow"}, &rows), 2,
+           "by category");
+    is_int(total(main, "contoso", (store_audit_filter){.actor = "worker", .category = "workflow"},
+                 &rows),
+           2, "by both");
+    is_int(total(main, "contoso", (store_audit_filter){.actor = "hr", .category = "workflow"},
+                 &rows),
+           0, "none");
+    is_int(total(main, "contoso", (store_audit_filter){.limit = 2}, &rows), 23,
+           "a page knows the whole");
     int64_t newest = rows[0].seq;
     is_int(newest, 23, "newest first, numbers without gaps");
-    is_int(total(main, "contoso", (store_audit_filter){.limit = 2, .before_seq = rows[1].seq}, &rows), 23, "the next page");
+    is_int(total(main, "contoso", (store_audit_filter){.limit = 2, .before_seq = rows[1].seq},
+                 &rows),
+           23, "the next page");
     is_int(rows[0].seq, 21, "goes on behind the first");
     int64_t base = test_now_ms - 26000; /* record i is at base + (i + 1) s */
-    is_int(total(main, "contoso", (store_audit_filter){.from = base + 1000, .to = base + 3000}, &rows), 2,
-           "times from inclusive, to exclusive");
+    is_int(total(main, "contoso", (store_audit_filter){.from = base + 1000, .to = base + 3000},
+                 &rows),
+           2, "times from inclusive, to exclusive");
 }
 
 static void test_spool(store *main, store *ingest)
 {
     int64_t position, count;
     const audit_row *rows;
-    audit_record *batch[4] = {record("spooled", "a"), record("spooled", "b"), record("contoso", "c"), record("spooled", "d")};
-    is_int(store_audit_spool_position(ingest, fresh(), "node", "seg", &position), IDA_OK, "position");
+    audit_record *batch[4] = {record("spooled", "a"), record("spooled", "b"),
+                              record("contoso", "c"), record("spooled", "d")};
+    is_int(store_audit_spool_position(ingest, fresh(), "node", "seg", &position), IDA_OK,
+           "position");
     is_int(position, 0, "of a new segment");
-    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 500, 1, batch, 4), IDA_OK, "batch");
-    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 700, 2, batch, 4), IDA_OK, "the same again");
-    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 900, 0, batch, 0), IDA_OK, "only torn ones");
+    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 500, 1, batch, 4), IDA_OK,
+           "batch");
+    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 700, 2, batch, 4), IDA_OK,
+           "the same again");
+    is_int(store_audit_spool_batch(ingest, fresh(), "node", "seg", 900, 0, batch, 0), IDA_OK,
+           "only torn ones");
     store_audit_spool_position(ingest, fresh(), "node", "seg", &position);
     is_int(position, 900, "position moved");
     is_int(total(main, "spooled", (store_audit_filter){0}, &rows), 3, "each record once");
@@ -285,32 +319,61 @@ static void test_spool(store *main, store *ingest)
 /* Each manipulation, the record that it shows at, and how to undo it. */
 static void test_manipulation(store *main, store *ingest)
 {
-    static const struct { const char *what, *sql; int64_t at; const char *says; } cases[] = {
-        {"a changed outcome", "UPDATE audit.record SET outcome = 'no' WHERE tenant_id = 'contoso' AND seq = 5", 5, "was changed"},
-        {"a changed time", "UPDATE audit.record SET at = at + 1 WHERE tenant_id = 'contoso' AND seq = 5", 5, "was changed"},
-        {"a changed actor", "UPDATE audit.record SET actor = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6, "personal"},
-        {"a changed actor key", "UPDATE audit.record SET actor_key = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6,
-         "key of its actor"},
-        {"a changed detail", "UPDATE audit.record SET detail = NULL WHERE tenant_id = 'contoso' AND seq = 6", 6, "personal"},
-        {"a changed identity", "UPDATE audit.record SET rid = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7, "was changed"},
-        {"another personal hash", "UPDATE audit.record SET personal_hash = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7,
+    static const struct {
+        const char *what, *sql;
+        int64_t at;
+        const char *says;
+    } cases[] = {
+        {"a changed outcome",
+         "UPDATE audit.record SET outcome = 'no' WHERE tenant_id = 'contoso' AND seq = 5", 5,
          "was changed"},
-        {"a removed record", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 8", 8, "missing"},
-        {"a removed first", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 1", 1, "missing"},
-        {"a removed last", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 24", 24, "missing"},
-        {"two in exchanged order", "UPDATE audit.record SET seq = -seq WHERE tenant_id = 'contoso' AND seq IN (3, 4);"
-         "UPDATE audit.record SET seq = 7 + seq WHERE tenant_id = 'contoso' AND seq < 0", 3, "does not fit"},
-        {"an added record", "UPDATE audit.record SET seq = 25 WHERE tenant_id = 'contoso' AND seq = 24", 24, "missing"},
-        {"a head that is missing", "DELETE FROM audit.chain WHERE tenant_id = 'contoso'", 1, "head is missing"},
-        {"a head set back", "UPDATE audit.chain SET seq = 20 WHERE tenant_id = 'contoso'", 20, "chain ends with"},
-        {"a foot set forward", "UPDATE audit.chain SET first_seq = 2 WHERE tenant_id = 'contoso'", 2, "before the beginning"},
+        {"a changed time",
+         "UPDATE audit.record SET at = at + 1 WHERE tenant_id = 'contoso' AND seq = 5", 5,
+         "was changed"},
+        {"a changed actor",
+         "UPDATE audit.record SET actor = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "personal"},
+        {"a changed actor key",
+         "UPDATE audit.record SET actor_key = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "key of its actor"},
+        {"a changed detail",
+         "UPDATE audit.record SET detail = NULL WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "personal"},
+        {"a changed identity",
+         "UPDATE audit.record SET rid = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7,
+         "was changed"},
+        {"another personal hash",
+         "UPDATE audit.record SET personal_hash = 'x' WHERE tenant_id = 'contoso' AND seq = 7", 7,
+         "was changed"},
+        {"a removed record", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 8", 8,
+         "missing"},
+        {"a removed first", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 1", 1,
+         "missing"},
+        {"a removed last", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 24", 24,
+         "missing"},
+        {"two in exchanged order",
+         "UPDATE audit.record SET seq = -seq WHERE tenant_id = 'contoso' AND seq IN (3, 4);"
+         "UPDATE audit.record SET seq = 7 + seq WHERE tenant_id = 'contoso' AND seq < 0",
+         3, "does not fit"},
+        {"an added record",
+         "UPDATE audit.record SET seq = 25 WHERE tenant_id = 'contoso' AND seq = 24", 24,
+         "missing"},
+        {"a head that is missing", "DELETE FROM audit.chain WHERE tenant_id = 'contoso'", 1,
+         "head is missing"},
+        {"a head set back", "UPDATE audit.chain SET seq = 20 WHERE tenant_id = 'contoso'", 20,
+         "chain ends with"},
+        {"a foot set forward", "UPDATE audit.chain SET first_seq = 2 WHERE tenant_id = 'contoso'",
+         2, "before the beginning"},
         {"all records gone", "DELETE FROM audit.record WHERE tenant_id = 'contoso'", 1, "missing"},
-        {"a half erasure", "UPDATE audit.record SET salt = NULL, actor = NULL WHERE tenant_id = 'contoso' AND seq = 9", 9,
-         "erased"},
+        {"a half erasure",
+         "UPDATE audit.record SET salt = NULL, actor = NULL WHERE tenant_id = 'contoso' AND seq = "
+         "9",
+         9, "erased"},
     };
     int64_t count;
     const char *how;
-    sql(ingest, "CREATE TABLE audit.kept_record AS SELECT * FROM audit.record; CREATE TABLE audit.kept_chain AS SELECT * FROM "
+    sql(ingest, "CREATE TABLE audit.kept_record AS SELECT * FROM audit.record; CREATE TABLE "
+                "audit.kept_chain AS SELECT * FROM "
                 "audit.chain");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole before");
     is_int(count, 24, "24 records");
@@ -318,11 +381,13 @@ static void test_manipulation(store *main, store *ingest)
         sql(ingest, "%s", cases[i].sql);
         is_int(broken(main, "contoso", NULL, &how), cases[i].at, cases[i].what);
         ok(strstr(how, cases[i].says) != NULL, "%s: %s", cases[i].what, how);
-        sql(ingest, "DELETE FROM audit.record; INSERT INTO audit.record SELECT * FROM audit.kept_record;"
-                    "DELETE FROM audit.chain; INSERT INTO audit.chain SELECT * FROM audit.kept_chain");
+        sql(ingest,
+            "DELETE FROM audit.record; INSERT INTO audit.record SELECT * FROM audit.kept_record;"
+            "DELETE FROM audit.chain; INSERT INTO audit.chain SELECT * FROM audit.kept_chain");
     }
     is_int(broken(main, "contoso", NULL, NULL), 0, "whole again");
-    sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, action = NULL, target = "
+    sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = "
+                "NULL, action = NULL, target = "
                 "NULL, endpoint = NULL, "
                 "parameters = NULL, detail = NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");
@@ -339,20 +404,24 @@ static void test_retention(store *main, store *ingest)
     const audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 11}, &rows);
     int64_t tenth = rows[0].record.at;
-    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK, "retention");
+    is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK,
+           "retention");
     is_int(removed, 9, "removes what is older");
     is_int(broken(main, "contoso", &count, NULL), 0, "the rest is a whole chain");
     is_int(count, 15, "of 15 records");
     is_int(store_audit_retain(ingest, fresh(), "contoso", tenth, 1000, &removed), IDA_OK, "again");
     is_int(removed, 0, "nothing");
-    is_int(store_audit_retain(ingest, fresh(), "contoso", INT64_MAX, 1000, &removed), IDA_OK, "all of it");
+    is_int(store_audit_retain(ingest, fresh(), "contoso", INT64_MAX, 1000, &removed), IDA_OK,
+           "all of it");
     is_int(removed, 15, "goes");
     audit_record *one = record("contoso", "after");
-    is_int(store_audit_spool_batch(ingest, fresh(), "node", "s2", 1, 0, &one, 1), IDA_OK, "the chain goes on");
+    is_int(store_audit_spool_batch(ingest, fresh(), "node", "s2", 1, 0, &one, 1), IDA_OK,
+           "the chain goes on");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole");
     total(main, "contoso", (store_audit_filter){0}, &rows);
     is_int(rows[0].seq, 25, "with the next number");
-    is_int(store_audit_retain(ingest, fresh(), "nobody", INT64_MAX, 1000, &removed), IDA_OK, "of nobody");
+    is_int(store_audit_retain(ingest, fresh(), "nobody", INT64_MAX, 1000, &removed), IDA_OK,
+           "of nobody");
 }
 
 static void test_speed(store *ingest, const char *engine)
@@ -366,7 +435,9 @@ static void test_speed(store *ingest, const char *engine)
         batch[i] = record(i % 3 ? "fast" : "quick", "hr");
     }
     clock_gettime(CLOCK_MONOTONIC, &start);
-    is_int(store_audit_spool_batch(ingest, ida_ctx_make(&env, mine), "node", "s3", 1, 0, batch, BATCH), IDA_OK, "a large batch");
+    is_int(store_audit_spool_batch(ingest, ida_ctx_make(&env, mine), "node", "s3", 1, 0, batch,
+                                   BATCH),
+           IDA_OK, "a large batch");
     clock_gettime(CLOCK_MONOTONIC, &end);
     double s = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
     printf("# %s: %.0f records/s ingested\n", engine, BATCH / s);
@@ -383,7 +454,8 @@ int main(void)
     for (int i = 0, engines = store_engines(); i < engines; i++) {
         const char *engine, *dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
-        store *main_store = store_make(pool, dsn, DB_REQUEST), *ingest = store_make(pool, dsn, DB_INGEST);
+        store *main_store = store_make(pool, dsn, DB_REQUEST),
+              *ingest = store_make(pool, dsn, DB_INGEST);
         test_outbox(main_store, ingest);
         test_spool(main_store, ingest);
         test_manipulation(main_store, ingest);

@@ -1,5 +1,5 @@
-/* The audit spool: names, framing, torn records, and the races of several writing processes with a reader that removes
- * segments. */
+/* The audit spool: names, framing, torn records, and the races of several writing processes with a
+ * reader that removes segments. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,19 @@ static void names(void)
     is_int(audit_spool_minute(name), test_now_ms, "and the name gives the minute back");
     ok(!audit_spool_is_over(name, test_now_ms + 59999), "not over in its last millisecond");
     ok(audit_spool_is_over(name, test_now_ms + 60000), "over with the next minute");
-    static const char *const strange[] = {"", ".audit", "202611210930", "202611210930.audit~", "2026112109300.audit",
+    static const char *const strange[] = {"",
+                                          ".audit",
+                                          "202611210930",
+                                          "202611210930.audit~",
+                                          "2026112109300.audit",
                                           "202602310930.audit",
-                                          "202611210960.audit", "202611212430.audit", "20261121 930.audit", ".reader"};
+                                          "202611210960.audit",
+                                          "202611212430.audit",
+                                          "20261121 930.audit",
+                                          ".reader"};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
-        ok(audit_spool_minute(strange[i]) == -1 && !audit_spool_is_over(strange[i], INT64_MAX), "\"%s\" is no segment", strange[i]);
+        ok(audit_spool_minute(strange[i]) == -1 && !audit_spool_is_over(strange[i], INT64_MAX),
+           "\"%s\" is no segment", strange[i]);
     }
 }
 
@@ -51,8 +59,10 @@ static void framing(void)
     memset(big, 'x', sizeof big);
     is_int((int64_t)audit_spool_frame("{}", 2, out), 4, "frame: RS, text, LF");
     ok(memcmp(out, "\x1e{}\n", 4) == 0, "in these bytes");
-    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX, out), AUDIT_MAX, "the longest text fills 4096 bytes");
-    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX + 1, out), 0, "one byte more is refused");
+    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX, out), AUDIT_MAX,
+           "the longest text fills 4096 bytes");
+    is_int((int64_t)audit_spool_frame(big, AUDIT_SPOOL_JSON_MAX + 1, out), 0,
+           "one byte more is refused");
     is_int((int64_t)audit_spool_frame("", 0, out), 0, "nothing is no record");
     is_int((int64_t)audit_spool_frame("a\nb", 3, out), 0, "nor is a text of two lines");
     is_int((int64_t)audit_spool_frame("a\x1e", 2, out), 0, "nor one with an RS");
@@ -89,7 +99,8 @@ static void writing(void)
     is_int(audit_spool_append(writer, test_now_ms, "a\nb", 3), EMSGSIZE, "two lines are refused");
     snprintf(path, sizeof path, "%s/202611210930.audit", directory);
     int fd = open(path, O_RDONLY);
-    ok(read(fd, bytes, sizeof bytes) == 10 && memcmp(bytes, "\x1e{1}\n\x1e{2}\n", 10) == 0, "both records are in the file");
+    ok(read(fd, bytes, sizeof bytes) == 10 && memcmp(bytes, "\x1e{1}\n\x1e{2}\n", 10) == 0,
+       "both records are in the file");
     struct stat st;
     ok(fstat(fd, &st) == 0 && (st.st_mode & 0007) == 0, "others cannot read it");
     is_int(audit_spool_seal(fd), 0, "not to be sealed while the writer holds it");
@@ -106,7 +117,8 @@ static void writing(void)
     close(fd);
 
     writer = audit_spool_writer_make(pool, "/nonexistent/spool");
-    is_int(audit_spool_append(writer, test_now_ms, "{}", 2), ENOENT, "a missing directory is an error");
+    is_int(audit_spool_append(writer, test_now_ms, "{}", 2), ENOENT,
+           "a missing directory is an error");
     if (access("/dev/full", W_OK) == 0) {
         snprintf(path, sizeof path, "%s/full", directory);
         mkdir(path, 0700);
@@ -126,8 +138,8 @@ static void writing(void)
     close(first);
 }
 
-/* --- races: writers in processes and threads on a clock of 10 ms "minutes", a reader that seals and removes; some writers are
- * killed --- */
+/* --- races: writers in processes and threads on a clock of 10 ms "minutes", a reader that seals
+ * and removes; some writers are killed --- */
 
 #define WRITERS 4
 #define THREADS 3
@@ -140,7 +152,10 @@ static int64_t fast_clock(void)
     return ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000) * 6000; /* 10 ms are a minute */
 }
 
-static struct { audit_spool_writer *writer; int process; } racing;
+static struct {
+    audit_spool_writer *writer;
+    int process;
+} racing;
 
 /* What has the name of a segment and is none: neither side waits for it, or takes it for one. */
 static void strangers(void)
@@ -155,12 +170,15 @@ static void strangers(void)
     is_int(audit_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
     ok(audit_spool_open(path) == -1 && errno == EINVAL, "and not read");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL, "not when somebody holds its other end either");
+    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL,
+           "not when somebody holds its other end either");
     close(fd);
     unlink(path);
-    ok(mkdir(path, 0700) == 0 && audit_spool_open(path) == -1 && errno == EINVAL, "a directory is not read");
+    ok(mkdir(path, 0700) == 0 && audit_spool_open(path) == -1 && errno == EINVAL,
+       "a directory is not read");
     rmdir(path);
-    ok(symlink("/etc/passwd", path) == 0 && audit_spool_open(path) == -1 && errno == EINVAL, "nor a link");
+    ok(symlink("/etc/passwd", path) == 0 && audit_spool_open(path) == -1 && errno == EINVAL,
+       "nor a link");
     unlink(path);
     ok(audit_spool_open(path) == -1 && errno == ENOENT, "nothing is nothing");
     is_int(audit_spool_append(writer, at, "{}", 2), 0, "when they are gone, writing goes on");
@@ -176,7 +194,8 @@ static void *write_many(void *baton)
     int thread = (int)(intptr_t)baton;
     for (int i = 0; i < RECORDS; i++) {
         char json[64];
-        int len = snprintf(json, sizeof json, "{\"p\":%d,\"t\":%d,\"i\":%d}", racing.process, thread, i);
+        int len = snprintf(json, sizeof json, "{\"p\":%d,\"t\":%d,\"i\":%d}", racing.process,
+                           thread, i);
         if (audit_spool_append(racing.writer, fast_clock(), json, (size_t)len) != 0) {
             _exit(1);
         }
@@ -200,7 +219,8 @@ static void take(const char *bytes, size_t len)
         int p, t, i;
         char text[128];
         snprintf(text, sizeof text, "%.*s", (int)json_len, json);
-        if (sscanf(text, "{\"p\":%d,\"t\":%d,\"i\":%d}", &p, &t, &i) == 3 && p < WRITERS && t < THREADS && i < RECORDS) {
+        if (sscanf(text, "{\"p\":%d,\"t\":%d,\"i\":%d}", &p, &t, &i) == 3 && p < WRITERS &&
+            t < THREADS && i < RECORDS) {
             seen[p][t][i]++;
         } else {
             read_bad++;
@@ -213,7 +233,8 @@ static void sweep(const char *race_directory, int all)
 {
     DIR *d = opendir(race_directory);
     for (struct dirent *e; (e = readdir(d));) {
-        if (audit_spool_minute(e->d_name) < 0 || (!all && !audit_spool_is_over(e->d_name, fast_clock()))) {
+        if (audit_spool_minute(e->d_name) < 0 ||
+            (!all && !audit_spool_is_over(e->d_name, fast_clock()))) {
             continue;
         }
         char path[512];
@@ -270,7 +291,8 @@ static void races(void)
         usleep(1000);
     }
     sweep(race_directory, 1);
-    ok(clean + killed == WRITERS && clean >= WRITERS - 1, "every writer that was not killed wrote without an error");
+    ok(clean + killed == WRITERS && clean >= WRITERS - 1,
+       "every writer that was not killed wrote without an error");
     int lost = 0, doubled = 0, gaps = 0;
     for (int p = 0; p < WRITERS; p++) {
         for (int t = 0; t < THREADS; t++) {

@@ -70,7 +70,8 @@ static void refusals(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ida_ctx *c = fresh();
         json_t *out = (json_t *)&cases;
-        ok(parse(c, cases[i].text, cases[i].len, &out) == IDA_BAD_REQUEST && !out, "case %d is refused", (int)i);
+        ok(parse(c, cases[i].text, cases[i].len, &out) == IDA_BAD_REQUEST && !out,
+           "case %d is refused", (int)i);
         says(c, "and says why", cases[i].says, NULL);
     }
 }
@@ -91,9 +92,11 @@ static void depth(void)
     }
     char *bomb = apr_palloc(pool, 2000001);
     memset(bomb, '[', 2000000);
-    is_int(parse(fresh(), bomb, 2000000, &out), IDA_BAD_REQUEST, "two million brackets are refused at once");
+    is_int(parse(fresh(), bomb, 2000000, &out), IDA_BAD_REQUEST,
+           "two million brackets are refused at once");
     static const char quoted[] = "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"{{{{\"}";
-    is_int(parse(fresh(), quoted, sizeof quoted - 1, &out), IDA_OK, "brackets inside a string do not count");
+    is_int(parse(fresh(), quoted, sizeof quoted - 1, &out), IDA_OK,
+           "brackets inside a string do not count");
 }
 
 /* One object with an array of `count` numbers: count + 2 values as they are counted. */
@@ -121,9 +124,11 @@ static void count(void)
 static void values(void)
 {
     json_t *out;
-    static const char text[] = " {\"b\":1,\"a\":[1.5,true,null,\"\xC3\xA5\"],\"n\":9223372036854775807} ";
+    static const char text[] =
+        " {\"b\":1,\"a\":[1.5,true,null,\"\xC3\xA5\"],\"n\":9223372036854775807} ";
     is_int(parse(fresh(), text, sizeof text - 1, &out), IDA_OK, "an object passes");
-    is_str(ida_json_sorted(pool, out), "{\"a\":[1.5,true,null,\"\xC3\xA5\"],\"b\":1,\"n\":9223372036854775807}", "sorted text");
+    is_str(ida_json_sorted(pool, out),
+           "{\"a\":[1.5,true,null,\"\xC3\xA5\"],\"b\":1,\"n\":9223372036854775807}", "sorted text");
     ok(json_integer_value(json_object_get(out, "b")) == 1, "a member is read");
     is_str(ida_json_string(out, "b"), NULL, "a number is no string");
     is_str(ida_json_string(out, "zz"), NULL, "an absent member is no string");
@@ -136,9 +141,12 @@ static void values(void)
     ida_json_put_time(made, "t", 1795253400000);
     ida_json_put_time(made, "u", 0);
     is_str(ida_json_sorted(pool, made),
-           "{\"t\":\"2026-11-21T09:30:00Z\",\"u\":null,\"w\":\"w\",\"y\":null,\"z\":\"\xEF\xBF\xBDz\"}",
+           "{\"t\":\"2026-11-21T09:30:00Z\",\"u\":null,\"w\":\"w\",\"y\":null,\"z\":"
+           "\"\xEF\xBF\xBDz\"}",
            "put leaves out, nulls, cleans and writes times");
-    ok(ida_json_load(pool, "[1]") && ida_json_load(pool, "3") && !ida_json_load(pool, "{") && !ida_json_load(pool, NULL), "load");
+    ok(ida_json_load(pool, "[1]") && ida_json_load(pool, "3") && !ida_json_load(pool, "{") &&
+           !ida_json_load(pool, NULL),
+       "load");
     ok(ida_json_keep(pool, NULL) == NULL, "keep takes NULL");
 }
 
@@ -150,13 +158,16 @@ static void texts(void)
         all[ch - 1] = (char)ch;
     }
     strcpy(all + 0x7F, "\xC3\xA5\xE2\x80\xA8\xF0\x9F\x98\x80");
-    json_t *value = ida_json_keep(pool, json_pack("{s:s, s:{}, s:[], s:[s, [], {}, o, n, b, b], s:I, s:I, s:f, s:f}", "text", all, "none", "empty", "list", "",
-                                                  json_pack("{s:s}", "a\"\n\x01 key", "x"), 1, 0, "least", (json_int_t)INT64_MIN, "most", (json_int_t)INT64_MAX,
-                                                  "real", 0.1, "whole", 1e300));
+    json_t *value = ida_json_keep(
+        pool, json_pack("{s:s, s:{}, s:[], s:[s, [], {}, o, n, b, b], s:I, s:I, s:f, s:f}", "text",
+                        all, "none", "empty", "list", "", json_pack("{s:s}", "a\"\n\x01 key", "x"),
+                        1, 0, "least", (json_int_t)INT64_MIN, "most", (json_int_t)INT64_MAX, "real",
+                        0.1, "whole", 1e300));
     char *jansson = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     ok(jansson != NULL, "Jansson writes the value");
     is_str(ida_json_text(pool, value), jansson, "the same text as Jansson's");
-    is_str(ida_json_text_within(pool, "{\"data\":", value, "}"), apr_pstrcat(pool, "{\"data\":", jansson, "}", NULL), "within other text");
+    is_str(ida_json_text_within(pool, "{\"data\":", value, "}"),
+           apr_pstrcat(pool, "{\"data\":", jansson, "}", NULL), "within other text");
     free(jansson);
     json_t *nul = ida_json_keep(pool, json_stringn("a\0b", 3));
     is_str(ida_json_text(pool, nul), "\"a\\u0000b\"", "a NUL inside of a text");

@@ -42,26 +42,42 @@ static void validity(void)
         is_int(ida_utf8_valid(copy, cases[i].len), cases[i].valid, cases[i].name);
         free(copy);
     }
-    is_int((int64_t)ida_utf16_length("a\xC3\xA5\xE2\x82\xAC\xF0\x9F\x98\x80"), 5, "UTF-16 units: an emoji counts two");
+    is_int((int64_t)ida_utf16_length("a\xC3\xA5\xE2\x82\xAC\xF0\x9F\x98\x80"), 5,
+           "UTF-16 units: an emoji counts two");
 }
 
 static void folding(void)
 {
-    is_str(ida_fold_address(pool, "Asa.OBERG@Contoso.Example"), "asa.oberg@contoso.example", "address: ASCII");
+    is_str(ida_fold_address(pool, "Asa.OBERG@Contoso.Example"), "asa.oberg@contoso.example",
+           "address: ASCII");
     is_str(ida_fold_address(pool, "\xC3\x85sa@X"), "\xC3\xA5sa@x", "address: case beyond ASCII");
-    is_str(ida_fold_address(pool, "A\xCC\x8Asa@x"), "\xC3\xA5sa@x", "address: composed and decomposed are one");
-    is_str(ida_fold_address(pool, "\xEF\xBC\xA1@x"), "a@x", "address: full width is the same letter");
-    is_str(ida_fold_address(pool, "Stra\xC3\x9F" "e"), "strasse", "address: sharp s folds");
-    is_str(ida_fold_address(pool, "\xFF" "A\xC3"), "\xFF" "a\xC3", "address: invalid bytes keep a stable key");
-    is_str(ida_fold_search(pool, "\xC3\x85sa  \xC3\x96" "berg "), "asa oberg", "search: the header's example");
+    is_str(ida_fold_address(pool, "A\xCC\x8Asa@x"), "\xC3\xA5sa@x",
+           "address: composed and decomposed are one");
+    is_str(ida_fold_address(pool, "\xEF\xBC\xA1@x"), "a@x",
+           "address: full width is the same letter");
+    is_str(ida_fold_address(pool, "Stra\xC3\x9F"
+                                  "e"),
+           "strasse", "address: sharp s folds");
+    is_str(ida_fold_address(pool, "\xFF"
+                                  "A\xC3"),
+           "\xFF"
+           "a\xC3",
+           "address: invalid bytes keep a stable key");
+    is_str(ida_fold_search(pool, "\xC3\x85sa  \xC3\x96"
+                                 "berg "),
+           "asa oberg", "search: the header's example");
     is_str(ida_fold_search(pool, "\xC5\x81ukasz \xC5\xBB\xC3\xB3\xC5\x82\xC4\x87"), "lukasz zolc",
            "search: letters with a stroke");
-    is_str(ida_fold_search(pool, "\xC4\x90\xE1\xBA\xB7ng V\xC4\x83n"), "dang van", "search: Vietnamese");
-    is_str(ida_fold_search(pool, " \t A\xC2\xA0\xE2\x80\x83 B\n"), "a b", "search: any blank is one space");
-    is_str(ida_fold_search(pool, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"), "\xD0\xB8\xD0\xB2\xD0\xB0\xD0\xBD",
-           "search: Cyrillic stays, lower");
-    is_str(ida_fold_search(pool, "\xE0\xA4\x95\xE0\xA5\x81"), "\xE0\xA4\x95\xE0\xA5\x81", "search: Indic vowel signs stay");
-    is_str(ida_fold_search(pool, "\xED\x95\x9C"), "\xED\x95\x9C", "search: Hangul comes back whole");
+    is_str(ida_fold_search(pool, "\xC4\x90\xE1\xBA\xB7ng V\xC4\x83n"), "dang van",
+           "search: Vietnamese");
+    is_str(ida_fold_search(pool, " \t A\xC2\xA0\xE2\x80\x83 B\n"), "a b",
+           "search: any blank is one space");
+    is_str(ida_fold_search(pool, "\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD"),
+           "\xD0\xB8\xD0\xB2\xD0\xB0\xD0\xBD", "search: Cyrillic stays, lower");
+    is_str(ida_fold_search(pool, "\xE0\xA4\x95\xE0\xA5\x81"), "\xE0\xA4\x95\xE0\xA5\x81",
+           "search: Indic vowel signs stay");
+    is_str(ida_fold_search(pool, "\xED\x95\x9C"), "\xED\x95\x9C",
+           "search: Hangul comes back whole");
     is_str(ida_fold_search(pool, "\xFF  B"), "\xFF b", "search: invalid bytes survive");
     is_str(ida_fold_search(pool, ""), "", "search: empty");
     is_str(ida_present(pool, NULL), NULL, "present: NULL");
@@ -74,8 +90,16 @@ static void folding(void)
 static void cleaning(void)
 {
     is_str(ida_clean(pool, NULL, 0, 0), NULL, "clean: NULL");
-    is_str(ida_clean(pool, "a\x1B[31m\x07" "b", 8, 0), "a[31mb", "clean: control characters go");
-    is_str(ida_clean(pool, "a\nb\tc\xE2\x80\xA8" "d", 9, 0), "a b c d", "clean: line ends and tabs are a space");
+    is_str(ida_clean(pool,
+                     "a\x1B[31m\x07"
+                     "b",
+                     8, 0),
+           "a[31mb", "clean: control characters go");
+    is_str(ida_clean(pool,
+                     "a\nb\tc\xE2\x80\xA8"
+                     "d",
+                     9, 0),
+           "a b c d", "clean: line ends and tabs are a space");
     is_str(ida_clean(pool,
                      "a\xE2\x80\xAE"
                      "b\xE2\x81\xA6\xE2\x80\x8B\xEF\xBB\xBF"
@@ -83,11 +107,14 @@ static void cleaning(void)
                      15, 0),
            "abc", "clean: bidi and zero width go");
     is_str(ida_clean(pool, "x\xF3\xA0\x81\x81y", 6, 0), "xy", "clean: tag characters go");
-    is_str(ida_clean(pool, "a\xC3(\xFF", 4, 0), "a\xEF\xBF\xBD(\xEF\xBF\xBD", "clean: invalid bytes are replaced");
+    is_str(ida_clean(pool, "a\xC3(\xFF", 4, 0), "a\xEF\xBF\xBD(\xEF\xBF\xBD",
+           "clean: invalid bytes are replaced");
     is_str(ida_clean(pool, "a\0b", 3, 0), "ab", "clean: NUL goes");
     is_str(ida_clean(pool, "abcdef", 6, 6), "abcdef", "clean: exactly the limit");
-    is_str(ida_clean(pool, "abcdefg", 7, 6), "abc\xE2\x80\xA6", "clean: one beyond is cut with a mark");
-    is_str(ida_clean(pool, "ab\xC3\xA5\xC3\xA5\xC3\xA5", 8, 7), "ab\xC3\xA5\xE2\x80\xA6", "clean: cut at a character");
+    is_str(ida_clean(pool, "abcdefg", 7, 6), "abc\xE2\x80\xA6",
+           "clean: one beyond is cut with a mark");
+    is_str(ida_clean(pool, "ab\xC3\xA5\xC3\xA5\xC3\xA5", 8, 7), "ab\xC3\xA5\xE2\x80\xA6",
+           "clean: cut at a character");
     is_str(ida_clean(pool, "abc", 3, 2), "ab", "clean: no room for the mark");
     is_str(ida_clean(pool, "\xE2\x82\xAC", 3, 2), "", "clean: no room for the character");
     static const char hostile[] = "\xF0\x9F\x98\x80\xE2\x80\x8F\xFF\xC0\x00\x1B\xED\xA0\x80z";
@@ -112,13 +139,19 @@ static void latin(void)
         {"\xD0\x98\xD0\xB2\xD0\xB0\xD0\xBD", "ivan"},
         {"\xE7\x8E\x8B\xE5\xB0\x8F\xE6\x98\x8E", "wang xiao ming"},
         {"\xD9\x85\xD8\xAD\xD9\x85\xD8\xAF", "mhmd"},
-        {"Stra\xC3\x9F" "e", "strasse"},
+        {"Stra\xC3\x9F"
+         "e",
+         "strasse"},
         {"O'Neil", "o'neil"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         is_str(ida_transliterate(pool, cases[i][0]), cases[i][1], cases[i][1]);
     }
-    is_str(ida_transliterate(pool, "\xFF" "A"), "\xFF" "a", "transliterate: invalid bytes");
+    is_str(ida_transliterate(pool, "\xFF"
+                                   "A"),
+           "\xFF"
+           "a",
+           "transliterate: invalid bytes");
 }
 
 static void *latin_thread(void *bad)
@@ -151,8 +184,9 @@ static void tags(void)
 {
     static const char *const good[] = {"sv",        "sv-SE",   "zh-Hant-TW", "en-GB-oxendict",
                                        "x-private", "de-1996", "es-419",     "sr-Latn"};
-    static const char *const bad[] = {"", "-", "sv-", "-sv", "s", "swedishlanguage", "en_US", "sv--SE", "sv SE", "sv-SE\n",
-                                      "\xC3\xA5", "en-US@x=y", "1234", "a-b-c-d"};
+    static const char *const bad[] = {
+        "",      "-",       "sv-",      "-sv",       "s",    "swedishlanguage", "en_US", "sv--SE",
+        "sv SE", "sv-SE\n", "\xC3\xA5", "en-US@x=y", "1234", "a-b-c-d"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         ok(ida_language_tag_valid(good[i]), "language tag %s", good[i]);
     }
@@ -164,7 +198,8 @@ static void tags(void)
     longest[sizeof longest - 1] = '\0';
     ok(!ida_language_tag_valid(longest), "no language tag: 399 letters");
     static const char *const countries[] = {"SE", "se", "sE", "AD", "ZW", "GB"};
-    static const char *const nowhere[] = {"", "S", "SEE", "XX", "EU", "UK", "DS", "5E", "\x13\x05", "E\xC5"};
+    static const char *const nowhere[] = {"",   "S",  "SEE", "XX",       "EU",
+                                          "UK", "DS", "5E",  "\x13\x05", "E\xC5"};
     for (size_t i = 0; i < sizeof countries / sizeof *countries; i++) {
         ok(ida_country_code_valid(countries[i]), "country %s", countries[i]);
     }
@@ -179,17 +214,27 @@ static void encodings(void)
     is_str(ida_hex(pool, (const unsigned char *)"\x00\xAB\xFF", 3), "00abff", "hex");
     unsigned char *bytes = ida_unhex(pool, "00aBfF", &len);
     ok(bytes && len == 3 && memcmp(bytes, "\x00\xAB\xFF", 3) == 0, "unhex");
-    ok(!ida_unhex(pool, "0", &len) && !ida_unhex(pool, "0g", &len) && !ida_unhex(pool, "0\xC3", &len), "unhex refuses");
+    ok(!ida_unhex(pool, "0", &len) && !ida_unhex(pool, "0g", &len) &&
+           !ida_unhex(pool, "0\xC3", &len),
+       "unhex refuses");
     is_str(ida_base62(pool, (const unsigned char *)"\x00\x3D", 2, 4), "000z", "base62: 61");
     is_str(ida_base62(pool, (const unsigned char *)"\x01\x00", 2, 4), "0048", "base62: 256");
-    static const char *const vectors[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
-                                             {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xFB\xFF\xBF", "+/+/"}};
+    static const char *const vectors[][2] = {{"", ""},
+                                             {"f", "Zg=="},
+                                             {"fo", "Zm8="},
+                                             {"foo", "Zm9v"},
+                                             {"foob", "Zm9vYg=="},
+                                             {"fooba", "Zm9vYmE="},
+                                             {"foobar", "Zm9vYmFy"},
+                                             {"\xFB\xFF\xBF", "+/+/"}};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         size_t want = strlen(vectors[i][0]), text_len = strlen(vectors[i][1]);
-        is_str(ida_base64_encode(pool, (const unsigned char *)vectors[i][0], want), vectors[i][1], "base64 encode");
+        is_str(ida_base64_encode(pool, (const unsigned char *)vectors[i][0], want), vectors[i][1],
+               "base64 encode");
         char *copy = exact(vectors[i][1], text_len);
         bytes = ida_base64_decode(pool, copy, text_len, &len);
-        ok(bytes && len == want && memcmp(bytes, vectors[i][0], want) == 0, "base64 decode %s", vectors[i][1]);
+        ok(bytes && len == want && memcmp(bytes, vectors[i][0], want) == 0, "base64 decode %s",
+           vectors[i][1]);
         free(copy);
     }
     static const char *const bad[] = {"Zg",
@@ -209,22 +254,26 @@ static void encodings(void)
                                       "\xC3\xA5"
                                       "aa"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ok(!ida_base64_decode(pool, bad[i], strlen(bad[i]), &len), "base64 refuses \"%s\"", i == 6 ? "Zm\\n9" : bad[i]);
+        ok(!ida_base64_decode(pool, bad[i], strlen(bad[i]), &len), "base64 refuses \"%s\"",
+           i == 6 ? "Zm\\n9" : bad[i]);
     }
-    is_str(ida_sha256_hex(pool, "abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "SHA-256 of abc");
+    is_str(ida_sha256_hex(pool, "abc", 3),
+           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "SHA-256 of abc");
 }
 
 static void times_and_ids(void)
 {
     is_str(ida_utc_text(pool, 1795253400000), "2026-11-21T09:30:00Z", "UTC text");
-    is_str(ida_utc_text(pool, 1795253400007), "2026-11-21T09:30:00.007Z", "UTC text with milliseconds");
+    is_str(ida_utc_text(pool, 1795253400007), "2026-11-21T09:30:00.007Z",
+           "UTC text with milliseconds");
     is_str(ida_utc_text(pool, 0), NULL, "UTC text of nothing");
     is_str(ida_utc_text(pool, -5), NULL, "UTC text before 1970");
     ok(ida_utc_text(pool, INT64_MAX) != NULL, "UTC text of the largest number does not break");
     char *first = ida_new_id(pool, &env), *second = ida_new_id(pool, &env);
     test_now_ms++;
     char *third = ida_new_id(pool, &env);
-    ok(strlen(first) == 26 && strspn(first, "0123456789abcdefghjkmnpqrstvwxyz") == 26, "an ID has 26 Crockford characters");
+    ok(strlen(first) == 26 && strspn(first, "0123456789abcdefghjkmnpqrstvwxyz") == 26,
+       "an ID has 26 Crockford characters");
     ok(strcmp(first, second) != 0, "two IDs of one millisecond differ");
     ok(strcmp(first, third) < 0 && strcmp(second, third) < 0, "IDs sort by time");
     int sorted = 1;

@@ -1,12 +1,13 @@
-/* First loads. How long one keeps others from writing: by steps that each end their transaction when time is up, however much of
- * one group or one buffer there is. The write gate counts who leaves it, so that is asked of SQLite; what was loaded of both
- * engines. And the indexes that it lays aside: when, and that they are there again whatever becomes of it. */
+/* First loads. How long one keeps others from writing: by steps that each end their transaction
+ * when time is up, however much of one group or one buffer there is. The write gate counts who
+ * leaves it, so that is asked of SQLite; what was loaded of both engines. And the indexes that it
+ * lays aside: when, and that they are there again whatever becomes of it. */
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "core/db/driver.h"
 #include "core/cache/cache.h"
 #include "core/cache/person.h"
+#include "core/db/driver.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -53,15 +54,16 @@ static void load_other(const char *dsn)
     ida_ctx *c = fresh();
     cache_sync *run;
     cache_summary summary;
-    cache_user u = {.id = "other", .upn = "other@fabrikam.example", .display_name = "Other", .enabled = 1};
+    cache_user u = {
+        .id = "other", .upn = "other@fabrikam.example", .display_name = "Other", .enabled = 1};
     must(cache_sync_begin(&run, s, c, pool, "fabrikam", IDA_DIR_CLOUD, 1), c, "begin");
     must(cache_sync_user(run, c, &u), c, "user");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     store_disconnect(s);
 }
 
-/* Everything in one buffer: people; a group with its list, told once more with a shorter one; one whose members come in a single
- * slice; one told and gone again; small ones. */
+/* Everything in one buffer: people; a group with its list, told once more with a shorter one; one
+ * whose members come in a single slice; one told and gone again; small ones. */
 static void load(const char *dsn, cache_summary *summary)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -75,22 +77,24 @@ static void load(const char *dsn, cache_summary *summary)
     for (int i = 0; i < USERS; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
         cache_user u = {.id = id,
-                       .upn = apr_psprintf(pool, "%s@contoso.example", id),
-                       .display_name = apr_psprintf(pool, "Person %d", i * 7919 % USERS),
-                       .enabled = 1};
+                        .upn = apr_psprintf(pool, "%s@contoso.example", id),
+                        .display_name = apr_psprintf(pool, "Person %d", i * 7919 % USERS),
+                        .enabled = 1};
         must(cache_sync_user(run, c, &u), c, "user");
     }
     for (int i = 0; i < MEMBERS; i++) {
         list[i] = (cache_member){.id = apr_psprintf(pool, "u%d", i), .kind = "user"};
     }
     cache_group listed = {.id = "listed", .name = "Listed", .kind = "security"},
-               sliced = {.id = "sliced", .name = "Sliced", .kind = "security"},
-               gone = {.id = "gone", .name = "Gone", .kind = "security"};
+                sliced = {.id = "sliced", .name = "Sliced", .kind = "security"},
+                gone = {.id = "gone", .name = "Gone", .kind = "security"};
     must(cache_sync_group(run, c, &listed, list, MEMBERS), c, "group");
     must(cache_sync_group(run, c, &gone, list, MEMBERS), c, "group");
     must(cache_sync_group(run, c, &sliced, NULL, 0), c, "group");
     for (int i = 0; i < GROUPS; i++) {
-        cache_group small = {.id = apr_psprintf(pool, "g%d", i), .name = "Small", .kind = "security"};
+        cache_group small = {.id = apr_psprintf(pool, "g%d", i),
+                             .name = "Small",
+                             .kind = "security"};
         must(cache_sync_group(run, c, &small, list + i, 2), c, "group");
     }
     must(cache_sync_flush(run, c), c, "flush");
@@ -123,7 +127,8 @@ static uint32_t load_and_look(const char *dsn, const char *name, int is_file)
     is_int(members_of(dsn, "listed"), MEMBERS - 1, "the last list of a group holds");
     is_int(members_of(dsn, "sliced"), MEMBERS, "a single large slice is taken whole");
     is_int(members_of(dsn, "gone"), -1, "a group that went is gone");
-    ok(!failures, "%s: a first load in which a look at the clock takes %d ms", name, (int)clock_step);
+    ok(!failures, "%s: a first load in which a look at the clock takes %d ms", name,
+       (int)clock_step);
     return after - before;
 }
 
@@ -138,10 +143,12 @@ static const char *indexes(const char *dsn)
         sqlite3 *file;
         sqlite3_stmt *stmt;
         sqlite3_open(apr_psprintf(pool, "%.*s-cache%s", (int)(dot - path), path, dot), &file);
-        sqlite3_prepare_v2(file,
-                           "SELECT group_concat(t, ' ') FROM (SELECT name || tbl_name || sql || coalesce(stat, '') AS t FROM"
-                           " sqlite_schema LEFT JOIN sqlite_stat1 ON idx = name WHERE type = 'index' ORDER BY 1)",
-                           -1, &stmt, NULL);
+        sqlite3_prepare_v2(
+            file,
+            "SELECT group_concat(t, ' ') FROM (SELECT name || tbl_name || sql || coalesce(stat, "
+            "'') AS t FROM"
+            " sqlite_schema LEFT JOIN sqlite_stat1 ON idx = name WHERE type = 'index' ORDER BY 1)",
+            -1, &stmt, NULL);
         if (sqlite3_step(stmt) == SQLITE_ROW) {
             text = apr_pstrdup(pool, (const char *)sqlite3_column_text(stmt, 0));
         }
@@ -149,8 +156,9 @@ static const char *indexes(const char *dsn)
         sqlite3_close(file);
     } else {
         PGconn *conn = PQconnectdb(dsn + 6);
-        PGresult *r = PQexec(conn, "SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes"
-                                   " WHERE schemaname = 'cache'");
+        PGresult *r = PQexec(conn,
+                             "SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes"
+                             " WHERE schemaname = 'cache'");
         text = PQntuples(r) ? apr_pstrdup(pool, PQgetvalue(r, 0, 0)) : "";
         PQclear(r);
         PQfinish(conn);
@@ -158,11 +166,13 @@ static const char *indexes(const char *dsn)
     return text;
 }
 
-/* 1: two that every reader needs are laid aside; 0: both are there; -1: one of them, or the list of indexes cannot be read. */
+/* 1: two that every reader needs are laid aside; 0: both are there; -1: one of them, or the list of
+ * indexes cannot be read. */
 static int bare(const char *dsn)
 {
     const char *there = indexes(dsn);
-    int list = there && strstr(there, "directory_user_list") != NULL, member = there && strstr(there, "membership_member") != NULL;
+    int list = there && strstr(there, "directory_user_list") != NULL,
+        member = there && strstr(there, "membership_member") != NULL;
     return !there || !*there || list != member ? -1 : !list;
 }
 
@@ -175,7 +185,10 @@ static cache_sync *half(store *s, ida_ctx *c, const char *of, ida_directory_kind
     must(cache_sync_begin(&run, s, c, pool, of, directory, 1), c, "begin");
     for (int i = 0; i < 10; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
-        cache_user u = {.id = id, .upn = apr_psprintf(pool, "%s@%s.example", id, of), .display_name = id, .enabled = 1};
+        cache_user u = {.id = id,
+                        .upn = apr_psprintf(pool, "%s@%s.example", id, of),
+                        .display_name = id,
+                        .enabled = 1};
         must(cache_sync_user(run, c, &u), c, "user");
     }
     must(cache_sync_group(run, c, &group, &member, 1), c, "group");
@@ -213,31 +226,36 @@ static void tell(cache_sync *run, ida_ctx *c, int from, int to, const char *titl
     for (int i = from; i < to; i++) {
         const char *id = apr_psprintf(pool, "u%d", i);
         cache_user u = {.id = id,
-                       .upn = apr_psprintf(pool, "%s@contoso.example", id),
-                       .mail = apr_psprintf(pool, "%s@mail.example", id),
-                       .display_name = id,
-                       .job_title = title,
-                       .enabled = 1,
-                       .dn = id,
-                       .dn_key = id,
-                       .manager_dn = "u1",
-                       .manager_dn_key = "u1"};
+                        .upn = apr_psprintf(pool, "%s@contoso.example", id),
+                        .mail = apr_psprintf(pool, "%s@mail.example", id),
+                        .display_name = id,
+                        .job_title = title,
+                        .enabled = 1,
+                        .dn = id,
+                        .dn_key = id,
+                        .manager_dn = "u1",
+                        .manager_dn_key = "u1"};
         must(cache_sync_user(run, c, &u), c, "user");
     }
     must(cache_sync_flush(run, c), c, "flush");
     must(cache_writer_wait(run, c), c, "written");
 }
 
-/* PostgreSQL takes the rows of a first load for new and copies them. What is there already costs that transaction a second try,
- * and a few such cost the load its copying; what is in the cache in the end is the same. */
+/* PostgreSQL takes the rows of a first load for new and copies them. What is there already costs
+ * that transaction a second try, and a few such cost the load its copying; what is in the cache in
+ * the end is the same. */
 static void test_copying(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC), *other = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
     cache_summary summary;
     cache_sync *run;
-    cache_user written = {
-        .id = "u15", .upn = "u15@contoso.example", .display_name = "Written", .enabled = 1, .dn = "u15", .dn_key = "u15"};
+    cache_user written = {.id = "u15",
+                          .upn = "u15@contoso.example",
+                          .display_name = "Written",
+                          .enabled = 1,
+                          .dn = "u15",
+                          .dn_key = "u15"};
     cache_member members[] = {{.dn_key = "u1"}, {.dn_key = "u15"}, {.dn_key = "u29"}};
     cache_group group = {.id = "g", .name = "Group", .kind = "security"};
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_ON_PREMISES, 1), c, "begin");
@@ -247,14 +265,17 @@ static void test_copying(const char *dsn)
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE manager_id = 'u1'"), 0,
            "those of one buffer do not see each other's DNs");
     must(cache_tell_user(other, c, tenant, IDA_DIR_ON_PREMISES, &written), c, "write-through");
-    must(cache_sync_group(run, c, &group, members, 2), c, "group"); /* makes the number of one who is written only now */
+    must(cache_sync_group(run, c, &group, members, 2), c,
+         "group"); /* makes the number of one who is written only now */
     tell(run, c, 10, 20, "Clerk");
     is_int(run->copies, copies - 1, "somebody is there already: this transaction is done again");
     ok(run->at.copying, "and the next ones copy again");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE manager_id = 'u1'"), 9,
            "managers of earlier buffers are found, but of whoever the worker wrote");
-    is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE late IS NOT NULL AND id = 'u15'"), 1,
-           "what contradicts a write-through is held back");
+    is_int(one_number(
+               dsn,
+               "SELECT count(*) FROM cache.directory_user WHERE late IS NOT NULL AND id = 'u15'"),
+           1, "what contradicts a write-through is held back");
     must(cache_sync_group(run, c, &group, members, 3), c, "group again");
     tell(run, c, 20, 30, "Clerk");
     for (int i = 0; i < copies; i++) {
@@ -264,17 +285,24 @@ static void test_copying(const char *dsn)
     tell(run, c, 30, 40, "Clerk");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_int(summary.users, 40, "everybody is there");
-    is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE job_title = 'Director'"), 5, "as told last");
+    is_int(one_number(dsn,
+                      "SELECT count(*) FROM cache.directory_user WHERE job_title = 'Director'"),
+           5, "as told last");
     is_int(one_number(dsn, "SELECT count(*) FROM cache.directory_user WHERE manager_id = 'u1'"), 39,
            "everybody has his manager, but the one held back");
-    is_int(one_number(dsn, "SELECT value FROM cache.counter WHERE name = 'users' AND tenant_id = 'contoso'"), 40,
-           "counted once each");
-    is_int(one_number(dsn, "SELECT value FROM cache.counter WHERE name = 'enabled_members' AND tenant_id = 'contoso'"), 40,
-           "as enabled members too");
-    is_int(one_number(dsn, "SELECT count(*) FROM cache.address"), 39, "each address once, but of the one held back");
-    is_int(one_number(dsn, "SELECT member_count FROM cache.directory_group WHERE id = 'g'"), 3, "the group's last list holds");
-    is_int(one_number(dsn, "SELECT count(*) FROM cache.entry"), one_number(dsn, "SELECT count(DISTINCT id) FROM cache.entry"),
-           "each has one number");
+    is_int(one_number(
+               dsn,
+               "SELECT value FROM cache.counter WHERE name = 'users' AND tenant_id = 'contoso'"),
+           40, "counted once each");
+    is_int(one_number(dsn, "SELECT value FROM cache.counter WHERE name = 'enabled_members' AND "
+                           "tenant_id = 'contoso'"),
+           40, "as enabled members too");
+    is_int(one_number(dsn, "SELECT count(*) FROM cache.address"), 39,
+           "each address once, but of the one held back");
+    is_int(one_number(dsn, "SELECT member_count FROM cache.directory_group WHERE id = 'g'"), 3,
+           "the group's last list holds");
+    is_int(one_number(dsn, "SELECT count(*) FROM cache.entry"),
+           one_number(dsn, "SELECT count(DISTINCT id) FROM cache.entry"), "each has one number");
     empty(s, c);
     store_disconnect(s);
     store_disconnect(other);
@@ -293,13 +321,15 @@ static void note_busy(void *baton, ida_level level, const char *id, const char *
     }
 }
 
-/* Whoever makes a large index holds the gate for longer than the store is patient: the load waits for it. Of SQLite alone. */
+/* Whoever makes a large index holds the gate for longer than the store is patient: the load waits
+ * for it. Of SQLite alone. */
 static void test_patience(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC), *holder = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
     cache_sync *run = half(s, c, tenant, IDA_DIR_CLOUD);
-    cache_user late = {.id = "u10", .upn = "u10@contoso.example", .display_name = "Late", .enabled = 1};
+    cache_user late = {
+        .id = "u10", .upn = "u10@contoso.example", .display_name = "Late", .enabled = 1};
     cache_summary summary;
     env.log = note_busy;
     must(store_connect(holder, c), c, "connect");
@@ -323,7 +353,8 @@ static void test_indexes(const char *dsn)
     const char *all = indexes(dsn);
     store *s = store_make(pool, dsn, DB_SYNC), *other = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    ok(strstr(all, "directory_user_list") && strstr(all, "membership_member"), "an empty cache has its indexes");
+    ok(strstr(all, "directory_user_list") && strstr(all, "membership_member"),
+       "an empty cache has its indexes");
 
     cache_sync *run = half(s, c, tenant, IDA_DIR_CLOUD);
     ok(run->bare && bare(dsn) == 1, "a first load into an empty cache lays some aside");
@@ -331,7 +362,8 @@ static void test_indexes(const char *dsn)
     is_str(indexes(dsn), all, "they are there again when it is over, with their figures");
 
     run = half(s, c, "fabrikam", IDA_DIR_CLOUD);
-    ok(!run->bare && bare(dsn) == 0, "beside somebody else's entries a first load lays nothing aside");
+    ok(!run->bare && bare(dsn) == 0,
+       "beside somebody else's entries a first load lays nothing aside");
     end_run(run, c);
     empty(s, c);
 
@@ -346,7 +378,8 @@ static void test_indexes(const char *dsn)
 
     run = half(s, c, tenant, IDA_DIR_CLOUD);
     beside = half(other, c, tenant, IDA_DIR_ON_PREMISES);
-    ok(!beside->bare && bare(dsn) == 0, "the other directory of a tenant needs them: they are made again while the first one loads");
+    ok(!beside->bare && bare(dsn) == 0,
+       "the other directory of a tenant needs them: they are made again while the first one loads");
     end_run(run, c);
     end_run(beside, c);
     empty(s, c);
@@ -371,7 +404,8 @@ static void test_indexes(const char *dsn)
     store_disconnect(other);
 }
 
-/* Users told, groups still to come: what lists of users need is made index by index, sign-ins before; who comes late is in it too. */
+/* Users told, groups still to come: what lists of users need is made index by index, sign-ins
+ * before; who comes late is in it too. */
 static void test_users_told(const char *dsn)
 {
     const char *all = indexes(dsn);
@@ -396,11 +430,13 @@ static void test_users_told(const char *dsn)
         must(cache_writer_wait(run, c), c, "written");
         if (i == 0) {
             const char *there = indexes(dsn);
-            ok(run->bare && strcmp(there, all) != 0 && !strstr(there, "membership_member"), "one buffer does not bring all of them back");
+            ok(run->bare && strcmp(there, all) != 0 && !strstr(there, "membership_member"),
+               "one buffer does not bring all of them back");
         }
     }
     const char *there = indexes(dsn);
-    ok(strstr(there, "directory_user_list") && strstr(there, "address_key") && strstr(there, "directory_user_upn") && !strstr(there, "membership_member"),
+    ok(strstr(there, "directory_user_list") && strstr(there, "address_key") &&
+           strstr(there, "directory_user_upn") && !strstr(there, "membership_member"),
        "those of users are there before the load is over, that of members is not");
     tell(run, c, 10, 11, "late");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
@@ -418,7 +454,9 @@ static void test_reset(const char *dsn)
     static const struct {
         const char *tenant;
         ida_directory_kind directory;
-    } others[] = {{"aardvark", IDA_DIR_CLOUD}, {"zebra", IDA_DIR_CLOUD}, {"contoso", IDA_DIR_ON_PREMISES}};
+    } others[] = {{"aardvark", IDA_DIR_CLOUD},
+                  {"zebra", IDA_DIR_CLOUD},
+                  {"contoso", IDA_DIR_ON_PREMISES}};
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
     ida_user *found;
@@ -426,16 +464,21 @@ static void test_reset(const char *dsn)
         end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
         end_run(half(s, c, others[i].tenant, others[i].directory), c);
         must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
-        must(cache_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found), c, "look-up");
+        must(cache_user_by_upn(s, c, others[i].tenant,
+                               apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found),
+             c, "look-up");
         ok(found != NULL, "what another directory (%s) holds stays", others[i].tenant);
         must(cache_reset(s, c, others[i].tenant, others[i].directory), c, "reset");
         found = NULL;
-        cache_user_by_upn(s, c, others[i].tenant, apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found);
+        cache_user_by_upn(s, c, others[i].tenant,
+                          apr_psprintf(pool, "u4@%s.example", others[i].tenant), &found);
         ok(found == NULL, "the last one is emptied");
     }
-    cache_user u = {.id = "w", .upn = "w@fabrikam.example", .display_name = "Written", .enabled = 1};
+    cache_user u = {
+        .id = "w", .upn = "w@fabrikam.example", .display_name = "Written", .enabled = 1};
     end_run(half(s, c, tenant, IDA_DIR_CLOUD), c);
-    must(cache_tell_user(s, c, "fabrikam", IDA_DIR_CLOUD, &u), c, "written through before its first sync");
+    must(cache_tell_user(s, c, "fabrikam", IDA_DIR_CLOUD, &u), c,
+         "written through before its first sync");
     must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
     must(cache_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
     ok(found != NULL, "somebody who was written through stays");
@@ -469,10 +512,13 @@ int main(void)
         clock_step = 0;
         uint32_t quick = load_and_look(dsn, name, is_file);
         if (is_file) {
-            /* Steps of at most 500 people and 5,000 members: lists and slices three times, dropped lists twice. */
+            /* Steps of at most 500 people and 5,000 members: lists and slices three times, dropped
+             * lists twice. */
             uint32_t steps = USERS / 500 + 3 * ((MEMBERS + 4999) / 5000) + 2 * (MEMBERS / 5000);
-            ok(slow >= quick + steps - 4, "when time is up after each step, each gives the gate back");
-            printf("# gate left %u times, %u when time stands still, %u steps at least\n", slow, quick, steps);
+            ok(slow >= quick + steps - 4,
+               "when time is up after each step, each gives the gate back");
+            printf("# gate left %u times, %u when time stands still, %u steps at least\n", slow,
+                   quick, steps);
         }
     }
     return done();

@@ -1,5 +1,6 @@
-/* How many members a group has after a first load that tells them apart from their groups: counted as they come where that is
- * possible, counted anew at the end where it is not. On both engines. And the numbers of users, which follow their IDs. */
+/* How many members a group has after a first load that tells them apart from their groups: counted
+ * as they come where that is possible, counted anew at the end where it is not. On both engines.
+ * And the numbers of users, which follow their IDs. */
 #include <sqlite3.h>
 
 #include "core/cache/cache.h"
@@ -32,7 +33,10 @@ static int64_t one_number(const char *sql)
         sqlite3 *file;
         sqlite3_stmt *stmt;
         sqlite3_open(":memory:", &file);
-        sqlite3_exec(file, apr_psprintf(pool, "ATTACH '%.*s-cache%s' AS cache", (int)(dot - path), path, dot), NULL, NULL, NULL);
+        sqlite3_exec(file,
+                     apr_psprintf(pool, "ATTACH '%.*s-cache%s' AS cache", (int)(dot - path), path,
+                                  dot),
+                     NULL, NULL, NULL);
         sqlite3_prepare_v2(file, sql, -1, &stmt, NULL);
         number = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
         sqlite3_finalize(stmt);
@@ -51,9 +55,11 @@ static int64_t members_of(const char *id)
 {
     ida_group *found = NULL;
     ida_kind kind = cache_group_find(s, c, tenant, id, &found);
-    int64_t there = one_number(apr_psprintf(pool,
-                                            "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no = m.group_no"
-                                            " WHERE g.id = '%s' AND m.removed = 0", id));
+    int64_t there = one_number(apr_psprintf(
+        pool,
+        "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no = m.group_no"
+        " WHERE g.id = '%s' AND m.removed = 0",
+        id));
     return kind || !found || found->member_count != there ? -1 : there;
 }
 
@@ -72,7 +78,10 @@ static cache_sync *begin(void)
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), "begin");
     must(cache_sync_sign_ins(run, c, list[7].id, &times), "sign-ins");
     for (int i = 0; i < USERS; i++) {
-        cache_user u = {.id = list[i].id, .upn = apr_psprintf(pool, "%s@contoso.example", list[i].id), .display_name = list[i].id, .enabled = 1};
+        cache_user u = {.id = list[i].id,
+                        .upn = apr_psprintf(pool, "%s@contoso.example", list[i].id),
+                        .display_name = list[i].id,
+                        .enabled = 1};
         must(cache_sync_user(run, c, &u), "user");
         if (i % 50 == 0) {
             written(run);
@@ -100,11 +109,14 @@ static void end(cache_sync *run)
     is_int(summary.users, USERS, "everybody is there");
 }
 
-/* Blocks of one statement, what is left of them, and groups as members; nothing is counted twice for it. */
+/* Blocks of one statement, what is left of them, and groups as members; nothing is counted twice
+ * for it. */
 static void test_counted(void)
 {
     cache_sync *run = begin();
-    cache_member nested[] = {{.id = "small", .kind = "group"}, {.id = "block", .kind = "group"}, {.id = list[3].id, .kind = "user"}};
+    cache_member nested[] = {{.id = "small", .kind = "group"},
+                             {.id = "block", .kind = "group"},
+                             {.id = list[3].id, .kind = "user"}};
     group(run, "small");
     slice(run, "small", 0, 3);
     group(run, "block");
@@ -118,18 +130,21 @@ static void test_counted(void)
     must(cache_sync_slice(run, c, "nests", nested, 3), "slice");
     group(run, "nobody");
     written(run);
-    is_int(run->at.uncounted, db_is_postgresql(run->at.s->db), "what comes once and behind its group is counted as it comes, by SQLite");
+    is_int(run->at.uncounted, db_is_postgresql(run->at.s->db),
+           "what comes once and behind its group is counted as it comes, by SQLite");
     end(run);
     is_int(members_of("small"), 3, "a few");
     is_int(members_of("block"), CACHE_MEMBERS_BLOCK, "as many as one statement takes");
     is_int(members_of("large"), USERS, "more, over two buffers");
     is_int(members_of("nests"), 3, "groups and a person");
     is_int(members_of("nobody"), 0, "nobody");
-    is_int(one_number("SELECT count(*) FROM cache.entry a JOIN cache.entry b ON b.id > a.id AND b.no < a.no AND b.id LIKE 'u%' AND a.id LIKE 'u%'"), 0,
-           "users are numbered in the order of their IDs, though sign-ins came first");
+    is_int(one_number("SELECT count(*) FROM cache.entry a JOIN cache.entry b ON b.id > a.id AND "
+                      "b.no < a.no AND b.id LIKE 'u%' AND a.id LIKE 'u%'"),
+           0, "users are numbered in the order of their IDs, though sign-ins came first");
 }
 
-/* Ways in which what was counted would be wrong, each in a load of its own: one of them has all groups counted anew. */
+/* Ways in which what was counted would be wrong, each in a load of its own: one of them has all
+ * groups counted anew. */
 static void before_group(cache_sync *run)
 {
     slice(run, "g", 0, 10);
@@ -171,9 +186,12 @@ static void written_through(cache_sync *run)
     group(run, "g");
     slice(run, "g", 0, 10);
     written(run);
-    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[20].id, 0), "written through: added");
-    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[2].id, 1), "written through: removed");
-    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[30].id, 1), "written through: never there");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[20].id, 0),
+         "written through: added");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[2].id, 1),
+         "written through: removed");
+    must(cache_tell_member(worker, c, tenant, IDA_DIR_CLOUD, "g", list[30].id, 1),
+         "written through: never there");
     slice(run, "g", 10, 40);
 }
 
@@ -195,7 +213,8 @@ static void test_uncounted(void)
         cases[i].tell(run);
         end(run);
         is_int(members_of("g"), cases[i].members, cases[i].what);
-        is_int(one_number("SELECT count(*) FROM cache.membership m WHERE NOT EXISTS (SELECT 1 FROM cache.directory_group g WHERE g.no = m.group_no)"),
+        is_int(one_number("SELECT count(*) FROM cache.membership m WHERE NOT EXISTS (SELECT 1 FROM "
+                          "cache.directory_group g WHERE g.no = m.group_no)"),
                0, "and no group that never came has any");
     }
 }
@@ -204,7 +223,8 @@ int main(void)
 {
     setup();
     for (int i = 0; i < USERS; i++) {
-        list[i] = (cache_member){.id = apr_psprintf(pool, "u%03d", i * 7919 % USERS), .kind = "user"};
+        list[i] = (cache_member){.id = apr_psprintf(pool, "u%03d", i * 7919 % USERS),
+                                 .kind = "user"};
     }
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);

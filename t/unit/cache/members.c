@@ -1,5 +1,5 @@
-/* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after their entries, without them, and
- * when they come back. On both engines. */
+/* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after
+ * their entries, without them, and when they come back. On both engines. */
 #include "core/cache/cache.h"
 #include "core/cache/person.h"
 #include "t/unit/setup.h"
@@ -30,7 +30,8 @@ static int64_t waiting(store *s)
 {
     db_result r;
     ida_ctx *c = fresh();
-    must(store_read(s, c, STMT_unresolved_count, DB_ARGS(DB_T(tenant), DB_T("onPremises")), &r), c, "unresolved");
+    must(store_read(s, c, STMT_unresolved_count, DB_ARGS(DB_T(tenant), DB_T("onPremises")), &r), c,
+         "unresolved");
     return db_int(&r, 0, 0);
 }
 
@@ -65,26 +66,32 @@ static void members(const char *dsn, const char *name)
         cache_user u = {.id = text_of("m%d", i), .dn_key = list[i].dn_key, .enabled = 1};
         must(cache_sync_user(run, c, &u), c, "user");
     }
-    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m0", .kind = "user"}, 1), c, "remove");
+    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m0", .kind = "user"}, 1), c,
+         "remove");
     must(cache_sync_member(run, c, "big", &(cache_member){.dn_key = "uid=m2"}, 1), c, "remove");
     must(cache_sync_member(run, c, "big", &(cache_member){.dn_key = "uid=m2"}, 0), c, "add again");
-    must(cache_sync_member(run, c, "big", &(cache_member){.dn_key = "uid=m9499"}, 1), c, "remove one that waits");
+    must(cache_sync_member(run, c, "big", &(cache_member){.dn_key = "uid=m9499"}, 1), c,
+         "remove one that waits");
     must(cache_sync_member(run, c, "nobody", &(cache_member){.id = "m2"}, 0), c, "unknown group");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     must(cache_group_find(s, c, tenant, "big", &found), c, "find");
     is_int(found->member_count, MANY / 2 + 100 - 1, "appeared members and single changes");
     is_int(summary.unresolved, MANY / 2 - 100 - 1, "those that wait still");
     must(cache_sync_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
-    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m8"}, 1), c, "a change before the list");
+    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m8"}, 1), c,
+         "a change before the list");
     must(cache_sync_group(run, c, &g, list, 10), c, "group");
-    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m4"}, 1), c, "a change after the list");
+    must(cache_sync_member(run, c, "big", &(cache_member){.id = "m4"}, 1), c,
+         "a change after the list");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     must(cache_group_find(s, c, tenant, "big", &found), c, "find");
-    is_int(found->member_count, 9, "a list takes the place of earlier changes, later ones come on top");
+    is_int(found->member_count, 9,
+           "a list takes the place of earlier changes, later ones come on top");
     must(cache_sync_begin(&run, s, c, pool, tenant, here, 0), c, "begin");
     must(cache_sync_delete(run, c, "group", "big"), c, "delete");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    is_int(cache_group_find(s, c, tenant, "big", &found), IDA_NOT_FOUND, "a group goes with its members");
+    is_int(cache_group_find(s, c, tenant, "big", &found), IDA_NOT_FOUND,
+           "a group goes with its members");
     is_int(waiting(s), 0, "and with those that waited");
     is_int(failures, 0, text_of("%s: lists and single members", name));
 }
@@ -108,7 +115,11 @@ static void slices(const char *dsn, const char *name)
         int last = round == 2 ? 2 * PIECE : MANY;
         must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
         for (int i = 0; i < MANY; i++) {
-            cache_user u = {.id = list[i].id, .upn = text_of("w%d@contoso.example", i), .enabled = 1, .last_sign_in_at = 7000 + round, .sign_ins_untold = round > 0};
+            cache_user u = {.id = list[i].id,
+                            .upn = text_of("w%d@contoso.example", i),
+                            .enabled = 1,
+                            .last_sign_in_at = 7000 + round,
+                            .sign_ins_untold = round > 0};
             must(cache_sync_user(run, c, &u), c, "user");
         }
         for (int at = last - PIECE; at >= 0; at -= PIECE) {
@@ -156,9 +167,14 @@ static const char *manager_of(store *s, const char *upn)
     return kind ? NULL : found->manager_id;
 }
 
-static void user_told(cache_sync *run, ida_ctx *c, const char *id, const char *manager, int64_t created)
+static void user_told(cache_sync *run, ida_ctx *c, const char *id, const char *manager,
+                      int64_t created)
 {
-    cache_user u = {.id = id, .upn = text_of("%s@contoso.example", id), .enabled = 1, .created_at = created, .manager_id = manager};
+    cache_user u = {.id = id,
+                    .upn = text_of("%s@contoso.example", id),
+                    .enabled = 1,
+                    .created_at = created,
+                    .manager_id = manager};
     must(cache_sync_user(run, c, &u), c, "user");
 }
 
@@ -182,7 +198,8 @@ static void links(const char *dsn, const char *name)
     cache_sync *run;
     cache_summary summary;
     cache_group g = {.id = "team", .name = "Team", .kind = "security"};
-    const cache_member early = {.id = "early", .kind = "user"}, circle = {.id = "circle", .kind = "group"};
+    const cache_member early = {.id = "early", .kind = "user"},
+                       circle = {.id = "circle", .kind = "group"};
     int yes;
     must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
@@ -211,7 +228,8 @@ static void links(const char *dsn, const char *name)
     user_told(run, c, "worker", NULL, 500);
     user_told(run, c, "new", NULL, 1000);
     user_told(run, c, "dateless", NULL, 0);
-    is_str(returned(run, c, settled), "dateless early ", "who was made long ago, or nobody knows when, and is new to the cache is back");
+    is_str(returned(run, c, settled), "dateless early ",
+           "who was made long ago, or nobody knows when, and is new to the cache is back");
     g.id = "again";
     must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
@@ -219,7 +237,8 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     user_told(run, c, "early", NULL, 900);
     user_told(run, c, "dateless", "new", 0);
-    is_str(returned(run, c, settled), "dateless early ", "also when a run that broke off brought the row, changed since or not");
+    is_str(returned(run, c, settled), "dateless early ",
+           "also when a run that broke off brought the row, changed since or not");
     is_str(returned(run, c, cache_sync_number(run) - 1), "", "not when that run was whole");
     must(cache_sync_settled(run, c, "again", settled, &yes), c, "settled");
     is_int(yes, 0, "the same with a group");
@@ -229,7 +248,8 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_report(run, c, "dateless", "early"), c, "report");
     must(cache_sync_report(run, c, "nobody", "early"), c, "report");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    is_str(manager_of(s, "worker@contoso.example"), "early", "whoever has no manager gets the one who is back");
+    is_str(manager_of(s, "worker@contoso.example"), "early",
+           "whoever has no manager gets the one who is back");
     is_str(manager_of(s, "dateless@contoso.example"), "new", "another one stays");
     is_int(failures, 0, text_of("%s: links of those who come and go", name));
 }

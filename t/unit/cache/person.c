@@ -1,9 +1,10 @@
-/* Reading people and groups: joined persons, managers, licences, names, hostile text, and that the hot reads use indexes. On both engines. */
+/* Reading people and groups: joined persons, managers, licences, names, hostile text, and that the
+ * hot reads use indexes. On both engines. */
 #include <sqlite3.h>
 
+#include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
-#include "core/base/text.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -19,20 +20,37 @@ static void put(store *s, ida_directory_kind directory, const cache_user *u)
 static int64_t counter(store *s, const char *name)
 {
     db_result r;
-    return store_read(s, fresh(), STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r) ? -1 : db_int(&r, 0, 0);
+    return store_read(s, fresh(), STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r)
+               ? -1
+               : db_int(&r, 0, 0);
 }
 
 static void people(store *s, store *reader)
 {
     static const char *licenses[] = {"SPE_E3", "VISIO", NULL};
     static const char *addresses[] = {"Eva@Old.example", NULL};
-    cache_user boss = {.id = "c-boss", .upn = "Boss@contoso.example", .display_name = "The Boss", .enabled = 1};
-    cache_user eva = {.id = "c-eva", .upn = "Eva.Berg@Contoso.example", .mail = "eva@contoso.example", .display_name = "Eva Berg", .department = "Sales",
-                     .enabled = 1, .manager_id = "c-boss", .licenses = licenses, .addresses = addresses, .created_at = 1000, .last_sign_in_at = 2000};
-    cache_user twin = {.id = "p-eva", .upn = "eva.berg@contoso.example", .dn = "uid=eva", .dn_key = "uid=eva", .enabled = 1};
+    cache_user boss = {
+        .id = "c-boss", .upn = "Boss@contoso.example", .display_name = "The Boss", .enabled = 1};
+    cache_user eva = {.id = "c-eva",
+                      .upn = "Eva.Berg@Contoso.example",
+                      .mail = "eva@contoso.example",
+                      .display_name = "Eva Berg",
+                      .department = "Sales",
+                      .enabled = 1,
+                      .manager_id = "c-boss",
+                      .licenses = licenses,
+                      .addresses = addresses,
+                      .created_at = 1000,
+                      .last_sign_in_at = 2000};
+    cache_user twin = {.id = "p-eva",
+                       .upn = "eva.berg@contoso.example",
+                       .dn = "uid=eva",
+                       .dn_key = "uid=eva",
+                       .enabled = 1};
     cache_user bo = {.id = "c-bo", .upn = "bo@contoso.example", .enabled = 1, .anchor = "A=="};
     cache_user bo_twin = {.id = "p-bo", .upn = "bo@ad.example", .enabled = 1, .anchor = "A=="};
-    cache_user gone_manager = {.id = "p-x", .upn = "x@contoso.example", .enabled = 1, .manager_id = "nobody"};
+    cache_user gone_manager = {
+        .id = "p-x", .upn = "x@contoso.example", .enabled = 1, .manager_id = "nobody"};
     ida_user *u;
     json_t *names;
     ida_ctx *c = fresh();
@@ -46,14 +64,16 @@ static void people(store *s, store *reader)
     is_int(counter(s, "enabled_members"), 4, "four persons in six rows");
     is_int(counter(s, "users"), 6, "six rows");
 
-    is_int(cache_user_by_upn(reader, c, tenant, "EVA.BERG@contoso.EXAMPLE", &u), IDA_OK, "by UPN in any case");
+    is_int(cache_user_by_upn(reader, c, tenant, "EVA.BERG@contoso.EXAMPLE", &u), IDA_OK,
+           "by UPN in any case");
     is_str(u->id, "c-eva", "the cloud's row is preferred");
     is_str(u->upn, "Eva.Berg@Contoso.example", "written as the directory writes it");
     is_str(u->department, "Sales", "department");
     is_int(u->in[IDA_DIR_CLOUD] && u->in[IDA_DIR_ON_PREMISES], 1, "in both directories");
     is_str(u->other_id, "p-eva", "ID in the other one");
     is_int(u->created_at + u->last_sign_in_at, 3000, "times");
-    is_int(cache_user_details(reader, c, tenant, "p-eva", &u, &names), IDA_OK, "details by the other directory's ID");
+    is_int(cache_user_details(reader, c, tenant, "p-eva", &u, &names), IDA_OK,
+           "details by the other directory's ID");
     is_str(u->id, "c-eva", "are those of the person");
     is_str(u->manager_upn, "Boss@contoso.example", "manager's UPN");
     is_str(u->manager_name, "The Boss", "manager's name");
@@ -67,25 +87,39 @@ static void people(store *s, store *reader)
     is_int(cache_user_details(reader, c, tenant, "c-eva", &u, &names), IDA_OK, "details");
     is_int((int64_t)json_array_size(names), 0, "an empty list is none");
 
-    is_int(cache_user_by_upn(reader, c, tenant, "bo@ad.example", &u), IDA_OK, "by the UPN of the premises alone");
+    is_int(cache_user_by_upn(reader, c, tenant, "bo@ad.example", &u), IDA_OK,
+           "by the UPN of the premises alone");
     is_str(u->id, "c-bo", "gives the cloud's row when the anchor joins them");
     is_str(u->other_id, "p-bo", "and names the other");
-    is_int(cache_user_by_upn(reader, c, tenant, "bo@contoso.example", &u) || strcmp(u->other_id, "p-bo"), 0, "the same from the cloud's side");
-    is_int(cache_user_details(reader, c, tenant, "x@contoso.example", &u, NULL), IDA_OK, "a manager that is not in the cache");
+    is_int(cache_user_by_upn(reader, c, tenant, "bo@contoso.example", &u) ||
+               strcmp(u->other_id, "p-bo"),
+           0, "the same from the cloud's side");
+    is_int(cache_user_details(reader, c, tenant, "x@contoso.example", &u, NULL), IDA_OK,
+           "a manager that is not in the cache");
     is_str(u->manager_id, NULL, "is none");
-    is_int(cache_user_by_upn(reader, fresh(), tenant, "nobody@contoso.example", &u), IDA_NOT_FOUND, "unknown UPN");
-    is_int(cache_user_by_upn(reader, fresh(), "other", "eva.berg@contoso.example", &u), IDA_NOT_FOUND, "another tenant's eyes");
-    is_int(cache_user_details(reader, fresh(), tenant, "no-id", &u, NULL), IDA_NOT_FOUND, "unknown ID");
+    is_int(cache_user_by_upn(reader, fresh(), tenant, "nobody@contoso.example", &u), IDA_NOT_FOUND,
+           "unknown UPN");
+    is_int(cache_user_by_upn(reader, fresh(), "other", "eva.berg@contoso.example", &u),
+           IDA_NOT_FOUND, "another tenant's eyes");
+    is_int(cache_user_details(reader, fresh(), tenant, "no-id", &u, NULL), IDA_NOT_FOUND,
+           "unknown ID");
 
-    is_int(cache_tell_enabled(s, c, tenant, cloud, "c-eva", 0, NULL), IDA_OK, "disabled in the cloud");
+    is_int(cache_tell_enabled(s, c, tenant, cloud, "c-eva", 0, NULL), IDA_OK,
+           "disabled in the cloud");
     is_int(counter(s, "enabled_members"), 4, "the twin on the premises counts now");
-    is_int(cache_tell_enabled(s, c, tenant, premises, "p-eva", 0, NULL), IDA_OK, "disabled on the premises too");
+    is_int(cache_tell_enabled(s, c, tenant, premises, "p-eva", 0, NULL), IDA_OK,
+           "disabled on the premises too");
     is_int(counter(s, "enabled_members"), 3, "nobody left to count");
-    is_int(cache_tell_manager(s, c, tenant, cloud, "c-bo", "c-eva"), IDA_OK, "a manager written through");
-    is_int(cache_user_details(reader, c, tenant, "c-bo", &u, NULL) || strcmp(u->manager_id, "c-eva"), 0, "is seen");
+    is_int(cache_tell_manager(s, c, tenant, cloud, "c-bo", "c-eva"), IDA_OK,
+           "a manager written through");
+    is_int(cache_user_details(reader, c, tenant, "c-bo", &u, NULL) ||
+               strcmp(u->manager_id, "c-eva"),
+           0, "is seen");
     is_int(cache_tell_gone(s, c, tenant, cloud, "c-eva"), IDA_OK, "gone");
-    is_int(cache_user_details(reader, c, tenant, "c-bo", &u, NULL) || u->manager_id, 0, "takes the link along");
-    is_int(cache_tell_enabled(s, c, tenant, cloud, "unknown", 0, NULL), IDA_OK, "an unknown user is nothing to keep right");
+    is_int(cache_user_details(reader, c, tenant, "c-bo", &u, NULL) || u->manager_id, 0,
+           "takes the link along");
+    is_int(cache_tell_enabled(s, c, tenant, cloud, "unknown", 0, NULL), IDA_OK,
+           "an unknown user is nothing to keep right");
     bo.guest = 1;
     put(s, cloud, &bo);
     is_int(counter(s, "enabled_members"), 3, "a guest does not count, its twin does");
@@ -96,14 +130,21 @@ static void groups(store *s, store *reader)
     static const struct {
         const char *id, *name;
         int synced;
-    } rows[] = {{"g1", "Sales team", 0}, {"g2", "sales Team", 0}, {"g3", "Åsas grupp", 0}, {"g4", "Twice", 0}, {"g5", "Twice", 0},
-                {"g6", "Copied", 1},     {"g7", "Copied", 0}};
+    } rows[] = {{"g1", "Sales team", 0}, {"g2", "sales Team", 0}, {"g3", "Åsas grupp", 0},
+                {"g4", "Twice", 0},      {"g5", "Twice", 0},      {"g6", "Copied", 1},
+                {"g7", "Copied", 0}};
     static const struct {
         const char *wanted;
         ida_kind kind;
         const char *id;
-    } cases[] = {{"g2", IDA_OK, "g2"},           {"Sales team", IDA_OK, "g1"},   {"SALES TEAM", IDA_CONFLICT, NULL}, {"asas grupp", IDA_OK, "g3"},
-                 {"Twice", IDA_CONFLICT, NULL},  {"Copied", IDA_OK, "g7"},       {"Nothing", IDA_NOT_FOUND, NULL},   {"", IDA_NOT_FOUND, NULL}};
+    } cases[] = {{"g2", IDA_OK, "g2"},
+                 {"Sales team", IDA_OK, "g1"},
+                 {"SALES TEAM", IDA_CONFLICT, NULL},
+                 {"asas grupp", IDA_OK, "g3"},
+                 {"Twice", IDA_CONFLICT, NULL},
+                 {"Copied", IDA_OK, "g7"},
+                 {"Nothing", IDA_NOT_FOUND, NULL},
+                 {"", IDA_NOT_FOUND, NULL}};
     cache_sync *run;
     cache_summary summary;
     ida_ctx *c = fresh();
@@ -113,85 +154,117 @@ static void groups(store *s, store *reader)
     is_int(cache_sync_begin(&run, s, c, pool, "groups", cloud, 1), IDA_OK, "begin");
     is_int(cache_sync_user(run, c, &u), IDA_OK, "user");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        cache_group g = {.id = rows[i].id, .name = rows[i].name, .kind = "security", .synced = rows[i].synced};
-        is_int(cache_sync_group(run, c, &g, &(cache_member){.id = "m1", .kind = "user"}, i < 2), IDA_OK, rows[i].name);
+        cache_group g = {
+            .id = rows[i].id, .name = rows[i].name, .kind = "security", .synced = rows[i].synced};
+        is_int(cache_sync_group(run, c, &g, &(cache_member){.id = "m1", .kind = "user"}, i < 2),
+               IDA_OK, rows[i].name);
     }
     is_int(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), IDA_OK, "commit");
     is_int(summary.groups, 7, "groups");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ida_group *g;
         ida_kind kind = cache_group_find(reader, fresh(), "groups", cases[i].wanted, &g);
-        ok(kind == cases[i].kind && (kind || strcmp(g->id, cases[i].id) == 0), "group \"%s\": %s", cases[i].wanted, ida_kind_code(kind));
+        ok(kind == cases[i].kind && (kind || strcmp(g->id, cases[i].id) == 0), "group \"%s\": %s",
+           cases[i].wanted, ida_kind_code(kind));
     }
     enum { CASES = sizeof cases / sizeof *cases, ALL = CASES + 500 };
     const char *named[ALL];
     ida_group *found[ALL];
     int differ = 0;
     for (int i = 0; i < ALL; i++) { /* the known ones come last, beyond the first statement */
-        named[i] = i < ALL - CASES ? apr_psprintf(pool, "Unknown %d", i) : cases[i - (ALL - CASES)].wanted;
+        named[i] = i < ALL - CASES ? apr_psprintf(pool, "Unknown %d", i)
+                                   : cases[i - (ALL - CASES)].wanted;
     }
-    is_int(cache_groups_find(reader, c, "groups", named, ALL, found), IDA_OK, "many groups at once");
+    is_int(cache_groups_find(reader, c, "groups", named, ALL, found), IDA_OK,
+           "many groups at once");
     for (int i = 0; i < ALL; i++) {
         const char *want = i < ALL - CASES ? NULL : cases[i - (ALL - CASES)].id;
         differ += want ? !found[i] || strcmp(found[i]->id, want) != 0 : found[i] != NULL;
     }
     is_int(differ, 0, "each is what it is alone");
-    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count), IDA_OK, "groups of a user");
+    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count), IDA_OK,
+           "groups of a user");
     is_int(count, 2, "both");
     is_int(in[0].member_count, 1, "with their size");
     is_int(cache_tell_member(s, c, "groups", cloud, "g1", "m1", 1), IDA_OK, "removed");
-    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count) || count != 1 || strcmp(in[0].id, "g2"), 0, "a removed one is not seen");
+    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count) || count != 1 ||
+               strcmp(in[0].id, "g2"),
+           0, "a removed one is not seen");
     is_int(cache_tell_member(s, c, "groups", cloud, "g1", "m1", 0), IDA_OK, "added again");
-    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count) || count != 2, 0, "is seen");
+    is_int(cache_user_groups(reader, c, "groups", cloud, "m1", &in, &count) || count != 2, 0,
+           "is seen");
     cache_sync_info info;
     is_int(cache_sync_info_get(reader, c, "groups", cloud, &info), IDA_OK, "where the sync stands");
-    ok(info.full_at == test_now_ms && info.users == 1 && info.groups == 7 && !info.error && !info.stopped, "complete, one user, seven groups");
+    ok(info.full_at == test_now_ms && info.users == 1 && info.groups == 7 && !info.error &&
+           !info.stopped,
+       "complete, one user, seven groups");
 }
 
 static void hostile(store *s, store *reader)
 {
     char *name = memset(apr_palloc(pool, 100001), 'x', 100000);
     name[100000] = '\0';
-    cache_user u = {.id = "h1", .upn = "h1@contoso.example", .display_name = "bad \xff\xfe \"quote\\ \x01 end", .department = name, .enabled = 1};
+    cache_user u = {.id = "h1",
+                    .upn = "h1@contoso.example",
+                    .display_name = "bad \xff\xfe \"quote\\ \x01 end",
+                    .department = name,
+                    .enabled = 1};
     ida_user *got;
     ida_ctx *c = fresh();
     put(s, cloud, &u);
     is_int(cache_user_by_upn(reader, c, tenant, u.upn, &got), IDA_OK, "hostile text is stored");
-    ok(ida_utf8_valid(got->display_name, strlen(got->display_name)) && strstr(got->display_name, "\"quote\\"), "valid UTF-8, quotes kept: %s", got->display_name);
+    ok(ida_utf8_valid(got->display_name, strlen(got->display_name)) &&
+           strstr(got->display_name, "\"quote\\"),
+       "valid UTF-8, quotes kept: %s", got->display_name);
     ok(strlen(got->department) <= 4096, "cut at 4 KB");
     u.upn = name;
     put(s, cloud, &u);
-    is_int(cache_user_by_upn(reader, c, tenant, "h1@contoso.example", &got), IDA_NOT_FOUND, "the old UPN is gone");
+    is_int(cache_user_by_upn(reader, c, tenant, "h1@contoso.example", &got), IDA_NOT_FOUND,
+           "the old UPN is gone");
     u.id = "";
     is_int(cache_tell_user(s, fresh(), tenant, cloud, &u), IDA_BAD_REQUEST, "an entry without ID");
     u.id = name;
     is_int(cache_tell_user(s, fresh(), tenant, cloud, &u), IDA_BAD_REQUEST, "an ID without end");
 }
 
-/* Plans of the reads on the way of requests and of the writes that run in loops: never a scan of a table that grows. */
+/* Plans of the reads on the way of requests and of the writes that run in loops: never a scan of a
+ * table that grows. */
 static void plans(const char *dsn)
 {
-    static const db_statement hot[] = {STMT_user_by_upn,  STMT_user_by_id,      STMT_user_manager,   STMT_user_licenses, STMT_user_groups, STMT_groups_named,
-                                       STMT_counter_get,     STMT_sync_state_get, STMT_staged_users,  STMT_user_known,  STMT_address_drop,
-                                       STMT_user_delete,  STMT_manager_is_these, STMT_named_user,     STMT_unseen_user,   STMT_dn_owners,   STMT_pairs_drop,
-                                       STMT_settle_pairs, STMT_entry_idle, STMT_membership_of_groups, STMT_unnamed_drop, STMT_waiting_for_user, STMT_counted_by_key, STMT_group_lose,    STMT_staging_late};
+    static const db_statement hot[] = {
+        STMT_user_by_upn,      STMT_user_by_id,           STMT_user_manager,
+        STMT_user_licenses,    STMT_user_groups,          STMT_groups_named,
+        STMT_counter_get,      STMT_sync_state_get,       STMT_staged_users,
+        STMT_user_known,       STMT_address_drop,         STMT_user_delete,
+        STMT_manager_is_these, STMT_named_user,           STMT_unseen_user,
+        STMT_dn_owners,        STMT_pairs_drop,           STMT_settle_pairs,
+        STMT_entry_idle,       STMT_membership_of_groups, STMT_unnamed_drop,
+        STMT_waiting_for_user, STMT_counted_by_key,       STMT_group_lose,
+        STMT_staging_late};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
-    char *cache = apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache", (int)(strlen(path) - 3), path);
-    ok(sqlite3_open(":memory:", &d) == SQLITE_OK && sqlite3_exec(d, cache, NULL, NULL, NULL) == SQLITE_OK, "the cache's file");
+    char *cache = apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache", (int)(strlen(path) - 3),
+                               path);
+    ok(sqlite3_open(":memory:", &d) == SQLITE_OK &&
+           sqlite3_exec(d, cache, NULL, NULL, NULL) == SQLITE_OK,
+       "the cache's file");
     for (size_t i = 0; i < sizeof hot / sizeof *hot; i++) {
         sqlite3_stmt *st = NULL;
         const char *scan = NULL;
-        const char *sql = apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", db_statements[hot[i]].sqlite, NULL);
+        const char *sql = apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", db_statements[hot[i]].sqlite,
+                                      NULL);
         int good = sqlite3_prepare_v2(d, sql, -1, &st, NULL) == SQLITE_OK;
         while (good && sqlite3_step(st) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(st, 3);
-            /* Scans of what a statement makes itself (json_each, CTEs, subqueries) are its own size. */
-            if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") && !strstr(detail, "SCAN x") && !strstr(detail, "(subquery")) {
+            /* Scans of what a statement makes itself (json_each, CTEs, subqueries) are its own
+             * size. */
+            if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") &&
+                !strstr(detail, "SCAN x") && !strstr(detail, "(subquery")) {
                 scan = apr_pstrdup(pool, detail);
             }
         }
-        ok(good && !scan, "%s uses indexes%s%s", db_statements[hot[i]].name, scan ? ": " : "", scan ? scan : "");
+        ok(good && !scan, "%s uses indexes%s%s", db_statements[hot[i]].name, scan ? ": " : "",
+           scan ? scan : "");
         sqlite3_finalize(st);
     }
     sqlite3_close(d);

@@ -1,6 +1,7 @@
-/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-throughs and aborts in two directories; crashes at
- * every point of a commit; the deletion guard at its edges; what a write-through protects. On both engines. Members
- * told in pieces: test_store_members.c. */
+/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships,
+ * write-throughs and aborts in two directories; crashes at every point of a commit; the deletion
+ * guard at its edges; what a write-through protects. On both engines. Members told in pieces:
+ * test_store_members.c. */
 #include "core/cache/cache.h"
 #include "core/cache/person.h"
 #include "t/unit/setup.h"
@@ -37,7 +38,10 @@ static int wrong(int same, const char *format, ...)
     return !same;
 }
 
-static int same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
 
 static void compare(store *s, const truth *t)
 {
@@ -47,17 +51,26 @@ static void compare(store *s, const truth *t)
         db_result r;
         ida_ctx *c = fresh();
         const char *id = user_id(t, i);
-        must(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(t->directory)), DB_T(id)), &r), c, "read");
+        must(store_read(s, c, STMT_user_visible,
+                        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(t->directory)), DB_T(id)),
+                        &r),
+             c, "read");
         users += e->exists;
-        if (wrong(r.rows == e->exists, "%s: %d rows, exists %d", id, r.rows, e->exists) || !e->exists) {
+        if (wrong(r.rows == e->exists, "%s: %d rows, exists %d", id, r.rows, e->exists) ||
+            !e->exists) {
             continue;
         }
         wrong(same_text(db_text(&r, 0, 0), user_upn(t, i)), "%s: upn %s", id, db_text(&r, 0, 0));
-        wrong(same_text(db_text(&r, 0, 5), text_of("V%d", e->version)), "%s: department %s, want V%d", id, db_text(&r, 0, 5), e->version);
-        wrong(db_int(&r, 0, 12) == e->enabled && db_int(&r, 0, 13) == e->guest, "%s: enabled %d guest %d", id, (int)db_int(&r, 0, 12), (int)db_int(&r, 0, 13));
-        const char *manager = e->manager >= 0 && (!by_dn(t) || t->users[e->manager].exists) ? user_id(t, e->manager) : NULL;
+        wrong(same_text(db_text(&r, 0, 5), text_of("V%d", e->version)),
+              "%s: department %s, want V%d", id, db_text(&r, 0, 5), e->version);
+        wrong(db_int(&r, 0, 12) == e->enabled && db_int(&r, 0, 13) == e->guest,
+              "%s: enabled %d guest %d", id, (int)db_int(&r, 0, 12), (int)db_int(&r, 0, 13));
+        const char *manager = e->manager >= 0 && (!by_dn(t) || t->users[e->manager].exists)
+                                  ? user_id(t, e->manager)
+                                  : NULL;
         if (by_dn(t) || !manager || t->users[e->manager].exists) {
-            wrong(same_text(db_text(&r, 0, 14), manager), "%s: manager %s, want %s", id, db_text(&r, 0, 14), manager);
+            wrong(same_text(db_text(&r, 0, 14), manager), "%s: manager %s, want %s", id,
+                  db_text(&r, 0, 14), manager);
         }
         const ida_group *in;
         int count, want = 0, has[GROUPS] = {0};
@@ -67,7 +80,8 @@ static void compare(store *s, const truth *t)
         }
         for (int g = 0; g < GROUPS; g++) {
             want += t->groups[g].members[i];
-            wrong(has[g] == t->groups[g].members[i], "%s in group %d: %d, want %d", id, g, has[g], t->groups[g].members[i]);
+            wrong(has[g] == t->groups[g].members[i], "%s in group %d: %d, want %d", id, g, has[g],
+                  t->groups[g].members[i]);
         }
         wrong(want == count, "%s: %d groups, want %d", id, count, want);
     }
@@ -81,23 +95,31 @@ static void compare(store *s, const truth *t)
             int known = !by_dn(t) || (m < USERS ? t->users[m].exists : t->groups[m - USERS].exists);
             members += t->groups[g].members[m] && known;
         }
-        if (!wrong(kind == (t->groups[g].exists ? IDA_OK : IDA_NOT_FOUND), "group %d: %s", g, ida_kind_code(kind)) && !kind) {
-            wrong(found->member_count == members, "group %d: %d members, want %d", g, (int)found->member_count, members);
-            wrong(same_text(found->name, text_of("Group %d.%d", g, t->groups[g].version)), "group %d: name %s", g, found->name);
+        if (!wrong(kind == (t->groups[g].exists ? IDA_OK : IDA_NOT_FOUND), "group %d: %s", g,
+                   ida_kind_code(kind)) &&
+            !kind) {
+            wrong(found->member_count == members, "group %d: %d members, want %d", g,
+                  (int)found->member_count, members);
+            wrong(same_text(found->name, text_of("Group %d.%d", g, t->groups[g].version)),
+                  "group %d: name %s", g, found->name);
         }
     }
-    wrong(counter(s, t->directory ? "users.onPremises" : "users.cloud") == users, "users.%s: %d, want %d", ida_directory_name(t->directory),
+    wrong(counter(s, t->directory ? "users.onPremises" : "users.cloud") == users,
+          "users.%s: %d, want %d", ida_directory_name(t->directory),
           (int)counter(s, t->directory ? "users.onPremises" : "users.cloud"), users);
-    wrong(counter(s, t->directory ? "groups.onPremises" : "groups.cloud") == groups, "groups: want %d", groups);
+    wrong(counter(s, t->directory ? "groups.onPremises" : "groups.cloud") == groups,
+          "groups: want %d", groups);
 }
 
-/* The definition, not the way it is computed: enabled members of the cloud, and of the premises those without such a twin. */
+/* The definition, not the way it is computed: enabled members of the cloud, and of the premises
+ * those without such a twin. */
 static int enabled_members(const truth *cloud, const truth *premises)
 {
     int count = 0;
     for (int i = 0; i < USERS; i++) {
         const entry *a = &cloud->users[i], *b = &premises->users[i];
-        int in_cloud = a->exists && a->enabled && !a->guest, here = b->exists && b->enabled && !b->guest;
+        int in_cloud = a->exists && a->enabled && !a->guest,
+            here = b->exists && b->enabled && !b->guest;
         count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
     }
     return count;
@@ -131,7 +153,8 @@ static void sync_now(store *s, truth *t, int how)
 
 /* --- the random script --- */
 
-/* A stale page is staged, the worker writes, the run commits: what was written stays to be seen; later, items of then hold. */
+/* A stale page is staged, the worker writes, the run commits: what was written stays to be seen;
+ * later, items of then hold. */
 static void written_meanwhile(store *s, truth *t)
 {
     int i = dice(USERS), g = dice(GROUPS), how = dice(2) ? NAMED : PRESENT;
@@ -147,12 +170,16 @@ static void written_meanwhile(store *s, truth *t)
     must(cache_sync_flush(run, c), c, "flush");
     test_now_ms += 1000;
     t->users[i].enabled = !t->users[i].enabled;
-    must(cache_tell_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL), c, "enabled");
+    must(cache_tell_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL),
+         c, "enabled");
     t->groups[g].members[i] = !t->groups[g].members[i];
-    must(cache_tell_member(s, c, tenant, t->directory, group_id(t, g), user_id(t, i), !t->groups[g].members[i]), c, "member");
+    must(cache_tell_member(s, c, tenant, t->directory, group_id(t, g), user_id(t, i),
+                           !t->groups[g].members[i]),
+         c, "member");
     must(cache_sync_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
-    t->users[i].changed = t->groups[g].changed = 1; /* the directory tells its own change in the next round */
+    t->users[i].changed = t->groups[g].changed =
+        1; /* the directory tells its own change in the next round */
 }
 
 static void random_script(const char *dsn, const char *name)
@@ -182,11 +209,14 @@ static void random_script(const char *dsn, const char *name)
         if (dice(2)) {
             written_meanwhile(s, t);
             compare(s, t);
-            test_now_ms += 16 * MINUTE; /* what the directory itself changes next is no contradiction */
+            test_now_ms += 16 *
+                           MINUTE; /* what the directory itself changes next is no contradiction */
         }
         int want = enabled_members(d[0], d[1]);
-        wrong(counter(s, "enabled_members") == want, "round %d: enabled_members %d, want %d", round, (int)counter(s, "enabled_members"), want);
-        wrong(counter(s, "users") == counter(s, "users.cloud") + counter(s, "users.onPremises"), "round %d: users is not the sum", round);
+        wrong(counter(s, "enabled_members") == want, "round %d: enabled_members %d, want %d", round,
+              (int)counter(s, "enabled_members"), want);
+        wrong(counter(s, "users") == counter(s, "users.cloud") + counter(s, "users.onPremises"),
+              "round %d: users is not the sum", round);
         if (failures) {
             break;
         }
@@ -198,7 +228,8 @@ static void random_script(const char *dsn, const char *name)
     memset(d[1]->groups, 0, sizeof d[1]->groups);
     compare(s, d[1]);
     compare(s, d[0]);
-    wrong(counter(s, "enabled_members") == enabled_members(d[0], d[1]), "enabled_members after the reset");
+    wrong(counter(s, "enabled_members") == enabled_members(d[0], d[1]),
+          "enabled_members after the reset");
     cache_sync_info info;
     must(cache_sync_info_get(s, c, tenant, IDA_DIR_ON_PREMISES, &info), c, "info");
     wrong(info.full_at == 0 && info.completed_at == 0 && info.users == 0, "state after the reset");
@@ -248,7 +279,8 @@ static void crashes(const char *dsn, const char *name)
         int status = 0;
         waitpid(child, &status, 0);
         finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9), "crash point %d: status %d", at, status);
+        wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9),
+              "crash point %d: status %d", at, status);
         seed = before;
         if (!finished) {
             cache_sync_state state;
@@ -257,17 +289,19 @@ static void crashes(const char *dsn, const char *name)
         }
         sync_now(s, t, how);
         compare(s, t);
-        wrong(counter(s, "enabled_members") == enabled_members(apr_pcalloc(pool, sizeof *t), t), "crash point %d: enabled_members", at);
+        wrong(counter(s, "enabled_members") == enabled_members(apr_pcalloc(pool, sizeof *t), t),
+              "crash point %d: enabled_members", at);
         if (failures) {
             break;
         }
     }
     wrong(finished && points > 10, "only %d crash points", points);
-    passed("%s: a process that dies at any of %d points of a run is repaired by the next one", name, points);
+    passed("%s: a process that dies at any of %d points of a run is repaired by the next one", name,
+           points);
 }
 
-/* A first load goes straight into the tables, in many transactions; what one that died left is made whole by the next run. Some of the members come
- * in slices. */
+/* A first load goes straight into the tables, in many transactions; what one that died left is made
+ * whole by the next run. Some of the members come in slices. */
 static void load_first(store *s, truth *t)
 {
     cache_sync *run;
@@ -317,10 +351,13 @@ static void first_load_crashes(const char *dsn, const char *name)
             int status = 0;
             waitpid(child, &status, 0);
             finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-            wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9), "point %d: status %d", at, status);
+            wrong(finished || (WIFEXITED(status) && WEXITSTATUS(status) == 9),
+                  "point %d: status %d", at, status);
             sync_now(s, t, FULL);
             compare(s, t);
-            wrong(counter(s, "enabled_members") == enabled_members(directory ? apr_pcalloc(pool, sizeof *t) : t, directory ? t : apr_pcalloc(pool, sizeof *t)),
+            wrong(counter(s, "enabled_members") ==
+                      enabled_members(directory ? apr_pcalloc(pool, sizeof *t) : t,
+                                      directory ? t : apr_pcalloc(pool, sizeof *t)),
                   "point %d: enabled_members", at);
         }
         wrong(finished, "no run came to its end");
@@ -328,18 +365,23 @@ static void first_load_crashes(const char *dsn, const char *name)
         must(cache_reset(s, c, tenant, t->directory), c, "reset");
     }
     wrong(points > 12, "only %d points", points);
-    passed("%s: a first load that dies at any of %d points is made whole by the next run", name, points);
+    passed("%s: a first load that dies at any of %d points is made whole by the next run", name,
+           points);
 }
 
 /* --- guard --- */
 
-static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full, const cache_guard *guard, cache_summary *summary)
+static ida_kind guarded(store *s, ida_ctx *c, int users, int from, int full,
+                        const cache_guard *guard, cache_summary *summary)
 {
     cache_sync *run;
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
     for (int i = 0; i < users; i++) {
-        cache_user u = {.id = text_of("g%05d", i), .upn = text_of("g%d@contoso.example", i), .enabled = 1};
-        must(i < from ? cache_sync_delete(run, c, "user", u.id) : cache_sync_user(run, c, &u), c, "item");
+        cache_user u = {.id = text_of("g%05d", i),
+                        .upn = text_of("g%d@contoso.example", i),
+                        .enabled = 1};
+        must(i < from ? cache_sync_delete(run, c, "user", u.id) : cache_sync_user(run, c, &u), c,
+             "item");
     }
     return cache_sync_commit(run, c, "{\"n\":1}", NULL, guard, 1, summary);
 }
@@ -351,10 +393,22 @@ static void guard_edges(const char *dsn, const char *name)
         cache_guard guard;
         int stops;
     } cases[] = {
-        {100, 20, {0}, 0},           {100, 21, {0}, 1},          {200, 40, {0}, 0},          {200, 41, {0}, 1},
-        {3000, 500, {0}, 0},         {3000, 501, {0}, 1},        {30, 20, {0}, 0},           {30, 21, {0}, 1},
-        {100, 50, {50, 0, 0}, 0},    {100, 51, {50, 0, 0}, 1},   {100, 5, {0, 5, 0}, 0},     {100, 6, {0, 5, 0}, 1},
-        {3000, 900, {0, 900, 0}, 0}, {10, 10, {0}, 1},           {10, 9, {0}, 0},            {100, 100, {0, 0, 1}, 0},
+        {100, 20, {0}, 0},
+        {100, 21, {0}, 1},
+        {200, 40, {0}, 0},
+        {200, 41, {0}, 1},
+        {3000, 500, {0}, 0},
+        {3000, 501, {0}, 1},
+        {30, 20, {0}, 0},
+        {30, 21, {0}, 1},
+        {100, 50, {50, 0, 0}, 0},
+        {100, 51, {50, 0, 0}, 1},
+        {100, 5, {0, 5, 0}, 0},
+        {100, 6, {0, 5, 0}, 1},
+        {3000, 900, {0, 900, 0}, 0},
+        {10, 10, {0}, 1},
+        {10, 9, {0}, 0},
+        {100, 100, {0, 0, 1}, 0},
     };
     store *s = store_make(pool, dsn, DB_SYNC);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -369,18 +423,26 @@ static void guard_edges(const char *dsn, const char *name)
             for (int n = 0; n < cases[i].cached; n++) {
                 const char *id = text_of("g%05d", n);
                 if (n < cases[i].deleted ? named : !named) {
-                    must(named ? cache_sync_delete(run, c, "user", id) : cache_sync_present(run, c, "user", id), c, "word");
+                    must(named ? cache_sync_delete(run, c, "user", id)
+                               : cache_sync_present(run, c, "user", id),
+                         c, "word");
                 }
             }
-            ida_kind kind = cache_sync_commit(run, c, "{\"n\":2}", NULL, &cases[i].guard, 1, &summary);
+            ida_kind kind = cache_sync_commit(run, c, "{\"n\":2}", NULL, &cases[i].guard, 1,
+                                              &summary);
             int64_t left = counter(s, "users.cloud");
             cache_sync_state state;
             must(cache_sync_state_get(s, fresh(), tenant, IDA_DIR_CLOUD, &state), c, "state");
-            const char *what = text_of("%d of %d%s", cases[i].deleted, cases[i].cached, named ? " by name" : "");
-            wrong(kind == (cases[i].stops ? IDA_CONFLICT : IDA_OK) && summary.guard_stopped == cases[i].stops, "%s: %s", what, ida_kind_code(kind));
-            wrong(left == cases[i].cached - (cases[i].stops ? 0 : cases[i].deleted), "%s: %d left", what, (int)left);
-            wrong(!state.stopped == !cases[i].stops && same_text(state.tokens, cases[i].stops ? "{\"n\":1}" : "{\"n\":2}"), "%s: state %s %s", what,
-                  state.stopped ? state.stopped : "-", state.tokens);
+            const char *what = text_of("%d of %d%s", cases[i].deleted, cases[i].cached,
+                                       named ? " by name" : "");
+            wrong(kind == (cases[i].stops ? IDA_CONFLICT : IDA_OK) &&
+                      summary.guard_stopped == cases[i].stops,
+                  "%s: %s", what, ida_kind_code(kind));
+            wrong(left == cases[i].cached - (cases[i].stops ? 0 : cases[i].deleted), "%s: %d left",
+                  what, (int)left);
+            wrong(!state.stopped == !cases[i].stops &&
+                      same_text(state.tokens, cases[i].stops ? "{\"n\":1}" : "{\"n\":2}"),
+                  "%s: state %s %s", what, state.stopped ? state.stopped : "-", state.tokens);
         }
     }
     passed("%s: deletion guard at its edges, by absence and by name", name);
@@ -410,28 +472,33 @@ static int is_enabled(store *s, const char *upn)
 
 static void protection(const char *dsn, const char *name)
 {
-    static const char older[] = "20261121090000.000000Z#000000#000#000000", mine[] = "20261121093000.000000Z#000000#000#000000",
+    static const char older[] = "20261121090000.000000Z#000000#000#000000",
+                      mine[] = "20261121093000.000000Z#000000#000#000000",
                       newer[] = "20261121093001.000000Z#000000#000#000000";
     store *s = store_make(pool, dsn, DB_SYNC);
     ida_ctx *c = fresh();
-    cache_user u = {.id = "x1", .upn = "x1@contoso.example", .enabled = 1, .stamp = older}, none = {0};
+    cache_user u = {.id = "x1", .upn = "x1@contoso.example", .enabled = 1, .stamp = older},
+               none = {0};
     test_now_ms += 60 * MINUTE;
     must(cache_tell_user(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     test_now_ms += MINUTE;
     one_item(s, c, u);
-    is_int(is_enabled(s, "X1@contoso.example"), 0, "an older item does not win within the protection");
+    is_int(is_enabled(s, "X1@contoso.example"), 0,
+           "an older item does not win within the protection");
     test_now_ms += 13 * MINUTE;
     one_item(s, c, none);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "nor is it remembered too early");
     test_now_ms += 2 * MINUTE;
     one_item(s, c, none);
-    is_int(is_enabled(s, "x1@contoso.example"), 1, "when nothing else came within 15 minutes it holds: nothing is lost");
+    is_int(is_enabled(s, "x1@contoso.example"), 1,
+           "when nothing else came within 15 minutes it holds: nothing is lost");
 
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     u.stamp = newer;
     one_item(s, c, u);
-    is_int(is_enabled(s, "x1@contoso.example"), 1, "an item newer by the directory's stamp wins at once");
+    is_int(is_enabled(s, "x1@contoso.example"), 1,
+           "an item newer by the directory's stamp wins at once");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, "12"), c, "disable");
     one_item(s, c, u);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "stamps of different forms are not compared");
@@ -439,7 +506,8 @@ static void protection(const char *dsn, const char *name)
     one_item(s, c, u);
     test_now_ms += 20 * MINUTE;
     one_item(s, c, none);
-    is_int(is_enabled(s, "x1@contoso.example"), 0, "a later item that agrees replaces what was kept back");
+    is_int(is_enabled(s, "x1@contoso.example"), 0,
+           "a later item that agrees replaces what was kept back");
 
     cache_sync *run;
     cache_summary summary;
@@ -448,14 +516,17 @@ static void protection(const char *dsn, const char *name)
     must(cache_sync_delete(run, c, "user", "x1"), c, "delete");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 1, NULL), c, "enable");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
-    is_int(is_enabled(s, "x1@contoso.example"), 1, "a run does not delete what was written through after it began");
+    is_int(is_enabled(s, "x1@contoso.example"), 1,
+           "a run does not delete what was written through after it began");
     test_now_ms += 1;
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     must(cache_sync_commit(run, c, "{}", NULL, &unguarded, 1, &summary), c, "commit");
     ida_user *user;
-    is_int(cache_user_by_upn(s, fresh(), tenant, "x1@contoso.example", &user), IDA_NOT_FOUND, "the next run does");
-    is_int(cache_stamp_newer("100", "99") && !cache_stamp_newer("99", "100") && !cache_stamp_newer("100", "100") && !cache_stamp_newer(NULL, "1"), 1,
-           "update sequence numbers are numbers");
+    is_int(cache_user_by_upn(s, fresh(), tenant, "x1@contoso.example", &user), IDA_NOT_FOUND,
+           "the next run does");
+    is_int(cache_stamp_newer("100", "99") && !cache_stamp_newer("99", "100") &&
+               !cache_stamp_newer("100", "100") && !cache_stamp_newer(NULL, "1"),
+           1, "update sequence numbers are numbers");
     passed("%s: protection of write-throughs", name);
 }
 
@@ -470,7 +541,8 @@ static void overtaken(const char *dsn, const char *name)
     must(cache_sync_begin(&old, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
     must(cache_sync_user(old, c, &u), c, "user");
     must(cache_sync_begin(&new, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
-    is_int(cache_sync_commit(old, c, "{\"x\":1}", NULL, &unguarded, 1, &summary), IDA_CONFLICT, "an overtaken run is refused");
+    is_int(cache_sync_commit(old, c, "{\"x\":1}", NULL, &unguarded, 1, &summary), IDA_CONFLICT,
+           "an overtaken run is refused");
     must(cache_sync_commit(new, fresh(), "{}", NULL, NULL, 1, &summary), c, "commit");
     ida_user *user;
     is_int(cache_user_by_upn(s, fresh(), tenant, u.upn, &user), IDA_NOT_FOUND, "and left nothing");

@@ -1,4 +1,5 @@
-/* What a run says of a user in parts: managers that some items leave out, sign-in times on their own, users who come back. On both engines. */
+/* What a run says of a user in parts: managers that some items leave out, sign-in times on their
+ * own, users who come back. On both engines. */
 #include "core/cache/cache.h"
 #include "core/cache/person.h"
 #include "t/unit/setup.h"
@@ -25,8 +26,14 @@ static void begin(int full)
 static void tell(const char *id, const char *department, const char *manager)
 {
     ida_ctx *c = fresh();
-    cache_user u = {.id = id, .upn = apr_pstrcat(pool, id, "@contoso.example", NULL), .department = department, .enabled = 1, .created_at = 5000,
-                   .manager_untold = manager == NULL, .manager_id = manager && *manager ? manager : NULL, .sign_ins_untold = 1};
+    cache_user u = {.id = id,
+                    .upn = apr_pstrcat(pool, id, "@contoso.example", NULL),
+                    .department = department,
+                    .enabled = 1,
+                    .created_at = 5000,
+                    .manager_untold = manager == NULL,
+                    .manager_id = manager && *manager ? manager : NULL,
+                    .sign_ins_untold = 1};
     good(cache_sync_user(run, c, &u), c, id);
 }
 
@@ -47,7 +54,8 @@ static ida_user *user(const char *id)
 {
     ida_ctx *c = fresh();
     ida_user *u = NULL;
-    good(cache_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c, id);
+    good(cache_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c,
+         id);
     return u;
 }
 
@@ -55,7 +63,8 @@ static const char *manager(const char *id)
 {
     db_result r;
     ida_ctx *c = fresh();
-    good(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T("cloud"), DB_T(id)), &r), c, "row");
+    good(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T("cloud"), DB_T(id)), &r), c,
+         "row");
     return r.rows ? db_text(&r, 0, 14) : "(no row)";
 }
 
@@ -111,7 +120,8 @@ static void managers(void)
     is_str(manager("d"), "a", "and one that does");
 }
 
-/* An item held back because the worker wrote meanwhile tells a manager; the one after it does not. */
+/* An item held back because the worker wrote meanwhile tells a manager; the one after it does not.
+ */
 static void held_back(void)
 {
     ida_ctx *c = fresh();

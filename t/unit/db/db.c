@@ -1,5 +1,9 @@
-/* The drivers and the base of the store, on both engines: transactions, types, lost connections, the gate under many processes. Opening and
- * upgrading: test_db_schema.c. */
+/* The drivers and the base of the store, on both engines: transactions, types, lost connections,
+ * the gate under many processes. Opening and upgrading: test_db_schema.c. */
+#include "core/db/gate.h"
+#include "core/store/tenant.h"
+#include "t/unit/db_setup.h"
+#include "t/unit/setup.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -7,10 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "core/db/gate.h"
-#include "core/store/tenant.h"
-#include "t/unit/setup.h"
-#include "t/unit/db_setup.h"
 
 #define WRITERS 8
 #define ROUNDS 150
@@ -55,9 +55,11 @@ static void test_transactions(const char *dsn)
     is_int(store_transaction(s, fresh(), add_and_answer, &f), IDA_OK, "work that holds");
     is_int(store_setting_get(s, fresh(), "kept?", &value), IDA_OK, "is kept");
 
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("kept?"), DB_T("y")), &r), IDA_OK, "a writing statement alone");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("kept?"), DB_T("y")), &r), IDA_OK,
+           "a writing statement alone");
     is_int(r.changes, 0, "that changes nothing");
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("new"), DB_T("y")), &r), IDA_OK, "and one");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("new"), DB_T("y")), &r), IDA_OK,
+           "and one");
     is_int(r.changes, 1, "that changes a row");
     is_int(store_read(s, fresh(), STMT_setting_get, DB_ARGS(DB_T("new")), &r), IDA_OK, "a read");
     is_int(r.changes, 0, "changes nothing");
@@ -69,10 +71,12 @@ static void test_transactions(const char *dsn)
         is_int(kind, IDA_OK, "SQLite goes on behind it");
     } else {
         is_int(kind, IDA_INTERNAL_ERROR, "PostgreSQL's transaction is lost by it");
-        is_int(store_transaction(s, fresh(), ignore_all, NULL), IDA_INTERNAL_ERROR, "also when nobody looks");
+        is_int(store_transaction(s, fresh(), ignore_all, NULL), IDA_INTERNAL_ERROR,
+               "also when nobody looks");
         is_int(store_setting_get(s, fresh(), "after", &value), IDA_NOT_FOUND, "nothing is kept");
     }
-    is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('nobody', 'u', "
+    is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, "
+                        "created_at) VALUES ('nobody', 'u', "
                         "'h', 'full', 1)"),
            IDA_CONFLICT, "a foreign key is one too");
     is_int(sql_write(s, "INSERT INTO setting (name, value) VALUES ('n', NULL)"), IDA_INTERNAL_ERROR,
@@ -80,8 +84,10 @@ static void test_transactions(const char *dsn)
     is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "the store goes on");
 
     int before = logged[100];
-    is_int(store_read(s, fresh(), STMT_setting_get, DB_NONE, &r), IDA_INTERNAL_ERROR, "a statement without its arguments");
-    is_int(store_read(s, fresh(), STMT_setting_get, DB_ARGS(DB_I(1)), &r), IDA_INTERNAL_ERROR, "and with the wrong kind");
+    is_int(store_read(s, fresh(), STMT_setting_get, DB_NONE, &r), IDA_INTERNAL_ERROR,
+           "a statement without its arguments");
+    is_int(store_read(s, fresh(), STMT_setting_get, DB_ARGS(DB_I(1)), &r), IDA_INTERNAL_ERROR,
+           "and with the wrong kind");
     is_int(logged[100] - before, 2, "are logged");
     is_int(store_read(s, fresh(), STMT_tenant_list, DB_NONE, &r), IDA_OK, "no rows");
     is_int(r.rows, 0, "are none");
@@ -92,11 +98,14 @@ static void test_types(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
     db_result r;
-    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', '', 1, 0, "
-                        "0)"), IDA_OK, "a tenant");
+    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
+                        "VALUES ('t', '{}', '', 1, 0, "
+                        "0)"),
+           IDA_OK, "a tenant");
     is_int(store_write(s, fresh(), STMT_key_create,
-                       DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""), DB_T(NULL), DB_I(INT64_MAX),
-                               DB_I(-1), DB_T(NULL)), &r),
+                       DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""),
+                               DB_T(NULL), DB_I(INT64_MAX), DB_I(-1), DB_T(NULL)),
+                       &r),
            IDA_OK, "texts, NULL and numbers go in");
     is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t")), &r), IDA_OK, "and come out");
     is_str(db_text(&r, 0, 0), "u'\"?1 Å", "text");
@@ -114,7 +123,8 @@ static ida_kind read_twice(store *s, ida_ctx *c, void *baton)
     db_result r;
     store *other = store_make(pool, s->dsn, DB_REQUEST);
     ida_kind kind = store_read(s, c, STMT_setting_get, DB_ARGS(DB_T("later")), &r);
-    kind = kind ? kind : store_write(other, c, STMT_setting_add, DB_ARGS(DB_T("later"), DB_T("x")), NULL);
+    kind = kind ? kind
+                : store_write(other, c, STMT_setting_add, DB_ARGS(DB_T("later"), DB_T("x")), NULL);
     kind = kind ? kind : store_read(s, c, STMT_setting_get, DB_ARGS(DB_T("later")), &r);
     *rows = r.rows;
     return kind;
@@ -135,8 +145,10 @@ static void test_snapshot(const char *dsn)
 static void kill_others(const char *dsn)
 {
     store *killer = store_make(pool, dsn, DB_REQUEST);
-    sql(killer, fresh(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
-                         "pg_backend_pid()");
+    sql(killer, fresh(),
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> "
+        "pg_backend_pid()");
     store_disconnect(killer);
 }
 
@@ -171,7 +183,8 @@ static ida_kind copy_when_lost(store *s, ida_ctx *c, void *baton)
     return db_copy(s->db, c, STMT_address_copy, fixed, 2, row, 2, 1);
 }
 
-/* More than a block of rows, with everything in them that the form of a copy has its own words for. */
+/* More than a block of rows, with everything in them that the form of a copy has its own words for.
+ */
 static void test_copy(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -186,18 +199,25 @@ static void test_copy(const char *dsn)
     store_connect(s, fresh());
     ok(db_copies(s->db), "PostgreSQL copies");
     is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_OK, "rows are copied");
-    is_int(sql(s, fresh(), "DO $$BEGIN IF (SELECT count(*) FROM generate_series(0, 2999) i JOIN cache.address a"
-                           " ON a.owner_id = E'owner\\n' || i || E'\\r\\\\.'"
-                           " AND a.address = CASE i WHEN 0 THEN E'\\\\N' ELSE i || E'\\t' || repeat('x', 199) || E'\\\\N' END"
-                           " WHERE a.tenant_id = E'copy\\tter' AND a.directory = 'cloud') <> 3000"
-                           " THEN RAISE 'not all'; END IF; END$$"),
+    is_int(sql(s, fresh(),
+               "DO $$BEGIN IF (SELECT count(*) FROM generate_series(0, 2999) i JOIN cache.address a"
+               " ON a.owner_id = E'owner\\n' || i || E'\\r\\\\.'"
+               " AND a.address = CASE i WHEN 0 THEN E'\\\\N' ELSE i || E'\\t' || repeat('x', 199) "
+               "|| E'\\\\N' END"
+               " WHERE a.tenant_id = E'copy\\tter' AND a.directory = 'cloud') <> 3000"
+               " THEN RAISE 'not all'; END IF; END$$"),
            IDA_OK, "and come out as they were");
-    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_CONFLICT, "rows that are there are refused");
-    is_int(store_transaction(s, fresh(), copy_wrongly, rows), IDA_INTERNAL_ERROR, "an argument of the wrong kind");
-    is_int(db_copy(s->db, fresh(), STMT_address_copy, NULL, 0, rows, 4, 1), IDA_INTERNAL_ERROR, "not outside of a transaction");
+    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_CONFLICT,
+           "rows that are there are refused");
+    is_int(store_transaction(s, fresh(), copy_wrongly, rows), IDA_INTERNAL_ERROR,
+           "an argument of the wrong kind");
+    is_int(db_copy(s->db, fresh(), STMT_address_copy, NULL, 0, rows, 4, 1), IDA_INTERNAL_ERROR,
+           "not outside of a transaction");
     rows[0] = NULL;
-    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_INTERNAL_ERROR, "NULL where there must be a value");
-    is_int(store_transaction(s, fresh(), copy_when_lost, (void *)dsn), IDA_SERVICE_UNAVAILABLE, "a lost connection is told");
+    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_INTERNAL_ERROR,
+           "NULL where there must be a value");
+    is_int(store_transaction(s, fresh(), copy_when_lost, (void *)dsn), IDA_SERVICE_UNAVAILABLE,
+           "a lost connection is told");
     store_disconnect(s);
 }
 
@@ -207,10 +227,11 @@ static void test_lost(const char *dsn)
     const char *value;
     is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "a connection");
     kill_others(dsn);
-    is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "killed: the read is repeated on a new one");
+    is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK,
+           "killed: the read is repeated on a new one");
     kill_others(dsn);
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("revived"), DB_T("x")), NULL), IDA_OK,
-           "killed: a write begins on a new one");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("revived"), DB_T("x")), NULL),
+           IDA_OK, "killed: a write begins on a new one");
     failing f = {IDA_OK, 0};
     is_int(store_transaction(s, fresh(), killed_within, &f), IDA_SERVICE_UNAVAILABLE,
            "killed within a transaction: nothing is claimed");
@@ -231,18 +252,20 @@ static void test_lost(const char *dsn)
     const char *pooled = apr_pstrcat(pool, dsn, " idadmin_pooler=1", NULL);
     ok(store_dsn_fault(pooled) == NULL, "the pooler switch is no fault");
     s = store_make(pool, pooled, DB_REQUEST);
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("pooled"), DB_T("x")), NULL), IDA_OK,
-           "a write as behind a pooler");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("pooled"), DB_T("x")), NULL),
+           IDA_OK, "a write as behind a pooler");
     is_int(store_setting_get(s, fresh(), "pooled", &value), IDA_OK, "and a read");
-    is_int(sql(s, fresh(), "DO $$BEGIN IF EXISTS (SELECT 1 FROM pg_prepared_statements) THEN RAISE 'prepared'; END IF; END$$"),
-           IDA_OK,
-           "without named statements");
-    is_int(sql_write(s, "DO $$BEGIN IF current_setting('statement_timeout') <> '10s' THEN RAISE 'unbounded'; END IF; END$$"),
-           IDA_OK,
-           "with a bound within the transaction");
-    is_int(sql(s, fresh(), "DO $$BEGIN IF current_setting('statement_timeout') <> '0' THEN RAISE 'left behind'; END IF; END$$"),
-           IDA_OK,
-           "that it does not leave behind");
+    is_int(sql(s, fresh(),
+               "DO $$BEGIN IF EXISTS (SELECT 1 FROM pg_prepared_statements) THEN RAISE 'prepared'; "
+               "END IF; END$$"),
+           IDA_OK, "without named statements");
+    is_int(sql_write(s, "DO $$BEGIN IF current_setting('statement_timeout') <> '10s' THEN RAISE "
+                        "'unbounded'; END IF; END$$"),
+           IDA_OK, "with a bound within the transaction");
+    is_int(sql(s, fresh(),
+               "DO $$BEGIN IF current_setting('statement_timeout') <> '0' THEN RAISE 'left "
+               "behind'; END IF; END$$"),
+           IDA_OK, "that it does not leave behind");
 }
 
 typedef struct row_lock {
@@ -255,7 +278,8 @@ static ida_kind lock_crosswise(store *s, ida_ctx *c, void *baton)
     row_lock *l = baton;
     char byte = 'x';
     ida_kind kind = store_tenant_lock(s, c, l->own);
-    if (!kind && l->runs++ == 0 && (write(l->pipe_out, &byte, 1) != 1 || read(l->pipe_in, &byte, 1) != 1)) {
+    if (!kind && l->runs++ == 0 &&
+        (write(l->pipe_out, &byte, 1) != 1 || read(l->pipe_in, &byte, 1) != 1)) {
         return IDA_INTERNAL_ERROR;
     }
     return kind ? kind : store_tenant_lock(s, c, l->other);
@@ -266,7 +290,8 @@ static void test_deadlock(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
     int there[2], back[2], status;
-    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('a', '{}', '', 1, 0, "
+    is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
+                        "VALUES ('a', '{}', '', 1, 0, "
                         "0), ('b', '{}', '', 1, 0, 0)"),
            IDA_OK, "two tenants");
     if (pipe(there) || pipe(back)) {
@@ -276,10 +301,13 @@ static void test_deadlock(const char *dsn)
     pid_t child = fork();
     if (child == 0) {
         row_lock l = {"b", "a", back[1], there[0], 0};
-        _exit(store_transaction(store_make(pool, dsn, DB_REQUEST), fresh(), lock_crosswise, &l) ? 100 : l.runs);
+        _exit(store_transaction(store_make(pool, dsn, DB_REQUEST), fresh(), lock_crosswise, &l)
+                  ? 100
+                  : l.runs);
     }
     row_lock l = {"a", "b", there[1], back[0], 0};
-    is_int(store_transaction(s, fresh(), lock_crosswise, &l), IDA_OK, "crosswise locks: this one ends well");
+    is_int(store_transaction(s, fresh(), lock_crosswise, &l), IDA_OK,
+           "crosswise locks: this one ends well");
     waitpid(child, &status, 0);
     ok(WIFEXITED(status) && WEXITSTATUS(status) < 100, "the other one too");
     /* The one that the engine ended may be back before the other has been woken: then once more. */
@@ -294,8 +322,10 @@ static ida_kind read_add_write(store *s, ida_ctx *c, void *baton)
     (void)baton;
     ida_kind kind = store_tenant_lock(s, c, "t");
     kind = kind ? kind : store_setting_get(s, c, "count", &value);
-    return kind ? kind : sql(s, c, apr_psprintf(c->pool, "UPDATE setting SET value = '%d' WHERE name = 'count'",
-                                                atoi(value) + 1));
+    return kind ? kind
+                : sql(s, c,
+                      apr_psprintf(c->pool, "UPDATE setting SET value = '%d' WHERE name = 'count'",
+                                   atoi(value) + 1));
 }
 
 /* Reading, adding and writing back loses a count whenever two transactions overlap. */
@@ -304,7 +334,8 @@ static void test_many_writers(const char *dsn)
     store *s = store_make(pool, dsn, DB_REQUEST);
     const char *value;
     pid_t writers[WRITERS];
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("count"), DB_T("0")), NULL), IDA_OK, "a count");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("count"), DB_T("0")), NULL),
+           IDA_OK, "a count");
     store_disconnect(s);
     int64_t start = clock_now();
     for (int i = 0; i < WRITERS; i++) {
@@ -314,7 +345,8 @@ static void test_many_writers(const char *dsn)
             for (int n = 0; n < ROUNDS; n++) {
                 apr_pool_t *scratch;
                 apr_pool_create(&scratch, pool);
-                bad += store_transaction(own, ida_ctx_make(&env, scratch), read_add_write, NULL) != IDA_OK;
+                bad += store_transaction(own, ida_ctx_make(&env, scratch), read_add_write, NULL) !=
+                       IDA_OK;
                 apr_pool_destroy(scratch);
             }
             _exit(bad > 100 ? 100 : bad);
@@ -330,8 +362,8 @@ static void test_many_writers(const char *dsn)
     is_int(bad, 0, "eight processes write without a failure");
     store_setting_get(s, fresh(), "count", &value);
     is_int(atoi(value), WRITERS * ROUNDS, "and no count is lost");
-    printf("# %s: %d transactions by %d processes in %lld ms: %lld/s\n", engine, WRITERS * ROUNDS, WRITERS, (long long)took,
-           (long long)WRITERS * ROUNDS * 1000 / (took ? took : 1));
+    printf("# %s: %d transactions by %d processes in %lld ms: %lld/s\n", engine, WRITERS * ROUNDS,
+           WRITERS, (long long)took, (long long)WRITERS * ROUNDS * 1000 / (took ? took : 1));
 }
 
 typedef struct thread_work {
@@ -345,7 +377,8 @@ static void *write_in_thread(void *baton)
     thread_work *w = baton;
     for (int n = 0; n < ROUNDS; n++) {
         apr_pool_clear(w->pool);
-        w->bad += store_transaction(w->s, ida_ctx_make(&env, w->pool), read_add_write, NULL) != IDA_OK;
+        w->bad += store_transaction(w->s, ida_ctx_make(&env, w->pool), read_add_write, NULL) !=
+                  IDA_OK;
     }
     return NULL;
 }
@@ -388,7 +421,8 @@ static void test_killed_holder(const char *dsn)
     }
     pid_t holder = fork();
     if (holder == 0) {
-        if (db_gate_open(&gate, path, 0660, (uid_t)-1, (gid_t)-1) || db_gate_take(&gate, 1000) || write(ready[1], "x", 1) != 1) {
+        if (db_gate_open(&gate, path, 0660, (uid_t)-1, (gid_t)-1) || db_gate_take(&gate, 1000) ||
+            write(ready[1], "x", 1) != 1) {
             _exit(1);
         }
         pause();
@@ -436,7 +470,8 @@ static void test_stranger_writes(const char *dsn)
     is_int(read(ready[0], &byte, 1), 1, "a stranger holds SQLite's own lock");
     store *s = store_make(pool, dsn, DB_REQUEST);
     int64_t start = clock_now();
-    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("patient"), DB_T("x")), NULL), IDA_OK, "our write waits");
+    is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("patient"), DB_T("x")), NULL),
+           IDA_OK, "our write waits");
     ok(clock_now() - start >= 300, "until it is gone");
     waitpid(child, NULL, 0);
 }
@@ -444,9 +479,11 @@ static void test_stranger_writes(const char *dsn)
 static ida_kind write_a_lot(store *s, ida_ctx *c, void *baton)
 {
     (void)baton;
-    return sql(s, c, "INSERT INTO setting (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
-                     "< 9000) "
-                     "SELECT 'big' || i || hex(randomblob(8)), hex(randomblob(2000)) FROM n");
+    return sql(s, c,
+               "INSERT INTO setting (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL "
+               "SELECT i + 1 FROM n WHERE i "
+               "< 9000) "
+               "SELECT 'big' || i || hex(randomblob(8)), hex(randomblob(2000)) FROM n");
 }
 
 static void test_checkpoint(const char *dsn)
@@ -472,17 +509,22 @@ static void test_dsn(void)
     ok(store_dsn_fault("sqlite3:/x/y.db") == NULL, "DSN of SQLite");
     ok(store_dsn_fault("pgsql:host=/tmp "
                        "dbname=x") == NULL &&
-                           store_dsn_fault("pgsql:postgresql://h/db?idadmin_pooler=1&connect_timeout=5") == NULL,
+           store_dsn_fault("pgsql:postgresql://h/db?idadmin_pooler=1&connect_timeout=5") == NULL,
        "DSNs of PostgreSQL");
-    ok(store_dsn_fault("sqlite3:") && store_dsn_fault("sqlite3::memory:") && store_dsn_fault("sqlite3:/x/") &&
-       store_dsn_fault("pgsql:nonsense") &&
-       store_dsn_fault("mysql:x") && store_dsn_fault(""), "bad DSNs");
-    is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin.db"), "/var/x.d/idadmin.key", "seal key beside the store");
-    is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin"), "/var/x.d/idadmin.key", "also without an extension");
+    ok(store_dsn_fault("sqlite3:") && store_dsn_fault("sqlite3::memory:") &&
+           store_dsn_fault("sqlite3:/x/") && store_dsn_fault("pgsql:nonsense") &&
+           store_dsn_fault("mysql:x") && store_dsn_fault(""),
+       "bad DSNs");
+    is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin.db"), "/var/x.d/idadmin.key",
+           "seal key beside the store");
+    is_str(store_default_seal_key(pool, "sqlite3:/var/x.d/idadmin"), "/var/x.d/idadmin.key",
+           "also without an extension");
     ida_ctx *c = fresh();
-    ok(store_schema_upgrade("sqlite3:/nonexistent/dir/x.db", c, NULL) != IDA_OK, "a directory that is not there");
+    ok(store_schema_upgrade("sqlite3:/nonexistent/dir/x.db", c, NULL) != IDA_OK,
+       "a directory that is not there");
     says(c, "is named", "/nonexistent/dir", "Make it", NULL);
-    ok(store_connect(store_make(pool, "pgsql:host=/nonexistent dbname=x", DB_REQUEST), c) == IDA_SERVICE_UNAVAILABLE,
+    ok(store_connect(store_make(pool, "pgsql:host=/nonexistent dbname=x", DB_REQUEST), c) ==
+           IDA_SERVICE_UNAVAILABLE,
        "a server that is not there");
 }
 

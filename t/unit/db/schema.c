@@ -1,9 +1,10 @@
-/* A store that is opened, made and upgraded, on both engines: schema and versions, roles and modes of its files, what does not fit. */
+/* A store that is opened, made and upgraded, on both engines: schema and versions, roles and modes
+ * of its files, what does not fit. */
+#include "core/db/migrations.h"
+#include "t/unit/db_setup.h"
+#include "t/unit/setup.h"
 #include <sys/stat.h>
 #include <unistd.h>
-#include "core/db/migrations.h"
-#include "t/unit/setup.h"
-#include "t/unit/db_setup.h"
 
 /* How many there are of a file (NULL: of all), and the number of the last. */
 static int migrations(const char *file, int *newest)
@@ -40,7 +41,8 @@ static void test_upgrade(const char *dsn)
     if (c->message) {
         printf("# %s\n", c->message);
     }
-    is_int((int64_t)json_array_size(steps), migrations(NULL, NULL), "a step for each migration of each file");
+    is_int((int64_t)json_array_size(steps), migrations(NULL, NULL),
+           "a step for each migration of each file");
     json_array_clear(steps);
     is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "a second upgrade");
     is_int((int64_t)json_array_size(steps), 0, "does nothing");
@@ -89,7 +91,8 @@ static void test_versions(const char *dsn)
     is_int(set_version(dsn, DB_MAIN, newest), IDA_OK, "back again");
 
     store *s = store_make(pool, dsn, DB_SYNC);
-    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 1)"), IDA_OK, "a row in the cache");
+    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 1)"),
+           IDA_OK, "a row in the cache");
     store_disconnect(s);
     is_int(set_version(dsn, DB_CACHE, 7), IDA_OK, "a cache of another version");
     is_int(db_open(&d, dsn, DB_REQUEST, c, pool), IDA_SERVICE_UNAVAILABLE, "is refused at opening");
@@ -98,7 +101,8 @@ static void test_versions(const char *dsn)
     is_int(store_schema_upgrade(dsn, c, steps), IDA_OK, "is made anew by the upgrade");
     is_int((int64_t)json_array_size(steps), 2, "in two steps");
     json_decref(steps);
-    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 2)"), IDA_OK, "and is empty");
+    is_int(sql_write(s, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('t', 'n', 2)"),
+           IDA_OK, "and is empty");
 }
 
 /* A full disk is told once a minute, not with each request that meets it. */
@@ -109,9 +113,11 @@ static void test_full(const char *dsn)
     int refused = 0, before = logged[102];
     for (int i = 0; i < 20; i++) {
         c = fresh();
-        if (sql(s, c, "PRAGMA main.max_page_count = 1") == IDA_OK) { /* holds for a connection, which a full disk throws away */
+        if (sql(s, c, "PRAGMA main.max_page_count = 1") ==
+            IDA_OK) { /* holds for a connection, which a full disk throws away */
             refused += store_transaction(s, c, sql_in_transaction,
-                                         (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler VALUES (hex(randomblob(200000)))") ==
+                                         (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler "
+                                                 "VALUES (hex(randomblob(200000)))") ==
                        IDA_SERVICE_UNAVAILABLE;
         }
     }
@@ -124,8 +130,10 @@ static void test_foreign_file(void)
 {
     const char *path = apr_psprintf(pool, "%s/foreign.db", unit_store.dir);
     ida_ctx *c = fresh();
-    is_int(stranger(path, "CREATE TABLE mine (a); PRAGMA user_version = 1"), SQLITE_OK, "a database of another program");
-    ok(store_schema_upgrade(apr_pstrcat(pool, "sqlite3:", path, NULL), c, NULL) != IDA_OK, "is not taken over");
+    is_int(stranger(path, "CREATE TABLE mine (a); PRAGMA user_version = 1"), SQLITE_OK,
+           "a database of another program");
+    ok(store_schema_upgrade(apr_pstrcat(pool, "sqlite3:", path, NULL), c, NULL) != IDA_OK,
+       "is not taken over");
     says(c, "and the message says why", "belongs to another program", NULL);
 }
 
@@ -141,8 +149,8 @@ static void test_roles(const char *dsn)
     is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR,
            "a sync connection does not even see the audit record");
     s = store_make(pool, dsn, DB_INGEST);
-    is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR, "an ingest connection not the main file");
-
+    is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR,
+           "an ingest connection not the main file");
 }
 
 static int mode_of(const char *path, const char *suffix)
@@ -151,17 +159,24 @@ static int mode_of(const char *path, const char *suffix)
     return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
 }
 
-/* A directory is shared by its group when that passes to what is made in it, or may make something. */
+/* A directory is shared by its group when that passes to what is made in it, or may make something.
+ */
 static void test_modes(const char *dsn)
 {
-    static const struct { mode_t directory; int main; } cases[] = {{0700, 0640}, {0755, 0640}, {02750, 0660}, {0770, 0660}};
+    static const struct {
+        mode_t directory;
+        int main;
+    } cases[] = {{0700, 0640}, {0755, 0640}, {02750, 0660}, {0770, 0660}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *directory = ida_printf(pool, "%s.modes.%zu", dsn + strlen("sqlite3:"), i), *path = ida_printf(pool, "%s/x.db", directory),
+        const char *directory = ida_printf(pool, "%s.modes.%zu", dsn + strlen("sqlite3:"), i),
+                   *path = ida_printf(pool, "%s/x.db", directory),
                    *own = ida_printf(pool, "sqlite3:%s", path);
         mkdir(directory, 0700);
         chmod(directory, cases[i].directory);
-        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "a store in a directory of its own");
-        is_int(mode_of(path, ""), cases[i].main, "the main file is the group's where the directory is");
+        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK,
+               "a store in a directory of its own");
+        is_int(mode_of(path, ""), cases[i].main,
+               "the main file is the group's where the directory is");
         is_int(mode_of(path, "-wal"), cases[i].main, "so is its log");
         is_int(mode_of(path, ".gate"), cases[i].main, "and its gate");
         is_int(mode_of(cache_path(own), ""), 0640, "the cache is read by the group");
@@ -174,11 +189,13 @@ static void test_modes(const char *dsn)
 static void test_without_log(const char *dsn)
 {
     const char *path = cache_path(dsn);
-    is_int(stranger(path, "PRAGMA wal_checkpoint(TRUNCATE)"), SQLITE_OK, "the cache is checkpointed and closed by a stranger");
+    is_int(stranger(path, "PRAGMA wal_checkpoint(TRUNCATE)"), SQLITE_OK,
+           "the cache is checkpointed and closed by a stranger");
     unlink(apr_pstrcat(pool, path, "-wal", NULL));
     unlink(apr_pstrcat(pool, path, "-shm", NULL));
     store *s = store_make(pool, dsn, DB_REQUEST);
-    is_int(sql(s, fresh(), "SELECT value FROM cache.counter"), IDA_OK, "a read-only attached file without a log is read");
+    is_int(sql(s, fresh(), "SELECT value FROM cache.counter"), IDA_OK,
+           "a read-only attached file without a log is read");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* REST as a pure function: routes, the order of what is decided before a body, queries, error bodies, the OpenAPI document. No store is needed for what is
- * refused before one is asked. */
+/* REST as a pure function: routes, the order of what is decided before a body, queries, error
+ * bodies, the OpenAPI document. No store is needed for what is refused before one is asked. */
 #include <apr_general.h>
 #include <stdlib.h>
 
@@ -11,12 +11,15 @@
 static apr_pool_t *pool;
 static ida_env env;
 
-static void route_is(const char *method, const char *uri, ida_route_kind kind, const char *operation, const char *base)
+static void route_is(const char *method, const char *uri, ida_route_kind kind,
+                     const char *operation, const char *base)
 {
     ida_route route;
     ida_rest_route(pool, method, uri, &route);
-    ok(route.kind == kind && (operation ? route.operation && strcmp(route.operation->name, operation) == 0 : !route.operation || kind == IDA_ROUTE_OPTIONS)
-           && strcmp(route.base, base) == 0,
+    ok(route.kind == kind &&
+           (operation ? route.operation && strcmp(route.operation->name, operation) == 0
+                      : !route.operation || kind == IDA_ROUTE_OPTIONS) &&
+           strcmp(route.base, base) == 0,
        "%s %s", method, uri);
 }
 
@@ -38,7 +41,8 @@ static void test_routes(void)
     route_is("GET", "/v1/api/user/offboard", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("OPTIONS", "/v1/api/user", IDA_ROUTE_OPTIONS, NULL, "");
     ida_rest_route(pool, "PUT", "/v1/api/user", &route);
-    is_str(route.allow, "GET, HEAD, POST, DELETE, PATCH, OPTIONS", "Allow of a path with several operations");
+    is_str(route.allow, "GET, HEAD, POST, DELETE, PATCH, OPTIONS",
+           "Allow of a path with several operations");
     ida_rest_route(pool, "GET", "/v1/api/user/offboard", &route);
     is_str(route.allow, "POST, OPTIONS", "Allow of an alias");
 }
@@ -53,12 +57,18 @@ typedef struct outcome {
 } outcome;
 
 /* What a request gets that never needs the store: admission and argument faults. */
-static outcome *ask(const char *method, const char *uri, const char *query, const char *type, const char *body, ida_access_level access)
+static outcome *ask(const char *method, const char *uri, const char *query, const char *type,
+                    const char *body, ida_access_level access)
 {
     outcome *o = calloc(1, sizeof *o);
     ida_principal *who = apr_pcalloc(pool, sizeof *who);
     ida_route route;
-    ida_rest_request request = {.method = method, .query = query, .content_type = type, .has_body = body != NULL, .body = body, .body_len = body ? strlen(body) : 0};
+    ida_rest_request request = {.method = method,
+                                .query = query,
+                                .content_type = type,
+                                .has_body = body != NULL,
+                                .body = body,
+                                .body_len = body ? strlen(body) : 0};
     who->company = "nordic";
     who->username = "hr";
     who->label = "";
@@ -71,7 +81,8 @@ static outcome *ask(const char *method, const char *uri, const char *query, cons
     if (!o->kind) {
         ida_rest_run(&o->call, &request, &o->answer);
     }
-    json_t *error = o->answer.body ? json_object_get(ida_json_load(pool, o->answer.body), "error") : NULL;
+    json_t *error = o->answer.body ? json_object_get(ida_json_load(pool, o->answer.body), "error")
+                                   : NULL;
     o->code = ida_json_string(error, "code");
     o->message = ida_json_string(error, "message");
     return o;
@@ -79,63 +90,97 @@ static outcome *ask(const char *method, const char *uri, const char *query, cons
 
 static void refusal(outcome *o, int status, const char *code, const char *words, const char *name)
 {
-    ok(o->answer.status == status && o->code && strcmp(o->code, code) == 0 && o->message && strstr(o->message, words), "%s", name);
+    ok(o->answer.status == status && o->code && strcmp(o->code, code) == 0 && o->message &&
+           strstr(o->message, words),
+       "%s", name);
     if (o->answer.status != status || !o->message || !strstr(o->message, words)) {
         printf("# %d %s\n", o->answer.status, o->answer.body ? o->answer.body : "-");
     }
-    ok(o->call.audit && strcmp(o->call.audit->outcome, code) == 0 && !o->call.audit_written, "%s: its audit record", name);
+    ok(o->call.audit && strcmp(o->call.audit->outcome, code) == 0 && !o->call.audit_written,
+       "%s: its audit record", name);
     free(o);
 }
 
 static void test_refusals(void)
 {
-    refusal(ask("GET", "/v1/api/nothing", NULL, NULL, NULL, IDA_ACCESS_FULL), 404, "NOT_FOUND", "/v1/api/nothing", "an unknown path");
-    refusal(ask("POST", "/v1/api/user", NULL, "application/json", "{}", IDA_ACCESS_READ_ONLY), 403, "FORBIDDEN", "read-only", "a write with a read-only key");
-    refusal(ask("POST", "/v1/api/user", NULL, "text/plain", "{}", IDA_ACCESS_FULL), 415, "UNSUPPORTED_MEDIA_TYPE", "application/json", "another type");
-    refusal(ask("POST", "/v1/api/user", NULL, "application/jsonp", "{}", IDA_ACCESS_FULL), 415, "UNSUPPORTED_MEDIA_TYPE", "application/json", "a longer type");
-    refusal(ask("POST", "/v1/api/user", NULL, NULL, "{}", IDA_ACCESS_LEGACY), 415, "UNSUPPORTED_MEDIA_TYPE", "application/json", "no type");
-    refusal(ask("POST", "/v1/api/user", NULL, "Application/JSON;charset=utf-8", "[]", IDA_ACCESS_LEGACY), 400, "BAD_REQUEST", "object", "a type with parameters is good, an array is not");
-    refusal(ask("GET", "/v1/api/user", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "userPrincipalName: is required", "a missing parameter");
-    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a&x=1&x=2", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "x: is given more than once", "a doubled parameter");
-    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a&y=1", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "y: is no parameter", "an unknown parameter");
-    refusal(ask("GET", "/v1/api/user", "userPrincipalName=%zz", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "percent", "a bad escape");
-    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a%", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "percent", "an escape cut off");
-    refusal(ask("GET", "/v1/api/user", "userPrincipalName=%00", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "percent", "a NUL");
-    refusal(ask("GET", "/v1/api/tasks", "limit=201&state=gone", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit: must be a whole number from 1 to 200; state: must be one of",
+    refusal(ask("GET", "/v1/api/nothing", NULL, NULL, NULL, IDA_ACCESS_FULL), 404, "NOT_FOUND",
+            "/v1/api/nothing", "an unknown path");
+    refusal(ask("POST", "/v1/api/user", NULL, "application/json", "{}", IDA_ACCESS_READ_ONLY), 403,
+            "FORBIDDEN", "read-only", "a write with a read-only key");
+    refusal(ask("POST", "/v1/api/user", NULL, "text/plain", "{}", IDA_ACCESS_FULL), 415,
+            "UNSUPPORTED_MEDIA_TYPE", "application/json", "another type");
+    refusal(ask("POST", "/v1/api/user", NULL, "application/jsonp", "{}", IDA_ACCESS_FULL), 415,
+            "UNSUPPORTED_MEDIA_TYPE", "application/json", "a longer type");
+    refusal(ask("POST", "/v1/api/user", NULL, NULL, "{}", IDA_ACCESS_LEGACY), 415,
+            "UNSUPPORTED_MEDIA_TYPE", "application/json", "no type");
+    refusal(ask("POST", "/v1/api/user", NULL, "Application/JSON;charset=utf-8", "[]",
+                IDA_ACCESS_LEGACY),
+            400, "BAD_REQUEST", "object", "a type with parameters is good, an array is not");
+    refusal(ask("GET", "/v1/api/user", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST",
+            "userPrincipalName: is required", "a missing parameter");
+    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a&x=1&x=2", NULL, NULL,
+                IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "x: is given more than once", "a doubled parameter");
+    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a&y=1", NULL, NULL, IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "y: is no parameter", "an unknown parameter");
+    refusal(ask("GET", "/v1/api/user", "userPrincipalName=%zz", NULL, NULL, IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "percent", "a bad escape");
+    refusal(ask("GET", "/v1/api/user", "userPrincipalName=a%", NULL, NULL, IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "percent", "an escape cut off");
+    refusal(ask("GET", "/v1/api/user", "userPrincipalName=%00", NULL, NULL, IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "percent", "a NUL");
+    refusal(ask("GET", "/v1/api/tasks", "limit=201&state=gone", NULL, NULL, IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST",
+            "limit: must be a whole number from 1 to 200; state: must be one of",
             "two faults at once");
     char many[4000] = "";
     for (int i = 0; i < 600; i++) {
         snprintf(many + strlen(many), sizeof many - strlen(many), "p%d&", i);
     }
-    refusal(ask("GET", "/v1/api/tasks", many, NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "and 500 more faults", "hundreds of faults");
-    refusal(ask("GET", "/v1/api/tasks", "limit=", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "an empty number");
-    refusal(ask("GET", "/v1/api/tasks", "limit=99999999999999999999", NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST", "limit", "a number beyond 64 bits");
+    refusal(ask("GET", "/v1/api/tasks", many, NULL, NULL, IDA_ACCESS_READ_ONLY), 400, "BAD_REQUEST",
+            "and 500 more faults", "hundreds of faults");
+    refusal(ask("GET", "/v1/api/tasks", "limit=", NULL, NULL, IDA_ACCESS_READ_ONLY), 400,
+            "BAD_REQUEST", "limit", "an empty number");
+    refusal(ask("GET", "/v1/api/tasks", "limit=99999999999999999999", NULL, NULL,
+                IDA_ACCESS_READ_ONLY),
+            400, "BAD_REQUEST", "limit", "a number beyond 64 bits");
     tenant.public_api = 0;
-    refusal(ask("GET", "/v1/api/user", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 403, "FORBIDDEN", "Public API module", "the module is off");
-    refusal(ask("GET", "/v1/api/nothing", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 404, "NOT_FOUND", "/v1/api/nothing", "an unknown path comes first");
+    refusal(ask("GET", "/v1/api/user", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 403, "FORBIDDEN",
+            "Public API module", "the module is off");
+    refusal(ask("GET", "/v1/api/nothing", NULL, NULL, NULL, IDA_ACCESS_READ_ONLY), 404, "NOT_FOUND",
+            "/v1/api/nothing", "an unknown path comes first");
     tenant.public_api = 1;
 }
 
 static void test_audit(void)
 {
-    outcome *o = ask("POST", "/v1/api/user", NULL, "application/json", "{\"firstname\":\"A\",\"surname\":5,\"profilePhoto\":\"c2VjcmV0\",\"password\":\"hidden\"}", IDA_ACCESS_FULL);
+    outcome *o = ask(
+        "POST", "/v1/api/user", NULL, "application/json",
+        "{\"firstname\":\"A\",\"surname\":5,\"profilePhoto\":\"c2VjcmV0\",\"password\":\"hidden\"}",
+        IDA_ACCESS_FULL);
     const char *parameters = o->call.audit ? o->call.audit->parameters : NULL;
-    ok(parameters && strstr(parameters, "\"firstname\":\"A\"") && !strstr(parameters, "c2VjcmV0") && !strstr(parameters, "hidden"),
+    ok(parameters && strstr(parameters, "\"firstname\":\"A\"") && !strstr(parameters, "c2VjcmV0") &&
+           !strstr(parameters, "hidden"),
        "the audit learns known members, no photo and no unknown member");
     is_str(o->call.audit->endpoint, "POST /v1/api/user", "endpoint");
     is_str(o->call.audit->action, "user.create", "action");
     free(o);
-    o = ask("POST", "/v1/api/user", NULL, "application/json", "{\"firstname\":[\"hidden\"],\"surname\":{\"a\":\"hidden\"}}", IDA_ACCESS_FULL);
-    ok(o->call.audit && !strstr(o->call.audit->parameters, "hidden"), "nor what stands inside of lists and objects that should be texts");
+    o = ask("POST", "/v1/api/user", NULL, "application/json",
+            "{\"firstname\":[\"hidden\"],\"surname\":{\"a\":\"hidden\"}}", IDA_ACCESS_FULL);
+    ok(o->call.audit && !strstr(o->call.audit->parameters, "hidden"),
+       "nor what stands inside of lists and objects that should be texts");
     free(o);
 }
 
 static void test_openapi(void)
 {
-    json_t *document = ida_json_load(pool, ida_openapi(pool)), *paths = json_object_get(document, "paths");
+    json_t *document = ida_json_load(pool, ida_openapi(pool)),
+           *paths = json_object_get(document, "paths");
     ok(document && json_object_size(paths) >= 4, "the OpenAPI document is JSON with its paths");
     for (int i = 0; ida_operations[i]; i++) {
-        ok(ida_operations[i]->schema && json_object_get(json_object_get(json_object_get(document, "components"), "schemas"), ida_operations[i]->schema),
+        ok(ida_operations[i]->schema &&
+               json_object_get(json_object_get(json_object_get(document, "components"), "schemas"),
+                               ida_operations[i]->schema),
            "%s: the schema of its result is described", ida_operations[i]->name);
     }
 }

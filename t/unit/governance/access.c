@@ -1,14 +1,15 @@
-/* Attribution against a calculation of its own: 10,000 people in two directories, 500 groups nested with cycles, templates, requests. Every way is
- * enumerated by a plain relaxation over all groups, not by the walks of the code under test. From the person's side and from the group's, all pages,
+/* Attribution against a calculation of its own: 10,000 people in two directories, 500 groups nested
+ * with cycles, templates, requests. Every way is enumerated by a plain relaxation over all groups,
+ * not by the walks of the code under test. From the person's side and from the group's, all pages,
  * on both engines. And the plans. */
 #include <apr_tables.h>
 
 #include <sqlite3.h>
 #include <time.h>
 
+#include "t/unit/access_truth.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/access_truth.h"
 
 static int wrong;
 
@@ -29,25 +30,31 @@ static void check_person(store *s, const ida_tenant *t, int person)
     for (int g = 0; g < GROUPS; g++) {
         want += ways[g].length > 0;
     }
-    const char *cursor = NULL, *who = person < TWINS && dice(2) ? uid(person + CLOUD_PEOPLE) : dice(2) ? uid(person) : upn(person);
+    const char *cursor = NULL, *who = person < TWINS && dice(2) ? uid(person + CLOUD_PEOPLE)
+                                      : dice(2)                 ? uid(person)
+                                                                : upn(person);
     int seen[GROUPS] = {0};
     do {
-        asked a = ask_in(pool, s, t, &ida_op_user_access, apr_psprintf(pool, "{'user':'%s','limit':%d%s%s%s}", who, 1 + dice(20), cursor ? ",'cursor':'" : "",
-                                                                       cursor ? cursor : "", cursor ? "'" : ""));
+        asked a = ask_in(pool, s, t, &ida_op_user_access,
+                         apr_psprintf(pool, "{'user':'%s','limit':%d%s%s%s}", who, 1 + dice(20),
+                                      cursor ? ",'cursor':'" : "", cursor ? cursor : "",
+                                      cursor ? "'" : ""));
         if (a.kind) {
             differ(who, a.message, "rows");
             break;
         }
         const json_t *item;
         size_t i;
-        json_array_foreach(json_object_get(a.result, "items"), i, item) {
+        json_array_foreach (json_object_get(a.result, "items"), i, item) {
             const char *id = ida_json_string(json_object_get(item, "resource"), "id");
             int g = atoi(id + 3), inherited = json_array_size(json_object_get(item, "via")) > 0;
-            const char *row = got_row(item, id), *expected = ways[g].length ? expected_row(person, g) : "(none)";
+            const char *row = got_row(item, id),
+                       *expected = ways[g].length ? expected_row(person, g) : "(none)";
             if (strcmp(row, expected) != 0 || seen[g]++) {
                 differ(who, row, seen[g] > 1 ? "(each once)" : expected);
             }
-            if (inherited < last_inherited || (inherited == last_inherited && rank_of[g] <= last_place)) {
+            if (inherited < last_inherited ||
+                (inherited == last_inherited && rank_of[g] <= last_place)) {
                 differ(who, row, "(direct first, then by name)");
             }
             last_inherited = inherited;
@@ -78,8 +85,11 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
     do {
         apr_pool_create(&pool, outer);
         asked a = ask_in(pool, s, t, &ida_op_resource_access,
-                         apr_psprintf(pool, "{'resource':'%s','limit':%d%s%s%s%s%s%s}", gid(g), dice(3) ? 200 : 1 + dice(60), source ? ",'source':'" : "", source ? source : "",
-                                      source ? "'" : "", cursor ? ",'cursor':'" : "", cursor ? cursor : "", cursor ? "'" : ""));
+                         apr_psprintf(pool, "{'resource':'%s','limit':%d%s%s%s%s%s%s}", gid(g),
+                                      dice(3) ? 200 : 1 + dice(60), source ? ",'source':'" : "",
+                                      source ? source : "", source ? "'" : "",
+                                      cursor ? ",'cursor':'" : "", cursor ? cursor : "",
+                                      cursor ? "'" : ""));
         free(cursor);
         cursor = NULL;
         if (a.kind) {
@@ -87,7 +97,7 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
         }
         const json_t *item;
         size_t i;
-        json_array_foreach(json_object_get(a.result, "items"), i, item) {
+        json_array_foreach (json_object_get(a.result, "items"), i, item) {
             const char *id = ida_json_string(json_object_get(item, "user"), "id");
             int person = atoi(id + 3), over = json_array_size(json_object_get(item, "via")) > 0;
             if (seen[person]++) {
@@ -100,7 +110,8 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
             got++;
             if (dice(100) == 0) {
                 ways_of(person);
-                const char *row = got_row(item, gid(g)), *expected = ways[g].length ? expected_row(person, g) : "(none)";
+                const char *row = got_row(item, gid(g)),
+                           *expected = ways[g].length ? expected_row(person, g) : "(none)";
                 if (strcmp(row, expected) != 0) {
                     differ(id, row, expected);
                 }
@@ -139,38 +150,49 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
         }
     }
     if (!source && (got != want || total != want)) {
-        differ(gid(g), apr_psprintf(pool, "%d listed, total %d", got, (int)total), apr_psprintf(pool, "%d", want));
+        differ(gid(g), apr_psprintf(pool, "%d listed, total %d", got, (int)total),
+               apr_psprintf(pool, "%d", want));
     } else if (source && got != total) {
-        differ(gid(g), apr_psprintf(pool, "%d listed of %s", got, source), apr_psprintf(pool, "%d", (int)total));
+        differ(gid(g), apr_psprintf(pool, "%d listed of %s", got, source),
+               apr_psprintf(pool, "%d", (int)total));
     }
 }
 
 /* By source, the four lists together are the whole one. */
 static void check_sources(store *s, const ida_tenant *t, int g)
 {
-    static const char *const sources[] = {"dynamic_group", "iga_request", "role_template", "direct"};
+    static const char *const sources[] = {"dynamic_group", "iga_request", "role_template",
+                                          "direct"};
     int64_t sum = 0;
-    asked all = ask_in(pool, s, t, &ida_op_resource_access, apr_psprintf(pool, "{'resource':'%s','limit':1}", gid(g)));
+    asked all = ask_in(pool, s, t, &ida_op_resource_access,
+                       apr_psprintf(pool, "{'resource':'%s','limit':1}", gid(g)));
     for (int i = 0; i < 4; i++) {
         check_group(s, t, g, sources[i]);
-        asked a = ask_in(pool, s, t, &ida_op_resource_access, apr_psprintf(pool, "{'resource':'%s','limit':1,'source':'%s'}", gid(g), sources[i]));
+        asked a = ask_in(pool, s, t, &ida_op_resource_access,
+                         apr_psprintf(pool, "{'resource':'%s','limit':1,'source':'%s'}", gid(g),
+                                      sources[i]));
         sum += json_integer_value(json_object_get(a.result, "totalCount"));
     }
-    is_int(sum, json_integer_value(json_object_get(all.result, "totalCount")), "the sources together are all");
+    is_int(sum, json_integer_value(json_object_get(all.result, "totalCount")),
+           "the sources together are all");
 }
 
-/* The row of one person in a group, from either side; "(none)" when it is not among those of the source. */
+/* The row of one person in a group, from either side; "(none)" when it is not among those of the
+ * source. */
 static const char *row_from(store *s, const ida_tenant *t, int from_group, int person, int g)
 {
     const char *cursor = NULL, *wanted = from_group ? uid(person) : gid(g);
     do {
-        asked a = ask_in(pool, s, t, from_group ? &ida_op_resource_access : &ida_op_user_access,
-                         apr_psprintf(pool, "{'%s':'%s','source':'role_template','limit':200%s%s%s}", from_group ? "resource" : "user",
-                                      from_group ? gid(g) : uid(person), cursor ? ",'cursor':'" : "", cursor ? cursor : "", cursor ? "'" : ""));
+        asked a = ask_in(
+            pool, s, t, from_group ? &ida_op_resource_access : &ida_op_user_access,
+            apr_psprintf(pool, "{'%s':'%s','source':'role_template','limit':200%s%s%s}",
+                         from_group ? "resource" : "user", from_group ? gid(g) : uid(person),
+                         cursor ? ",'cursor':'" : "", cursor ? cursor : "", cursor ? "'" : ""));
         const json_t *item;
         size_t i;
-        json_array_foreach(json_object_get(a.result, "items"), i, item) {
-            const char *id = ida_json_string(json_object_get(item, from_group ? "user" : "resource"), "id");
+        json_array_foreach (json_object_get(a.result, "items"), i, item) {
+            const char *id = ida_json_string(
+                json_object_get(item, from_group ? "user" : "resource"), "id");
             if (strcmp(id, wanted) == 0) {
                 return got_row(item, gid(g));
             }
@@ -180,7 +202,8 @@ static const char *row_from(store *s, const ida_tenant *t, int from_group, int p
     return "(none)";
 }
 
-/* What a template grants is told as such from both sides, however the template names the group, in both directories. */
+/* What a template grants is told as such from both sides, however the template names the group, in
+ * both directories. */
 static void check_templates(store *s, const ida_tenant *t)
 {
     int checked[2][2] = {{0}};
@@ -189,13 +212,15 @@ static void check_templates(store *s, const ida_tenant *t)
         const struct template_truth *tt = &templates[assignments[i].what];
         int person = assignments[i].person;
         for (int k = 0; k < tt->count; k++) {
-            int g = tt->groups[k], by_name = k % 2 && !group[g].twin_name, *seen = &checked[group_in_cloud(g)][by_name], named = 0;
+            int g = tt->groups[k], by_name = k % 2 && !group[g].twin_name,
+                *seen = &checked[group_in_cloud(g)][by_name], named = 0;
             const char *by;
             int64_t at;
             for (int m = 0; m < tt->count; m++) {
                 named += tt->groups[m] == g;
             }
-            if (*seen >= 10 || named != 1 || grant_of(person, g, &by, &at) != 2 || strcmp(by, apr_psprintf(pool, "t%02d", assignments[i].what)) != 0) {
+            if (*seen >= 10 || named != 1 || grant_of(person, g, &by, &at) != 2 ||
+                strcmp(by, apr_psprintf(pool, "t%02d", assignments[i].what)) != 0) {
                 continue;
             }
             ways_of(person);
@@ -204,16 +229,20 @@ static void check_templates(store *s, const ida_tenant *t)
             }
             (*seen)++;
             for (int from_group = 0; from_group < 2; from_group++) {
-                const char *row = row_from(s, t, from_group, person, g), *expected = expected_row(person, g);
+                const char *row = row_from(s, t, from_group, person, g),
+                           *expected = expected_row(person, g);
                 if (strcmp(row, expected) != 0) {
-                    differ(from_group ? "from the group's side" : "from the person's side", row, expected);
+                    differ(from_group ? "from the group's side" : "from the person's side", row,
+                           expected);
                 }
             }
         }
     }
     for (int i = 0; i < 4; i++) {
-        ok(checked[i / 2][i % 2] >= 5, "%d memberships %s, granted by a template that names the group by %s", checked[i / 2][i % 2],
-           i / 2 ? "in the cloud" : "on the premises", i % 2 ? "name" : "ID");
+        ok(checked[i / 2][i % 2] >= 5,
+           "%d memberships %s, granted by a template that names the group by %s",
+           checked[i / 2][i % 2], i / 2 ? "in the cloud" : "on the premises",
+           i % 2 ? "name" : "ID");
     }
     is_int(wrong, 0, "are told as the template's from both sides");
 }
@@ -223,48 +252,85 @@ static void refusals(store *s, const ida_tenant *t, const ida_tenant *other)
     asked a = ask_in(pool, s, t, &ida_op_user_access, "{'user':'nobody'}");
     ok(a.kind == IDA_NOT_FOUND && strstr(a.message, "user:"), "unknown user: %s", a.message);
     a = ask_in(pool, s, t, &ida_op_user_access, "{'user':'Person 77'}");
-    ok(a.kind == IDA_NOT_FOUND && strstr(a.message, "Did you mean") && strstr(a.message, "User77@contoso.example"), "a name: %s", a.message);
+    ok(a.kind == IDA_NOT_FOUND && strstr(a.message, "Did you mean") &&
+           strstr(a.message, "User77@contoso.example"),
+       "a name: %s", a.message);
     a = ask_in(pool, s, t, &ida_op_resource_access, "{'resource':'nothing'}");
-    ok(a.kind == IDA_NOT_FOUND && strstr(a.message, "resource:"), "unknown resource: %s", a.message);
+    ok(a.kind == IDA_NOT_FOUND && strstr(a.message, "resource:"), "unknown resource: %s",
+       a.message);
     a = ask_in(pool, s, t, &ida_op_resource_access, "{'resource':'Same name'}");
-    ok(a.kind == IDA_BAD_REQUEST && strstr(a.message, "Several groups"), "a name of several: %s", a.message);
-    a = ask_in(pool, s, t, &ida_op_resource_access, apr_psprintf(pool, "{'resource':'%s'}", apr_pstrcat(pool, "gruppe ", group_name(1) + 7, NULL)));
+    ok(a.kind == IDA_BAD_REQUEST && strstr(a.message, "Several groups"), "a name of several: %s",
+       a.message);
+    a = ask_in(pool, s, t, &ida_op_resource_access,
+               apr_psprintf(pool, "{'resource':'%s'}",
+                            apr_pstrcat(pool, "gruppe ", group_name(1) + 7, NULL)));
     ok(!a.kind, "a name in any case finds the group: %s", a.message);
     a = ask_in(pool, s, t, &ida_op_user_access, "{'user':'c-u00001','limit':1}");
     const char *cursor = ida_json_string(a.result, "nextCursor");
     if (ok(cursor != NULL, "a cursor")) {
-        ok(ask_in(pool, s, t, &ida_op_user_access, apr_psprintf(pool, "{'user':'c-u00002','limit':1,'cursor':'%s'}", cursor)).kind == IDA_BAD_REQUEST, "of other filters");
-        ok(ask_in(pool, s, t, &ida_op_resource_access, apr_psprintf(pool, "{'resource':'c-g001','cursor':'%s'}", cursor)).kind == IDA_BAD_REQUEST, "of another operation");
+        ok(ask_in(pool, s, t, &ida_op_user_access,
+                  apr_psprintf(pool, "{'user':'c-u00002','limit':1,'cursor':'%s'}", cursor))
+                   .kind == IDA_BAD_REQUEST,
+           "of other filters");
+        ok(ask_in(pool, s, t, &ida_op_resource_access,
+                  apr_psprintf(pool, "{'resource':'c-g001','cursor':'%s'}", cursor))
+                   .kind == IDA_BAD_REQUEST,
+           "of another operation");
     }
-    ok(ask_in(pool, s, other, &ida_op_user_access, "{'user':'c-u00001'}").kind == IDA_NOT_FOUND, "another tenant's ID");
-    ok(ask_in(pool, s, other, &ida_op_user_access, "{'user':'User1@contoso.example'}").kind == IDA_NOT_FOUND, "another tenant's UPN");
-    ok(ask_in(pool, s, other, &ida_op_resource_access, "{'resource':'c-g001'}").kind == IDA_NOT_FOUND, "another tenant's group");
+    ok(ask_in(pool, s, other, &ida_op_user_access, "{'user':'c-u00001'}").kind == IDA_NOT_FOUND,
+       "another tenant's ID");
+    ok(ask_in(pool, s, other, &ida_op_user_access, "{'user':'User1@contoso.example'}").kind ==
+           IDA_NOT_FOUND,
+       "another tenant's UPN");
+    ok(ask_in(pool, s, other, &ida_op_resource_access, "{'resource':'c-g001'}").kind ==
+           IDA_NOT_FOUND,
+       "another tenant's group");
 }
 
 /* A way of the code under test that scanned would not be seen by the results alone. */
 static void plans(const char *dsn)
 {
-    static const db_statement hot[] = {STMT_access_up, STMT_access_down, STMT_access_direct, STMT_access_inherited, STMT_access_inherited_count,
-                                       STMT_access_roots, STMT_access_twins, STMT_access_requests, STMT_access_assignments, STMT_access_templates};
-    static const char *const wanted[] = {"membership_member", "membership_nested", "SEARCH m USING PRIMARY KEY", "SEARCH m USING PRIMARY KEY",
-                                         "SEARCH m USING PRIMARY KEY", "membership_member", "directory_user_upn", "access_request_user",
-                                         "role_assignment_user", "sqlite_autoindex_role_template_"};
+    static const db_statement hot[] = {STMT_access_up,
+                                       STMT_access_down,
+                                       STMT_access_direct,
+                                       STMT_access_inherited,
+                                       STMT_access_inherited_count,
+                                       STMT_access_roots,
+                                       STMT_access_twins,
+                                       STMT_access_requests,
+                                       STMT_access_assignments,
+                                       STMT_access_templates};
+    static const char *const wanted[] = {
+        "membership_member",          "membership_nested",
+        "SEARCH m USING PRIMARY KEY", "SEARCH m USING PRIMARY KEY",
+        "SEARCH m USING PRIMARY KEY", "membership_member",
+        "directory_user_upn",         "access_request_user",
+        "role_assignment_user",       "sqlite_autoindex_role_template_"};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
     ok(sqlite3_open(path, &d) == SQLITE_OK &&
-           sqlite3_exec(d, apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache", (int)(strlen(path) - 3), path), NULL, NULL, NULL) == SQLITE_OK, "the files");
+           sqlite3_exec(d,
+                        apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache",
+                                     (int)(strlen(path) - 3), path),
+                        NULL, NULL, NULL) == SQLITE_OK,
+       "the files");
     for (size_t i = 0; i < sizeof hot / sizeof *hot; i++) {
         sqlite3_stmt *st = NULL;
         const char *scan = NULL;
-        int used = 0, good = sqlite3_prepare_v2(d, apr_pstrcat(pool, "EXPLAIN QUERY PLAN ", db_statements[hot[i]].sqlite, NULL), -1, &st, NULL) == SQLITE_OK;
+        int used = 0, good = sqlite3_prepare_v2(d,
+                                                apr_pstrcat(pool, "EXPLAIN QUERY PLAN ",
+                                                            db_statements[hot[i]].sqlite, NULL),
+                                                -1, &st, NULL) == SQLITE_OK;
         while (good && sqlite3_step(st) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(st, 3);
             used |= strstr(detail, wanted[i]) != NULL;
-            if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") && strncmp(detail, "SCAN x", 6) != 0 && !strstr(detail, "(subquery")) {
+            if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") &&
+                strncmp(detail, "SCAN x", 6) != 0 && !strstr(detail, "(subquery")) {
                 scan = apr_pstrdup(pool, detail);
             }
         }
-        ok(good && used && !scan, "%s goes by %s%s%s", db_statements[hot[i]].name, wanted[i], scan ? ": " : "", scan ? scan : "");
+        ok(good && used && !scan, "%s goes by %s%s%s", db_statements[hot[i]].name, wanted[i],
+           scan ? ": " : "", scan ? scan : "");
         sqlite3_finalize(st);
     }
     sqlite3_close(d);
@@ -316,11 +382,13 @@ int main(void)
         for (int n = 0; n < 20; n++) {
             apr_pool_t *one;
             apr_pool_create(&one, pool);
-            ask_in(one, s, t, n % 2 ? &ida_op_user_access : &ida_op_resource_access, n % 2 ? "{'user':'c-u00001'}" : "{'resource':'c-g000'}");
+            ask_in(one, s, t, n % 2 ? &ida_op_user_access : &ida_op_resource_access,
+                   n % 2 ? "{'user':'c-u00001'}" : "{'resource':'c-g000'}");
             apr_pool_destroy(one);
         }
         printf("# one call: %.2f ms\n", (seconds() - begun) / 20 * 1000);
-        script(sync, "INSERT INTO cache.sync_state (tenant_id, directory, full_at) VALUES ('other', 'cloud', 1), ('other', 'onPremises', 1)");
+        script(sync, "INSERT INTO cache.sync_state (tenant_id, directory, full_at) VALUES "
+                     "('other', 'cloud', 1), ('other', 'onPremises', 1)");
         refusals(s, t, other);
         if (i == 0) {
             plans(dsn);

@@ -1,4 +1,5 @@
-/* Pages of a delta round: JSON read in place, pages that are cut off or spoiled anywhere, items as the cache gets them. */
+/* Pages of a delta round: JSON read in place, pages that are cut off or spoiled anywhere, items as
+ * the cache gets them. */
 #include <stdlib.h>
 
 #include "core/cache/cache.h"
@@ -49,9 +50,11 @@ static void texts(void)
     is_text("  \"\"", "");
     is_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t.\"", "\"\\/\b\f\n\r\t.");
     is_text("\"\\u00e5\\u20AC\\ud83d\\ude00 x\"", "å€😀 x");
-    is_text("\"a\\u0000b\"", "a\xEF\xBF\xBD" "b");
+    is_text("\"a\\u0000b\"", "a\xEF\xBF\xBD"
+                             "b");
     is_text("\"\\ud83dx\\ude00\"", "\xEF\xBF\xBDx\xEF\xBF\xBD");
-    is_text("\"\\ud83d\\u0041\"", "\xEF\xBF\xBD" "A");
+    is_text("\"\\ud83d\\u0041\"", "\xEF\xBF\xBD"
+                                  "A");
     is_text("null", NULL);
     is_text("12", NULL);
     is_text("{\"a\":[1]}", NULL);
@@ -64,10 +67,25 @@ static void texts(void)
 
 static void grammar(void)
 {
-    static const char *const good[] = {"{}", "[]", " [ ] ", "0", "-0", "-1.5e+10", "1E5", "true", "false", "null", "\"\"", "[1,[2,{\"a\":{}}],[]]",
+    static const char *const good[] = {"{}",
+                                       "[]",
+                                       " [ ] ",
+                                       "0",
+                                       "-0",
+                                       "-1.5e+10",
+                                       "1E5",
+                                       "true",
+                                       "false",
+                                       "null",
+                                       "\"\"",
+                                       "[1,[2,{\"a\":{}}],[]]",
                                        "{\"a\":1,\"b\":[true,null],\"\":{\"c\":\"\\u0041\"}}"};
-    static const char *const bad[] = {"", "{", "[", "{]", "[}", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\" 1}", "[1 2]", "01", "1.", ".5", "1e", "-", "+1",
-                                      "tru", "nul", "truex", "[1]]", "{}{}", "'a'", "[\"a]", "{\"a\":}", "[,1]", "\"\\u12\"", "<html>"};
+    static const char *const bad[] = {"",      "{",          "[",       "{]",    "[}",
+                                      "[1,]",  "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\" 1}",
+                                      "[1 2]", "01",         "1.",      ".5",    "1e",
+                                      "-",     "+1",         "tru",     "nul",   "truex",
+                                      "[1]]",  "{}{}",       "'a'",     "[\"a]", "{\"a\":}",
+                                      "[,1]",  "\"\\u12\"",  "<html>"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         ok(whole(good[i], strlen(good[i])), "JSON: %s", good[i]);
     }
@@ -85,26 +103,41 @@ static void grammar(void)
 
 static const char users[] =
     "{\"@odata.context\":\"x\",\"value\":["
-    "{\"id\":\"u-1\",\"userPrincipalName\":\"asa@contoso.example\",\"displayName\":\"\\u00c5sa \\\"A\\\" \xC3\x96" "berg\",\"givenName\":null,\"accountEnabled\":true,"
-    "\"createdDateTime\":\"2024-02-29T12:00:00Z\",\"userType\":\"Member\",\"mail\":\"asa@mail.example\",\"employeeId\":\"7\","
-    "\"proxyAddresses\":[\"SMTP:asa@mail.example\",\"smtp:alias@mail.example\",\"X500:/o=x\",\"sip:asa@contoso.example\"],"
+    "{\"id\":\"u-1\",\"userPrincipalName\":\"asa@contoso.example\",\"displayName\":\"\\u00c5sa "
+    "\\\"A\\\" \xC3\x96"
+    "berg\",\"givenName\":null,\"accountEnabled\":true,"
+    "\"createdDateTime\":\"2024-02-29T12:00:00Z\",\"userType\":\"Member\",\"mail\":\"asa@mail."
+    "example\",\"employeeId\":\"7\","
+    "\"proxyAddresses\":[\"SMTP:asa@mail.example\",\"smtp:alias@mail.example\",\"X500:/"
+    "o=x\",\"sip:asa@contoso.example\"],"
     "\"assignedLicenses\":[{\"disabledPlans\":[\"p\"],\"skuId\":\"SKU-1\"}],"
-    "\"manager@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-9\",\"@removed\":{\"reason\":\"deleted\"}},"
-    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"}],\"unknown\":{\"deep\":[1,2,{\"x\":null}]}},"
-    "{\"userPrincipalName\":\"guest_x#EXT#@contoso.example\",\"id\":\"u-2\",\"accountEnabled\":false,\"createdDateTime\":\"0001-01-01T00:00:00Z\"},"
+    "\"manager@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-9\",\"@removed\":{"
+    "\"reason\":\"deleted\"}},"
+    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"}],\"unknown\":{\"deep\":[1,2,{\"x\":"
+    "null}]}},"
+    "{\"userPrincipalName\":\"guest_x#EXT#@contoso.example\",\"id\":\"u-2\",\"accountEnabled\":"
+    "false,\"createdDateTime\":\"0001-01-01T00:00:00Z\"},"
     "{\"id\":\"u-3\",\"@removed\":{\"reason\":\"changed\"}},"
-    "{\"id\":\"u-3\",\"userPrincipalName\":7,\"mail\":[\"x\"],\"assignedLicenses\":\"x\",\"proxyAddresses\":null,\"manager@delta\":{}}"
+    "{\"id\":\"u-3\",\"userPrincipalName\":7,\"mail\":[\"x\"],\"assignedLicenses\":\"x\","
+    "\"proxyAddresses\":null,\"manager@delta\":{}}"
     "],\"@odata.nextLink\":\"https:\\/\\/graph.example/next\"}";
 
 static const char groups[] =
-    "{\"value\":[{\"id\":\"g-1\",\"displayName\":\"One\",\"groupTypes\":[\"Unified\"],\"mailEnabled\":true,\"securityEnabled\":false,\"description\":\"d\","
-    "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-1\"},{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"dev\"},"
-    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"},{\"id\":\"u-2\",\"@odata.type\":\"#microsoft.graph.user\",\"@removed\":{\"reason\":\"deleted\"}}]},"
-    "{\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.group\",\"id\":\"g-2\"}],\"id\":\"g-1\"},"
-    "{\"id\":\"g-3\",\"displayName\":\"Three\",\"groupTypes\":[],\"securityEnabled\":true,\"members@delta\":["
-    "{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"gone\",\"@removed\":{\"reason\":\"deleted\"}},"
+    "{\"value\":[{\"id\":\"g-1\",\"displayName\":\"One\",\"groupTypes\":[\"Unified\"],"
+    "\"mailEnabled\":true,\"securityEnabled\":false,\"description\":\"d\","
+    "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-1\"},{\"@odata."
+    "type\":\"#microsoft.graph.device\",\"id\":\"dev\"},"
+    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"},{\"id\":\"u-2\",\"@odata.type\":\"#"
+    "microsoft.graph.user\",\"@removed\":{\"reason\":\"deleted\"}}]},"
+    "{\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.group\",\"id\":\"g-2\"}],\"id\":\"g-"
+    "1\"},"
+    "{\"id\":\"g-3\",\"displayName\":\"Three\",\"groupTypes\":[],\"securityEnabled\":true,"
+    "\"members@delta\":["
+    "{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"gone\",\"@removed\":{\"reason\":"
+    "\"deleted\"}},"
     "{\"@odata.type\":\"#microsoft.graph.servicePrincipal\",\"id\":\"app\"}]},"
-    "{\"id\":\"g-2\",\"displayName\":\"Two\",\"groupTypes\":[\"DynamicMembership\"],\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],"
+    "{\"id\":\"g-2\",\"displayName\":\"Two\",\"groupTypes\":[\"DynamicMembership\"],"
+    "\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],"
     "\"@odata.deltaLink\":\"https://graph.example/delta\"}";
 
 static int opens(const char *text, size_t len, graph_page *page, const char **next)
@@ -130,8 +163,18 @@ static void spoiled(void)
         free(cut);
     }
     is_int(taken, 0, "cut off anywhere it is no page");
-    static const char *const bad[] = {"{}", "[]", "{\"value\":{}}", "{\"value\":\"[]\"}", "{\"value\":[],\"value\":[]}", "<html>busy</html>", "{\"value\":[]} x",
-                                      "{\"error\":{\"code\":\"x\"}}", "{\"value\":[],\"@odata.nextLink\":\"a\",\"@odata.deltaLink\":\"b\"}", "\"value\"", "null"};
+    static const char *const bad[] = {
+        "{}",
+        "[]",
+        "{\"value\":{}}",
+        "{\"value\":\"[]\"}",
+        "{\"value\":[],\"value\":[]}",
+        "<html>busy</html>",
+        "{\"value\":[]} x",
+        "{\"error\":{\"code\":\"x\"}}",
+        "{\"value\":[],\"@odata.nextLink\":\"a\",\"@odata.deltaLink\":\"b\"}",
+        "\"value\"",
+        "null"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(!opens(bad[i], strlen(bad[i]), &page, &next), "no page: %s", bad[i]);
     }
@@ -139,7 +182,8 @@ static void spoiled(void)
 
 /* --- items --- */
 
-static void take(graph_delta *d, const char *text, directory_class (*item)(graph_delta *, graph_reader *))
+static void take(graph_delta *d, const char *text,
+                 directory_class (*item)(graph_delta *, graph_reader *))
 {
     graph_page page;
     graph_reader r;
@@ -168,17 +212,23 @@ static void into_cache(void)
     const char *name;
     store *s = store_make(pool, store_upgraded(0, &name), DB_SYNC);
     ida_ctx *c = fresh();
-    graph g = {.env = &env, .pool = pool, .root = "https://graph.example/v1.0", .origin = "https://graph.example:443", .directory_id = "unit"};
+    graph g = {.env = &env,
+               .pool = pool,
+               .root = "https://graph.example/v1.0",
+               .origin = "https://graph.example:443",
+               .directory_id = "unit"};
     directory_error e;
     graph_call k = graph_call_begin(&g, pool, &e);
-    graph_delta d = {.k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool), .gone = apr_hash_make(pool)};
+    graph_delta d = {
+        .k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool), .gone = apr_hash_make(pool)};
     cache_summary summary;
     apr_pool_create(&d.item_pool, pool);
     is_int(cache_sync_begin(&d.run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), IDA_OK, "begin");
     take(&d, users, graph_delta_user);
     take(&d, groups, graph_delta_group);
     is_int(cache_sync_commit(d.run, c, "{}", "b", NULL, 0, &summary), IDA_OK, "commit");
-    is_int(summary.unresolved, 2, "devices and applications are members whom the cache does not know");
+    is_int(summary.unresolved, 2,
+           "devices and applications are members whom the cache does not know");
     is_int(summary.users, 3, "three users");
     is_int(summary.groups, 3, "three groups");
 
@@ -191,7 +241,8 @@ static void into_cache(void)
     is_int(u->created_at, INT64_C(1709208000000), "created");
     is_int(u->enabled, 1, "enabled");
     is_int(u->guest, 0, "a member");
-    is_str(json_string_value(json_array_get(licenses, 0)), "SKU-1", "a licence, by ID while its name is not known");
+    is_str(json_string_value(json_array_get(licenses, 0)), "SKU-1",
+           "a licence, by ID while its name is not known");
     u = user(s, "u-2", NULL);
     is_int(u->guest, 1, "a guest by the look of the UPN");
     is_int(u->enabled, 0, "disabled");
@@ -202,11 +253,13 @@ static void into_cache(void)
     ida_group *group;
     is_int(cache_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
     is_str(group->kind, "microsoft365", "kind");
-    is_int(group->member_count, 2, "a user and a group; the device beside them, the one removed not");
+    is_int(group->member_count, 2,
+           "a user and a group; the device beside them, the one removed not");
     const cache_empty_group *empty;
     int count;
     is_int(cache_groups_empty(s, c, tenant, "", "", 10, &empty, &count), IDA_OK, "empty groups");
-    ok(count == 1 && strcmp(empty[0].id, "g-2") == 0, "a group that holds a device alone is not empty");
+    ok(count == 1 && strcmp(empty[0].id, "g-2") == 0,
+       "a group that holds a device alone is not empty");
     is_int(cache_group_find(s, c, tenant, "g-2", &group), IDA_OK, "group");
     is_str(group->kind, "dynamic", "kind");
     store_disconnect(s);

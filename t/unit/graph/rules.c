@@ -1,12 +1,13 @@
-/* The cloud connector's pure rules: addresses, classes of answers, waiting times, pacing, the client assertion. */
+/* The cloud connector's pure rules: addresses, classes of answers, waiting times, pacing, the
+ * client assertion. */
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
-#include "t/unit/setup.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "t/unit/setup.h"
 #include "worker/graph/client.h"
 #include "worker/graph/error.h"
 #include "worker/graph/url.h"
@@ -17,19 +18,29 @@ static void addresses(void)
 {
     graph_address a;
     is_str(graph_url(&g, pool, "/users/%s/manager/$ref", "a b/c?d#e%f"),
-           "https://graph.example/v1.0/users/a%20b%2Fc%3Fd%23e%25f/manager/$ref", "a segment cannot leave its place");
+           "https://graph.example/v1.0/users/a%20b%2Fc%3Fd%23e%25f/manager/$ref",
+           "a segment cannot leave its place");
     is_str(graph_user_url(&g, pool, "guest_x.example#EXT#@contoso.example", "?$select=id"),
-           "https://graph.example/v1.0/users/guest_x.example%23EXT%23@contoso.example?$select=id", "a guest's UPN");
-    is_str(graph_user_url(&g, pool, "$o'neil@contoso.example", ""), "https://graph.example/v1.0/users('%24o%27%27neil@contoso.example')",
+           "https://graph.example/v1.0/users/guest_x.example%23EXT%23@contoso.example?$select=id",
+           "a guest's UPN");
+    is_str(graph_user_url(&g, pool, "$o'neil@contoso.example", ""),
+           "https://graph.example/v1.0/users('%24o%27%27neil@contoso.example')",
            "a UPN that begins with a dollar sign is put in the function form");
-    is_str(graph_filter_value(pool, "O'Neil & Å"), "O%27%27Neil%20%26%20%C3%85", "a value of $filter");
-    is_str(graph_member_ref_url(&g, pool, "11111111-2222-3333-4444-555555555555", "a-b"),
-           "https://graph.example/v1.0/groups/11111111-2222-3333-4444-555555555555/members/a-b/$ref", "the removal of a member");
-    static const char *const odd[] = {"", "a/b", "..", ".", "a?b", "a b", "a%2e",
-                                      "0123456789012345678901234567890123456789012345678901234567890123456789"};
+    is_str(graph_filter_value(pool, "O'Neil & Å"), "O%27%27Neil%20%26%20%C3%85",
+           "a value of $filter");
+    is_str(
+        graph_member_ref_url(&g, pool, "11111111-2222-3333-4444-555555555555", "a-b"),
+        "https://graph.example/v1.0/groups/11111111-2222-3333-4444-555555555555/members/a-b/$ref",
+        "the removal of a member");
+    static const char *const odd[] = {
+        "",     "a/b",
+        "..",   ".",
+        "a?b",  "a b",
+        "a%2e", "0123456789012345678901234567890123456789012345678901234567890123456789"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        ok(!graph_member_ref_url(&g, pool, "a", odd[i]) && !graph_member_ref_url(&g, pool, odd[i], "a"), "no address from \"%s\"",
-           odd[i]);
+        ok(!graph_member_ref_url(&g, pool, "a", odd[i]) &&
+               !graph_member_ref_url(&g, pool, odd[i], "a"),
+           "no address from \"%s\"", odd[i]);
     }
     static const struct {
         const char *url;
@@ -50,16 +61,21 @@ static void addresses(void)
         {"", 0},
     };
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
-        ok(graph_url_ours(&g, links[i].url) == links[i].ours, "%s is %sours", links[i].url, links[i].ours ? "" : "not ");
+        ok(graph_url_ours(&g, links[i].url) == links[i].ours, "%s is %sours", links[i].url,
+           links[i].ours ? "" : "not ");
     }
-    ok(graph_url_parse("http://127.0.0.1:80/x", pool, &a) && a.loopback && !a.secure && strcmp(a.shown, "http://127.0.0.1") == 0,
+    ok(graph_url_parse("http://127.0.0.1:80/x", pool, &a) && a.loopback && !a.secure &&
+           strcmp(a.shown, "http://127.0.0.1") == 0,
        "loopback is known");
-    ok(graph_url_parse("http://127.0.0.1.evil.example/", pool, &a) && !a.loopback, "a name that begins like loopback is not");
-    ok(graph_url_deletes_safely("https://x/v1.0/users/1") && !graph_url_deletes_safely("https://x/v1.0/groups/1/members/2")
-           && graph_url_deletes_safely("https://x/v1.0/groups/1/members/2/$ref")
-           && !graph_url_deletes_safely("https://x/v1.0/groups/1/members/2?x=/$ref"),
+    ok(graph_url_parse("http://127.0.0.1.evil.example/", pool, &a) && !a.loopback,
+       "a name that begins like loopback is not");
+    ok(graph_url_deletes_safely("https://x/v1.0/users/1") &&
+           !graph_url_deletes_safely("https://x/v1.0/groups/1/members/2") &&
+           graph_url_deletes_safely("https://x/v1.0/groups/1/members/2/$ref") &&
+           !graph_url_deletes_safely("https://x/v1.0/groups/1/members/2?x=/$ref"),
        "a DELETE below a group needs $ref");
-    is_str(graph_token_scope(&g, pool), "https://graph.example/.default", "the scope is of the API's host");
+    is_str(graph_token_scope(&g, pool), "https://graph.example/.default",
+           "the scope is of the API's host");
 }
 
 static const struct {
@@ -72,9 +88,12 @@ static const struct {
     {GRAPH_READ, 200, "", "", "", DIRECTORY_OK, NULL},
     {GRAPH_WRITE, 204, "", "", "", DIRECTORY_OK, NULL},
     {GRAPH_READ, 302, "", "", "", DIRECTORY_CONFIG, NULL},
-    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "userPrincipalName", DIRECTORY_CONFLICT, "upn"},
-    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "mailNickname", DIRECTORY_CONFLICT, "upn"},
-    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "proxyAddresses", DIRECTORY_CONFLICT, "mail"},
+    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "userPrincipalName",
+     DIRECTORY_CONFLICT, "upn"},
+    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "mailNickname", DIRECTORY_CONFLICT,
+     "upn"},
+    {GRAPH_WRITE, 400, "Request_BadRequest", "ObjectConflict", "proxyAddresses", DIRECTORY_CONFLICT,
+     "mail"},
     {GRAPH_WRITE, 409, "", "ObjectConflict", "onPremisesImmutableId", DIRECTORY_CONFLICT, NULL},
     {GRAPH_WRITE, 400, "Request_BadRequest", "", "", DIRECTORY_INVALID, NULL},
     {GRAPH_READ, 400, "syncStateNotFound", "", "", DIRECTORY_TOKEN_LOST, NULL},
@@ -102,10 +121,12 @@ static void classes(void)
 {
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         const char *field, *want = answers[i].field;
-        directory_class class = graph_classify(answers[i].effect, answers[i].status, answers[i].code, answers[i].detail,
+        directory_class class = graph_classify(answers[i].effect, answers[i].status,
+                                               answers[i].code, answers[i].detail,
                                                answers[i].target, &field);
-        ok(class == answers[i].class && (want ? field && strcmp(field, want) == 0 : !field), "%s %d %s %s: %s",
-           answers[i].effect == GRAPH_WRITE ? "write" : "read", answers[i].status, answers[i].code, answers[i].target,
+        ok(class == answers[i].class && (want ? field && strcmp(field, want) == 0 : !field),
+           "%s %d %s %s: %s", answers[i].effect == GRAPH_WRITE ? "write" : "read",
+           answers[i].status, answers[i].code, answers[i].target,
            directory_class_text(answers[i].class));
     }
     static const struct {
@@ -130,9 +151,11 @@ static void classes(void)
     };
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         const char *advice, *want = tokens[i].advice;
-        directory_class class = graph_token_classify(tokens[i].status, tokens[i].error, tokens[i].number, &advice);
-        ok(class == tokens[i].class && (want ? advice && strstr(advice, want) : !advice), "token endpoint: %d %s %lld",
-           tokens[i].status, tokens[i].error, (long long)tokens[i].number);
+        directory_class class = graph_token_classify(tokens[i].status, tokens[i].error,
+                                                     tokens[i].number, &advice);
+        ok(class == tokens[i].class && (want ? advice && strstr(advice, want) : !advice),
+           "token endpoint: %d %s %lld", tokens[i].status, tokens[i].error,
+           (long long)tokens[i].number);
     }
 }
 
@@ -158,12 +181,13 @@ static void waiting_times(void)
     };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         const http_answer a = {.retry_after = times[i].text, .date = times[i].date};
-        is_int(http_retry_after_ms(&a, ida_now(&env)), times[i].ms, times[i].text ? times[i].text : "no Retry-After");
+        is_int(http_retry_after_ms(&a, ida_now(&env)), times[i].ms,
+               times[i].text ? times[i].text : "no Retry-After");
     }
 }
 
-/* A thousand tasks at once, then for ten minutes as fast as the bucket lets: no 150 s hold more than 3,000 writes, and the rate
- * stays within 10 % of that. */
+/* A thousand tasks at once, then for ten minutes as fast as the bucket lets: no 150 s hold more
+ * than 3,000 writes, and the rate stays within 10 % of that. */
 static void pacing(void)
 {
     static int64_t sent[20000];
@@ -218,17 +242,21 @@ static void assertion(void)
     PEM_write_bio_X509(bio, certificate);
     char *pem, out[8192] = "x=";
     long len = BIO_get_mem_data(bio, &pem);
-    is_str(graph_assertion(&env, pool, pem, (size_t)len, "app", "https://login.example/t", out, sizeof out), NULL, "an assertion is made");
+    is_str(graph_assertion(&env, pool, pem, (size_t)len, "app", "https://login.example/t", out,
+                           sizeof out),
+           NULL, "an assertion is made");
     char *header = out + 2, *claims = strchr(header, '.') + 1, *signature = strchr(claims, '.') + 1;
     size_t signed_len = (size_t)(signature - 1 - header), n;
     char *padded[3];
     char *parts[3] = {apr_pstrmemdup(pool, header, (apr_size_t)(claims - 1 - header)),
-                      apr_pstrmemdup(pool, claims, (apr_size_t)(signature - 1 - claims)), apr_pstrdup(pool, signature)};
+                      apr_pstrmemdup(pool, claims, (apr_size_t)(signature - 1 - claims)),
+                      apr_pstrdup(pool, signature)};
     for (int i = 0; i < 3; i++) {
         for (char *c = parts[i]; *c; c++) {
             *c = *c == '-' ? '+' : *c == '_' ? '/' : *c;
         }
-        padded[i] = apr_pstrcat(pool, parts[i], &"===="[strlen(parts[i]) % 4 ? strlen(parts[i]) % 4 : 4], NULL);
+        padded[i] = apr_pstrcat(pool, parts[i],
+                                &"===="[strlen(parts[i]) % 4 ? strlen(parts[i]) % 4 : 4], NULL);
     }
     char *text = (char *)ida_base64_decode(pool, padded[0], strlen(padded[0]), &n);
     json_t *json = ida_json_load(pool, apr_pstrmemdup(pool, text, n));
@@ -243,9 +271,12 @@ static void assertion(void)
     text = (char *)ida_base64_decode(pool, padded[1], strlen(padded[1]), &n);
     json = ida_json_load(pool, apr_pstrmemdup(pool, text, n));
     is_str(ida_json_string(json, "aud"), "https://login.example/t", "its audience");
-    ok(strcmp(ida_json_string(json, "iss"), "app") == 0 && strcmp(ida_json_string(json, "sub"), "app") == 0, "issuer and subject");
+    ok(strcmp(ida_json_string(json, "iss"), "app") == 0 &&
+           strcmp(ida_json_string(json, "sub"), "app") == 0,
+       "issuer and subject");
     ok(strlen(ida_json_string(json, "jti")) == 36, "a GUID of its own");
-    int64_t from = json_integer_value(json_object_get(json, "nbf")), until = json_integer_value(json_object_get(json, "exp"));
+    int64_t from = json_integer_value(json_object_get(json, "nbf")),
+            until = json_integer_value(json_object_get(json, "exp"));
     ok(from == ida_now(&env) / 1000 && until - from >= 300 && until - from <= 600, "its times");
     unsigned char *sig = ida_base64_decode(pool, padded[2], strlen(padded[2]), &n);
     EVP_MD_CTX *check = EVP_MD_CTX_new();
@@ -253,15 +284,18 @@ static void assertion(void)
     EVP_DigestVerifyInit(check, &padding, EVP_sha256(), NULL, key);
     EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING);
     EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, 32);
-    is_int(EVP_DigestVerify(check, sig, n, (unsigned char *)header, signed_len), 1, "the signature is PS256 with a salt of 32 bytes");
+    is_int(EVP_DigestVerify(check, sig, n, (unsigned char *)header, signed_len), 1,
+           "the signature is PS256 with a salt of 32 bytes");
     EVP_MD_CTX_free(check);
 
     int64_t days = 0;
     is_str(graph_certificate_days(pem, (size_t)len, &days), NULL, "the certificate is read");
     ok(days == 39 || days == 40, "how long it holds");
     char small[300] = "";
-    ok(graph_assertion(&env, pool, pem, (size_t)len, "app", "aud", small, sizeof small) != NULL, "no room is no crash");
-    const char *fault = graph_assertion(&env, pool, only_key, (size_t)only_key_len, "app", "aud", out, sizeof out);
+    ok(graph_assertion(&env, pool, pem, (size_t)len, "app", "aud", small, sizeof small) != NULL,
+       "no room is no crash");
+    const char *fault = graph_assertion(&env, pool, only_key, (size_t)only_key_len, "app", "aud",
+                                        out, sizeof out);
     ok(fault && strstr(fault, "no certificate"), "a key alone is refused");
     fault = graph_assertion(&env, pool, "nonsense", 8, "app", "aud", out, sizeof out);
     ok(fault && strstr(fault, "no private key"), "nonsense is refused");
@@ -273,7 +307,10 @@ static void assertion(void)
 int main(void)
 {
     setup();
-    g = (graph){.env = &env, .pool = pool, .root = "https://graph.example/v1.0", .origin = "https://graph.example:443"};
+    g = (graph){.env = &env,
+                .pool = pool,
+                .root = "https://graph.example/v1.0",
+                .origin = "https://graph.example:443"};
     addresses();
     classes();
     waiting_times();

@@ -1,14 +1,14 @@
-/* One authenticated call of the cloud connector against a scripted server: tokens, repeated and not repeated requests, lost answers,
- * throttling, foreign links. */
-#include "t/unit/setup.h"
+/* One authenticated call of the cloud connector against a scripted server: tokens, repeated and not
+ * repeated requests, lost answers, throttling, foreign links. */
 #include "t/unit/graph_server.h"
+#include "t/unit/setup.h"
 
 #include <sys/stat.h>
 
 #include "core/base/json.h"
+#include "worker/base/http.h"
 #include "worker/graph/client.h"
 #include "worker/graph/fetch.h"
-#include "worker/base/http.h"
 #include "worker/graph/session.h"
 
 #define SECRET "a+secret/with&odd=signs~Q8"
@@ -23,10 +23,12 @@ static graph *fresh_session(void)
 {
     static int number;
     ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
-    json_t *doc = ida_json_keep(pool, json_pack("{s:o,s:o,s:s,s:o,s:s}", "apiUrl",
-                                                json_sprintf("http://127.0.0.1:%d/v1.0", server.port), "authorityUrl",
-                                                json_sprintf("http://127.0.0.1:%d/", server.port), "directoryId", "dir", "clientId",
-                                                json_sprintf("app-%d", ++number), "clientSecretFile", secret_file));
+    json_t *doc = ida_json_keep(
+        pool,
+        json_pack("{s:o,s:o,s:s,s:o,s:s}", "apiUrl",
+                  json_sprintf("http://127.0.0.1:%d/v1.0", server.port), "authorityUrl",
+                  json_sprintf("http://127.0.0.1:%d/", server.port), "directoryId", "dir",
+                  "clientId", json_sprintf("app-%d", ++number), "clientSecretFile", secret_file));
     tenant->id = "acme";
     tenant->directory[IDA_DIR_CLOUD] = doc;
     directory *d = NULL;
@@ -37,10 +39,12 @@ static graph *fresh_session(void)
     return (graph *)d;
 }
 
-static directory_class ask(graph *g, const char *method, const char *path, const json_t *body, int64_t ms, graph_answer *answer)
+static directory_class ask(graph *g, const char *method, const char *path, const json_t *body,
+                           int64_t ms, graph_answer *answer)
 {
     graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request r = {.method = method, .url = graph_url(g, pool, path), .json = body, .doing = "testing"};
+    const graph_request r = {
+        .method = method, .url = graph_url(g, pool, path), .json = body, .doing = "testing"};
     k.deadline = ida_monotonic(&env) + ms;
     return graph_send(&k, strcmp(method, "GET") == 0 ? GRAPH_READ : GRAPH_WRITE, &r, answer);
 }
@@ -54,15 +58,15 @@ static int said(const char *part)
     return found;
 }
 
-#define SCRIPT(...)                                                                                                              \
-    do {                                                                                                                         \
-        static const reply replies[] = {__VA_ARGS__};                                                                            \
-        script(replies, (int)(sizeof replies / sizeof *replies));                                                                \
+#define SCRIPT(...)                                               \
+    do {                                                          \
+        static const reply replies[] = {__VA_ARGS__};             \
+        script(replies, (int)(sizeof replies / sizeof *replies)); \
     } while (0)
-#define TOKENS(...)                                                                                                              \
-    do {                                                                                                                         \
-        static const reply replies[] = {__VA_ARGS__};                                                                            \
-        token_script(replies, (int)(sizeof replies / sizeof *replies));                                                          \
+#define TOKENS(...)                                                     \
+    do {                                                                \
+        static const reply replies[] = {__VA_ARGS__};                   \
+        token_script(replies, (int)(sizeof replies / sizeof *replies)); \
     } while (0)
 #define JSON "Content-Type: application/json\r\n"
 
@@ -71,34 +75,45 @@ static void plain_calls(void)
     graph_answer a;
     graph *g = fresh_session();
     TOKENS(good_token);
-    SCRIPT({ACT_ANSWER, 200, JSON "request-id: r1\r\n", "{\"value\":[1]}"}, {ACT_ANSWER, 204, NULL, NULL},
-           {ACT_ANSWER, 201, JSON "Location: http://127.0.0.1/x\r\n", "{\"id\":\"7\"}"}, {ACT_ANSWER, 204, NULL, NULL});
+    SCRIPT({ACT_ANSWER, 200, JSON "request-id: r1\r\n", "{\"value\":[1]}"},
+           {ACT_ANSWER, 204, NULL, NULL},
+           {ACT_ANSWER, 201, JSON "Location: http://127.0.0.1/x\r\n", "{\"id\":\"7\"}"},
+           {ACT_ANSWER, 204, NULL, NULL});
     is_int(ask(g, "GET", "/users?$top=1", NULL, 5000, &a), DIRECTORY_OK, "a read");
     ok(a.status == 200 && json_array_size(json_object_get(a.json, "value")) == 1, "its answer");
-    const char *token = last_seen("POST /dir/oauth2"), *get = last_seen("GET /v1.0/users?$top=1 HTTP/1.1");
-    ok(strstr(token, "client_secret=a%2Bsecret%2Fwith%26odd%3Dsigns~Q8") && strstr(token, "grant_type=client_credentials")
-           && strstr(token, "&scope=http%3A%2F%2F127.0.0.1"),
+    const char *token = last_seen("POST /dir/oauth2"),
+               *get = last_seen("GET /v1.0/users?$top=1 HTTP/1.1");
+    ok(strstr(token, "client_secret=a%2Bsecret%2Fwith%26odd%3Dsigns~Q8") &&
+           strstr(token, "grant_type=client_credentials") &&
+           strstr(token, "&scope=http%3A%2F%2F127.0.0.1"),
        "the token request's form");
-    ok(strstr(get, "Authorization: Bearer eyTOKEN-1\r\n") && strstr(get, "client-request-id: ") && strstr(get, "User-Agent: idadmin/")
-           && strstr(get, "Accept: application/json"),
+    ok(strstr(get, "Authorization: Bearer eyTOKEN-1\r\n") && strstr(get, "client-request-id: ") &&
+           strstr(get, "User-Agent: idadmin/") && strstr(get, "Accept: application/json"),
        "the request's headers");
-    is_int(ask(g, "POST", "/users/1/revokeSignInSessions", NULL, 5000, &a), DIRECTORY_OK, "a write without body");
+    is_int(ask(g, "POST", "/users/1/revokeSignInSessions", NULL, 5000, &a), DIRECTORY_OK,
+           "a write without body");
     const char *post = last_seen("POST /v1.0/users/1");
-    ok(strstr(post, "Content-Length: 0\r\n") && !strstr(post, "Content-Type:"), "says that it has none");
+    ok(strstr(post, "Content-Length: 0\r\n") && !strstr(post, "Content-Type:"),
+       "says that it has none");
     json_t *body = ida_json_keep(pool, json_pack("{s:s}", "displayName", "Åsa"));
     is_int(ask(g, "POST", "/users", body, 5000, &a), DIRECTORY_OK, "a write with a body");
-    ok(strstr(last_seen("POST /v1.0/users HTTP"), "\r\n\r\n{\"displayName\":\"Åsa\"}")
-           && strstr(last_seen("POST /v1.0/users HTTP"), "Content-Type: application/json\r\n"),
+    ok(strstr(last_seen("POST /v1.0/users HTTP"), "\r\n\r\n{\"displayName\":\"Åsa\"}") &&
+           strstr(last_seen("POST /v1.0/users HTTP"), "Content-Type: application/json\r\n"),
        "the body is JSON");
     is_str(a.location, "http://127.0.0.1/x", "the Location");
     is_int(ask(g, "PATCH", "/users/7", body, 5000, &a), DIRECTORY_OK, "PATCH");
-    ok(seen("PATCH /v1.0/users/7 HTTP/1.1") == 1 && seen("POST /dir/oauth2") == 1, "one token for all of them");
+    ok(seen("PATCH /v1.0/users/7 HTTP/1.1") == 1 && seen("POST /dir/oauth2") == 1,
+       "one token for all of them");
     is_int(server.connections, 2, "one connection for the token, one for the rest");
-    is_int(ask(g, "DELETE", "/groups/1/members/2", NULL, 5000, &a), DIRECTORY_LOCAL, "a removal without $ref is not sent");
+    is_int(ask(g, "DELETE", "/groups/1/members/2", NULL, 5000, &a), DIRECTORY_LOCAL,
+           "a removal without $ref is not sent");
     ok(seen("DELETE") == 0, "indeed");
     graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request foreign = {.method = "GET", .url = "http://127.0.0.2/v1.0/users?$skiptoken=x", .doing = "paging"};
-    is_int(graph_send(&k, GRAPH_READ, &foreign, &a), DIRECTORY_CONFIG, "a link to another origin is not followed");
+    const graph_request foreign = {.method = "GET",
+                                   .url = "http://127.0.0.2/v1.0/users?$skiptoken=x",
+                                   .doing = "paging"};
+    is_int(graph_send(&k, GRAPH_READ, &foreign, &a), DIRECTORY_CONFIG,
+           "a link to another origin is not followed");
     ok(said("127.0.0.2") && a.status == 0, "and the message names it");
     graph_close((directory *)g);
 }
@@ -108,40 +123,52 @@ static void failures(void)
     graph_answer a;
     graph *g = fresh_session();
     TOKENS(good_token);
-#define CASE(method, want, what, ...)                                                                                            \
-    do {                                                                                                                         \
-        SCRIPT(__VA_ARGS__);                                                                                                     \
-        is_int(ask(g, method, "/users/1", NULL, 3000, &a), want, what);                                                          \
+#define CASE(method, want, what, ...)                                   \
+    do {                                                                \
+        SCRIPT(__VA_ARGS__);                                            \
+        is_int(ask(g, method, "/users/1", NULL, 3000, &a), want, what); \
     } while (0)
-    CASE("GET", DIRECTORY_NOT_FOUND, "404", {ACT_ANSWER, 404, JSON "request-id: abc-1\r\n",
-         "{\"error\":{\"code\":\"Request_ResourceNotFound\",\"message\":\"Not\\nthere\"}}"});
-    ok(said("HTTP 404 Request_ResourceNotFound: Not there (request-id abc-1)"), "what the directory said, on one line");
+    CASE("GET", DIRECTORY_NOT_FOUND, "404",
+         {ACT_ANSWER, 404, JSON "request-id: abc-1\r\n",
+          "{\"error\":{\"code\":\"Request_ResourceNotFound\",\"message\":\"Not\\nthere\"}}"});
+    ok(said("HTTP 404 Request_ResourceNotFound: Not there (request-id abc-1)"),
+       "what the directory said, on one line");
     is_str(a.code, "Request_ResourceNotFound", "its code");
-    CASE("POST", DIRECTORY_CONFLICT, "a taken name", {ACT_ANSWER, 400, JSON,
-         "{\"error\":{\"code\":\"Request_BadRequest\",\"message\":\"Another object\",\"details\":[{\"code\":\"ObjectConflict\","
-         "\"target\":\"userPrincipalName\"}]}}"});
+    CASE("POST", DIRECTORY_CONFLICT, "a taken name",
+         {ACT_ANSWER, 400, JSON,
+          "{\"error\":{\"code\":\"Request_BadRequest\",\"message\":\"Another "
+          "object\",\"details\":[{\"code\":\"ObjectConflict\","
+          "\"target\":\"userPrincipalName\"}]}}"});
     is_str(e.field, "upn", "which one");
-    CASE("GET", DIRECTORY_TRANSIENT, "503 with HTML and Retry-After", {ACT_ANSWER, 503, "Content-Type: text/html\r\nRetry-After: 3.2\r\n",
-         "<html>busy</html>"});
+    CASE("GET", DIRECTORY_TRANSIENT, "503 with HTML and Retry-After",
+         {ACT_ANSWER, 503, "Content-Type: text/html\r\nRetry-After: 3.2\r\n", "<html>busy</html>"});
     is_int(e.retry_after_s, 4, "how long to wait");
     CASE("POST", DIRECTORY_UNSURE, "503 of a write", {ACT_ANSWER, 503, NULL, NULL});
-    CASE("GET", DIRECTORY_TRANSIENT, "a 200 that is a gateway's page", {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
-    CASE("POST", DIRECTORY_UNSURE, "the same of a write is no success", {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
+    CASE("GET", DIRECTORY_TRANSIENT, "a 200 that is a gateway's page",
+         {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
+    CASE("POST", DIRECTORY_UNSURE, "the same of a write is no success",
+         {ACT_ANSWER, 200, "Content-Type: text/html\r\n", "<html>"});
     CASE("GET", DIRECTORY_TRANSIENT, "a 200 without a body", {ACT_ANSWER, 200, JSON, NULL});
     CASE("GET", DIRECTORY_TRANSIENT, "half a JSON text", {ACT_ANSWER, 200, JSON, "{\"value\":["});
     CASE("GET", DIRECTORY_TRANSIENT, "a cut off body", {ACT_CUT, 200, JSON, "{\"value\":[]}"});
-    CASE("POST", DIRECTORY_UNSURE, "a cut off body of a write", {ACT_CUT, 201, JSON, "{\"id\":\"1\"}"});
-    CASE("POST", DIRECTORY_UNSURE, "a reset instead of an answer to a write", {ACT_RESET, 0, NULL, NULL}, {ACT_ANSWER, 201, JSON, "{}"});
+    CASE("POST", DIRECTORY_UNSURE, "a cut off body of a write",
+         {ACT_CUT, 201, JSON, "{\"id\":\"1\"}"});
+    CASE("POST", DIRECTORY_UNSURE, "a reset instead of an answer to a write",
+         {ACT_RESET, 0, NULL, NULL}, {ACT_ANSWER, 201, JSON, "{}"});
     is_int(seen("POST /v1.0/users/1"), 1, "it is not sent again");
-    CASE("DELETE", DIRECTORY_UNSURE, "a reset of a bodyless write", {ACT_RESET, 0, NULL, NULL}, {ACT_ANSWER, 204, NULL, NULL});
+    CASE("DELETE", DIRECTORY_UNSURE, "a reset of a bodyless write", {ACT_RESET, 0, NULL, NULL},
+         {ACT_ANSWER, 204, NULL, NULL});
     is_int(seen("DELETE /v1.0/users/1"), 1, "neither is this");
     CASE("GET", DIRECTORY_OK, "after a reset connections work", {ACT_ANSWER, 200, JSON, "{}"});
-    /* A kept connection that ends just as the next request goes out: libcurl would begin again by itself. */
-    CASE("POST", DIRECTORY_UNSURE, "a reset on a kept connection", {ACT_RESET, 0, NULL, NULL}, {ACT_ANSWER, 201, JSON, "{}"});
+    /* A kept connection that ends just as the next request goes out: libcurl would begin again by
+     * itself. */
+    CASE("POST", DIRECTORY_UNSURE, "a reset on a kept connection", {ACT_RESET, 0, NULL, NULL},
+         {ACT_ANSWER, 201, JSON, "{}"});
     is_int(seen("POST /v1.0/users/1"), 1, "the write is not repeated there either");
     ok(said("lost"), "and the message says that the answer was lost");
     CASE("GET", DIRECTORY_OK, "once more", {ACT_ANSWER, 200, JSON, "{}"});
-    CASE("POST", DIRECTORY_OK, "a connection closed after its answer", {ACT_CLOSE, 201, JSON, "{}"});
+    CASE("POST", DIRECTORY_OK, "a connection closed after its answer",
+         {ACT_CLOSE, 201, JSON, "{}"});
     usleep(50000);
     CASE("POST", DIRECTORY_OK, "is seen before the next write", {ACT_ANSWER, 201, JSON, "{}"});
     int64_t from = ida_monotonic(&env);
@@ -150,14 +177,17 @@ static void failures(void)
     int64_t took = ida_monotonic(&env) - from;
     ok(took >= 600 && took < 1500, "ends with the deadline (%lld ms)", (long long)took);
     is_int(ask(g, "GET", "/users", NULL, 300, &a), DIRECTORY_TRANSIENT, "silence after a read");
-    CASE("GET", DIRECTORY_CONFIG, "a redirect", {ACT_ANSWER, 302, "Location: http://127.0.0.2/\r\n", NULL});
+    CASE("GET", DIRECTORY_CONFIG, "a redirect",
+         {ACT_ANSWER, 302, "Location: http://127.0.0.2/\r\n", NULL});
     static char big[300000];
     memset(big, ' ', sizeof big - 1);
     memcpy(big, "{}", 2);
     static reply large = {ACT_ANSWER, 200, JSON, big};
     script(&large, 1);
     graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request r = {.method = "GET", .url = graph_url(g, pool, "/users"), .max_bytes = 200000};
+    const graph_request r = {.method = "GET",
+                             .url = graph_url(g, pool, "/users"),
+                             .max_bytes = 200000};
     is_int(graph_send(&k, GRAPH_READ, &r, &a), DIRECTORY_CONFIG, "an answer larger than allowed");
     ok(said("larger than 200000 bytes"), "and its message");
     graph_close((directory *)g);
@@ -167,22 +197,32 @@ static void tokens(void)
 {
     graph_answer a;
     graph *g = fresh_session();
-    TOKENS(good_token, {ACT_ANSWER, 200, JSON, "{\"expires_in\":\"3599\",\"access_token\":\"eyTOKEN-2\"}"});
-    SCRIPT({ACT_ANSWER, 401, JSON, "{\"error\":{\"code\":\"InvalidAuthenticationToken\"}}"}, {ACT_ANSWER, 200, JSON, "{}"});
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_OK, "a 401 is answered with a new token");
-    ok(strstr(last_seen("GET /v1.0/users"), "eyTOKEN-2") && seen("GET /v1.0/users") == 2, "and the call repeated once");
+    TOKENS(good_token,
+           {ACT_ANSWER, 200, JSON, "{\"expires_in\":\"3599\",\"access_token\":\"eyTOKEN-2\"}"});
+    SCRIPT({ACT_ANSWER, 401, JSON, "{\"error\":{\"code\":\"InvalidAuthenticationToken\"}}"},
+           {ACT_ANSWER, 200, JSON, "{}"});
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_OK,
+           "a 401 is answered with a new token");
+    ok(strstr(last_seen("GET /v1.0/users"), "eyTOKEN-2") && seen("GET /v1.0/users") == 2,
+       "and the call repeated once");
     SCRIPT({ACT_ANSWER, 401, JSON, "{}"});
-    is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS, "a second 401 is final");
+    is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS,
+           "a second 401 is final");
     is_int(seen("POST /v1.0/users"), 2, "after two calls");
 
     g = fresh_session();
-    TOKENS({ACT_ANSWER, 401, JSON, "{\"error\":\"invalid_client\",\"error_codes\":[7000215],\"error_description\":\"AADSTS7000215: Invalid "
+    TOKENS({ACT_ANSWER, 401, JSON,
+            "{\"error\":\"invalid_client\",\"error_codes\":[7000215],\"error_description\":"
+            "\"AADSTS7000215: Invalid "
             "client secret provided: " SECRET "\\r\\nTrace ID: 1\"}"});
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
     is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS, "a wrong secret");
-    ok(said("invalid_client") && said("clientSecretFile") && !strstr(e.message, SECRET), "the message helps and holds no secret");
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS, "is not shown again at once");
-    ok(seen("POST /dir/oauth2") == 1 && e.retry_after_s > 3 && e.retry_after_s <= 8, "but when the directory's hold may be over");
+    ok(said("invalid_client") && said("clientSecretFile") && !strstr(e.message, SECRET),
+       "the message helps and holds no secret");
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS,
+           "is not shown again at once");
+    ok(seen("POST /dir/oauth2") == 1 && e.retry_after_s > 3 && e.retry_after_s <= 8,
+       "but when the directory's hold may be over");
     FILE *file = fopen(secret_file, "w");
     fputs(SECRET "X\n", file);
     fclose(file);
@@ -192,16 +232,19 @@ static void tokens(void)
 
     g = fresh_session();
     TOKENS({ACT_ANSWER, 503, "Content-Type: text/html\r\n", "<html>"}, good_token);
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT, "a token endpoint that is busy");
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT,
+           "a token endpoint that is busy");
     usleep(1100000);
     is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_OK, "is asked again soon");
 
     g = fresh_session();
     TOKENS({ACT_ANSWER, 200, JSON, "{\"expires_in\":3599,\"access_token\":\"a\\r\\nX-Evil: 1\"}"});
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT, "a token with line ends is not used");
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT,
+           "a token with line ends is not used");
     chmod(secret_file, 0644);
     usleep(1100000);
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CONFIG, "a secret that others can read");
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CONFIG,
+           "a secret that others can read");
     ok(said("chmod o="), "says what to do");
     chmod(secret_file, 0600);
 }
@@ -220,7 +263,8 @@ static void *one_of_many(void *baton)
         graph *g = (graph *)d;
         graph_call k = graph_call_begin(g, own, &mine);
         const graph_request r = {.method = "GET", .url = graph_url(g, own, "/users")};
-        atomic_fetch_add(&threads_good, graph_send(&k, GRAPH_READ, &r, &a) == DIRECTORY_OK && g->client == of->client);
+        atomic_fetch_add(&threads_good, graph_send(&k, GRAPH_READ, &r, &a) == DIRECTORY_OK &&
+                                            g->client == of->client);
     }
     apr_pool_destroy(own);
     return NULL;
@@ -249,13 +293,16 @@ static void throttling(void)
     graph_answer a;
     graph *g = fresh_session();
     TOKENS(good_token);
-    SCRIPT({ACT_ANSWER, 429, JSON "Retry-After: 1\r\nx-ms-throttle-scope: Tenant_Application/Write/app/dir\r\n", "{}"},
+    SCRIPT({ACT_ANSWER, 429,
+            JSON "Retry-After: 1\r\nx-ms-throttle-scope: Tenant_Application/Write/app/dir\r\n",
+            "{}"},
            {ACT_ANSWER, 200, JSON, "{}"});
     is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_THROTTLED, "429");
     is_int(e.retry_after_s, 1, "when to come back");
     is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_THROTTLED, "until then");
     is_int(seen("POST /v1.0/users"), 1, "no write is sent");
-    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_OK, "reads go on, as the scope is Write");
+    is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_OK,
+           "reads go on, as the scope is Write");
     usleep(1050000);
     is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_OK, "after it writes go on");
     SCRIPT({ACT_ANSWER, 429, NULL, NULL}, {ACT_ANSWER, 200, JSON, "{}"});
@@ -265,7 +312,8 @@ static void throttling(void)
 }
 
 /* The proxy is asked for what is encrypted, and only for that. */
-/* A page comes as it is, whether or not its length is told before; one that is too long does not. */
+/* A page comes as it is, whether or not its length is told before; one that is too long does not.
+ */
 static void raw_bodies(void)
 {
     enum { LONG = 200000, MOST = 300000 };
@@ -274,19 +322,28 @@ static void raw_bodies(void)
     memset(page, 'x', LONG);
     snprintf(chunk, sizeof chunk, "%x\r\n%s\r\n0\r\n\r\n", LONG, page);
     snprintf(two, sizeof two, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", LONG, page, LONG, page);
-    SCRIPT({ACT_ANSWER, 200, NULL, page}, {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", chunk}, {ACT_ANSWER, 200, NULL, ""},
+    SCRIPT({ACT_ANSWER, 200, NULL, page},
+           {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", chunk}, {ACT_ANSWER, 200, NULL, ""},
            {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", two}, {ACT_CUT, 200, NULL, page});
     graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request r = {.method = "GET", .url = graph_url(g, pool, "/page"), .max_bytes = MOST, .raw = 1, .doing = "testing"};
+    const graph_request r = {.method = "GET",
+                             .url = graph_url(g, pool, "/page"),
+                             .max_bytes = MOST,
+                             .raw = 1,
+                             .doing = "testing"};
     graph_answer answer;
     for (int i = 0; i < 2; i++) {
-        is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_OK, i ? "a long body, its length untold" : "and told");
+        is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_OK,
+               i ? "a long body, its length untold" : "and told");
         ok(answer.bytes_len == LONG && strcmp(answer.bytes, page) == 0, "every byte of it");
     }
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT, "an empty body is no page");
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_CONFIG, "a body without end is refused");
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT,
+           "an empty body is no page");
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_CONFIG,
+           "a body without end is refused");
     ok(said("larger than 300000 bytes"), "why");
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT, "a body that is cut off is none");
+    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT,
+           "a body that is cut off is none");
     ok(!answer.bytes, "nothing of it is given");
 }
 
@@ -298,10 +355,16 @@ static void page_script(int count, int padding)
     memset(filler, 'x', (size_t)padding);
     filler[padding] = '\0';
     for (int i = 0; i < count; i++) {
-        replies[i] = (reply){ACT_ANSWER, 200, JSON, apr_psprintf(pool, "{\"value\":[\"%d\",\"%s\"],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/p%d\"}", i,
-                                                                 filler, server.port, i + 1)};
+        replies[i] = (reply){
+            ACT_ANSWER, 200, JSON,
+            apr_psprintf(
+                pool,
+                "{\"value\":[\"%d\",\"%s\"],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/p%d\"}",
+                i, filler, server.port, i + 1)};
     }
-    replies[count] = (reply){ACT_ANSWER, 403, JSON, "{\"error\":{\"code\":\"Authorization_RequestDenied\",\"message\":\"no\"}}"};
+    replies[count] = (reply){
+        ACT_ANSWER, 403, JSON,
+        "{\"error\":{\"code\":\"Authorization_RequestDenied\",\"message\":\"no\"}}"};
     script(replies, count + 1);
 }
 
@@ -315,7 +378,8 @@ static int settled(int expected)
     return seen("GET /v1.0/p");
 }
 
-/* Pages come ahead of who takes them, so many and no more; in order, and a failure behind those that came before it. */
+/* Pages come ahead of who takes them, so many and no more; in order, and a failure behind those
+ * that came before it. */
 static void pages_ahead(void)
 {
     graph *g = fresh_session();
@@ -326,7 +390,8 @@ static void pages_ahead(void)
     TOKENS(good_token);
     graph_throttle_tenant_size(g, 1000);
     page_script(150, 10);
-    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
+    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK,
+           "begun");
     is_int(settled(129), 129, "128 pages wait and one is at hand while nobody takes any");
     for (int i = 0; i < 150; i++) {
         graph_reader r;
@@ -343,7 +408,8 @@ static void pages_ahead(void)
     graph_fetch_end(fetch);
 
     page_script(10, 3 * 1024 * 1024);
-    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK, "begun");
+    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK,
+           "begun");
     is_int(settled(4), 4, "of large ones three wait");
     is_int(graph_fetch_next(fetch, &page), DIRECTORY_OK, "taken");
     apr_pool_destroy(page.pool);
@@ -352,7 +418,8 @@ static void pages_ahead(void)
     is_int(seen("GET /v1.0/p"), 5, "nothing more once it is ended");
 }
 
-/* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in the middle of a first round. */
+/* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in
+ * the middle of a first round. */
 static void tenant_size(void)
 {
     graph_answer a;
@@ -362,23 +429,29 @@ static void tenant_size(void)
     ask(g, "GET", "/users", NULL, 5000, &a);
     double small = t->units.rate, full = t->units.level / t->units.burst;
     graph_throttle_tenant_size(g, 499);
-    graph_throttle_tenant_size(g, 30); /* a number that is smaller says nothing: a part of them is read */
+    graph_throttle_tenant_size(
+        g, 30); /* a number that is smaller says nothing: a part of them is read */
     ask(g, "GET", "/users", NULL, 5000, &a);
-    ok(t->units.rate > small * 1.4 && t->units.rate < small * 1.5, "499 users: 5,000 units in place of 3,500");
+    ok(t->units.rate > small * 1.4 && t->units.rate < small * 1.5,
+       "499 users: 5,000 units in place of 3,500");
     graph_throttle_tenant_size(g, 500);
     ask(g, "GET", "/users", NULL, 5000, &a);
     ok(t->units.rate > small * 2.2 && t->units.rate < small * 2.3, "500 users: 8,000");
-    ok(t->units.level / t->units.burst >= full - 0.02, "as full as before (%.2f, %.2f)", t->units.level / t->units.burst, full);
+    ok(t->units.level / t->units.burst >= full - 0.02, "as full as before (%.2f, %.2f)",
+       t->units.level / t->units.burst, full);
 }
 
 static void proxies(void)
 {
     http_answer a;
     http_client *h = http_make(pool, &env, NULL, "http://127.0.0.1:9", 0);
-    http_request r = {.method = "GET", .url = apr_psprintf(pool, "http://127.0.0.1:%d/v1.0/x", server.port), .max_bytes = 1000};
+    http_request r = {.method = "GET",
+                      .url = apr_psprintf(pool, "http://127.0.0.1:%d/v1.0/x", server.port),
+                      .max_bytes = 1000};
     r.deadline = ida_monotonic(&env) + 3000;
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
-    is_int(http_send(h, pool, &r, &a), HTTP_ANSWERED, "plain HTTP to this machine goes past the proxy");
+    is_int(http_send(h, pool, &r, &a), HTTP_ANSWERED,
+           "plain HTTP to this machine goes past the proxy");
     http_answer_free(&a);
     r.url = apr_psprintf(pool, "https://127.0.0.1:%d/v1.0/x", server.port);
     is_int(http_send(h, pool, &r, &a), HTTP_UNSENT, "HTTPS goes through it");
@@ -403,7 +476,8 @@ static void unreachable(void)
     getsockname(fd, (struct sockaddr *)&address, &len);
     g->root = apr_psprintf(pool, "http://127.0.0.1:%d/v1.0", ntohs(address.sin_port));
     g->origin = apr_psprintf(pool, "http://127.0.0.1:%d", ntohs(address.sin_port));
-    is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT, "a write that could not be sent is not unsure");
+    is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_TRANSIENT,
+           "a write that could not be sent is not unsure");
     close(fd);
     server.port = port;
     unlink(secret_file);

@@ -1,8 +1,8 @@
-/* Holds of directories: calls that fail together are one failure, probes that fail make it longer, answers end it; and whom the
- * reserve threads serve. */
+/* Holds of directories: calls that fail together are one failure, probes that fail make it longer,
+ * answers end it; and whom the reserve threads serve. */
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
 
 #include "core/store/directory.h"
 #include "worker/hold/health.h"
@@ -21,7 +21,9 @@ static int64_t tick(void *baton)
 static worker w;
 static store *s;
 static const directory_error away = {.class = DIRECTORY_TRANSIENT, .message = "127.0.0.1: silent"};
-static const directory_error slow_down = {.class = DIRECTORY_THROTTLED, .message = "slow down", .retry_after_s = 30};
+static const directory_error slow_down = {.class = DIRECTORY_THROTTLED,
+                                          .message = "slow down",
+                                          .retry_after_s = 30};
 
 static store_directory state(void)
 {
@@ -108,7 +110,8 @@ static void watched(void)
                 hold((hold_known){.failures = -1}, &slow_down);
             }
             answered((hold_known){.watched = 1, .until = until});
-            ok(!state().hold_reason == !other, "call %d: %s", i, other ? "what was told meanwhile stands" : "its answer ends the hold");
+            ok(!state().hold_reason == !other, "call %d: %s", i,
+               other ? "what was told meanwhile stands" : "its answer ends the hold");
             hold_call_ends(&w, !i);
             answered(probe_of(state()));
         }
@@ -152,7 +155,8 @@ static void reserve(void)
     hold_run_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
     is_int(hold_room_of(&w, THREADS, 0), ROOM_FIRST, "all are busy");
     ok(hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_CLOUD), "their directory has threads enough");
-    ok(!hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES), "another directory of the tenant has none");
+    ok(!hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES),
+       "another directory of the tenant has none");
     ok(!hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "another tenant has none");
     hold_run_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
     ok(hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "one it gets");

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "worker/hold/rules.h"
 #include "worker/base/password.h"
+#include "worker/hold/rules.h"
 #include "worker/run/actions.h"
 #include "worker/run/run.h"
 
@@ -16,7 +16,8 @@ static int within(int64_t value, int64_t low, int64_t high)
 
 static void backoff(void)
 {
-    static const int64_t base[] = {2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 300000, 300000, 300000, 300000};
+    static const int64_t base[] = {2000,   4000,   8000,   16000,  32000,  64000,
+                                   128000, 256000, 300000, 300000, 300000, 300000};
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         int good = 1;
         int64_t low = INT64_MAX, high = 0;
@@ -27,61 +28,82 @@ static void backoff(void)
             high = wait > high ? wait : high;
         }
         ok(good, "wait before try %d is %lld ms +- 20 %%", tries + 2, (long long)base[tries]);
-        ok(low < base[tries] * 85 / 100 && high > base[tries] * 115 / 100, "and uses the whole range");
+        ok(low < base[tries] * 85 / 100 && high > base[tries] * 115 / 100,
+           "and uses the whole range");
     }
-    ok(within(hold_backoff_ms(1000000, UINT32_MAX), 240000, 360000), "no number of tries makes it longer");
+    ok(within(hold_backoff_ms(1000000, UINT32_MAX), 240000, 360000),
+       "no number of tries makes it longer");
 }
 
 static void lag(void)
 {
-    static const int64_t wait[][2] = {{-5000, 1000}, {0, 1000}, {999, 1000}, {2000, 2000}, {7000, 7000}, {29000, 29000},
+    static const int64_t wait[][2] = {{-5000, 1000},  {0, 1000},
+                                      {999, 1000},    {2000, 2000},
+                                      {7000, 7000},   {29000, 29000},
                                       {31000, 30000}, {INT64_MAX / 4, 30000}};
     for (size_t i = 0; i < sizeof wait / sizeof wait[0]; i++) {
         int good = 1;
         for (uint32_t random = 0; random < 2000; random += 7) {
-            good &= within(hold_lag_ms(wait[i][0], random), wait[i][1] * 8 / 10, wait[i][1] * 12 / 10);
+            good &= within(hold_lag_ms(wait[i][0], random), wait[i][1] * 8 / 10,
+                           wait[i][1] * 12 / 10);
         }
-        ok(good, "what is not visible after %lld ms is looked for again after %lld ms +- 20 %%", (long long)wait[i][0],
-           (long long)wait[i][1]);
+        ok(good, "what is not visible after %lld ms is looked for again after %lld ms +- 20 %%",
+           (long long)wait[i][0], (long long)wait[i][1]);
     }
     int looks = 0;
     for (int64_t age = 300; age < 15 * 60000; age += hold_lag_ms(age, 200)) {
         looks++;
     }
     ok(within(looks, 30, 50), "a quarter of an hour takes %d looks", looks);
-    ok(hold_verdict_of(DIRECTORY_LAG) == VERDICT_LAG && !directory_holds(DIRECTORY_LAG) && !hold_verdict_repeats(DIRECTORY_LAG),
+    ok(hold_verdict_of(DIRECTORY_LAG) == VERDICT_LAG && !directory_holds(DIRECTORY_LAG) &&
+           !hold_verdict_repeats(DIRECTORY_LAG),
        "lag concerns the task alone");
 }
 
 static void holds(void)
 {
-    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000), "a directory that is away is looked at again after 5 s");
-    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000), "and at least every 5 minutes");
-    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, 120, 5) == 120000, "one that asks to slow down is given the time it asks for");
-    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 7, 1, 5) == 1000, "and no more, however often it asks");
-    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, -7, 5) >= 4000, "nonsense in that is not believed");
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 0, 0, 5), 4000, 6000),
+       "a directory that is away is looked at again after 5 s");
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_TRANSIENT, 50, 0, 5), 240000, 360000),
+       "and at least every 5 minutes");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, 120, 5) == 120000,
+       "one that asks to slow down is given the time it asks for");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 7, 1, 5) == 1000,
+       "and no more, however often it asks");
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_THROTTLED, 0, -7, 5) >= 4000,
+       "nonsense in that is not believed");
     for (int failures = 0; failures < 20; failures++) {
-        ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u) >= 300000,
+        ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, failures, 0,
+                   (uint32_t)failures * 1234567u) >= 300000,
            "refused credentials: 5 minutes or more (failure %d)", failures + 1);
     }
-    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000, "and an hour at most");
-    static const int64_t cloud[] = {10000, 30000, 60000, 120000, 240000, 480000, 960000, 1920000, 3600000, 3600000};
+    ok(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CREDENTIALS, 99, 0, 0) == 3600000,
+       "and an hour at most");
+    static const int64_t cloud[] = {10000,  30000,  60000,   120000,  240000,
+                                    480000, 960000, 1920000, 3600000, 3600000};
     for (int failures = 0; failures < 10; failures++) {
-        int64_t wait = hold_ms(IDA_DIR_CLOUD, DIRECTORY_CREDENTIALS, failures, 0, (uint32_t)failures * 1234567u);
+        int64_t wait = hold_ms(IDA_DIR_CLOUD, DIRECTORY_CREDENTIALS, failures, 0,
+                               (uint32_t)failures * 1234567u);
         ok(within(wait, cloud[failures] * 8 / 10, cloud[failures] * 12 / 10),
-           "in the cloud after %lld s (failure %d)", (long long)cloud[failures] / 1000, failures + 1);
+           "in the cloud after %lld s (failure %d)", (long long)cloud[failures] / 1000,
+           failures + 1);
     }
     ok(hold_ms(IDA_DIR_CLOUD, DIRECTORY_CREDENTIALS, 0, 90, 5) == 90000, "later where it says so");
-    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000), "configuration: a minute at first");
-    for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class++) {
-        int held = directory_holds((directory_class)class);
-        ok(held == (hold_verdict_of((directory_class) class) == VERDICT_HOLD), "'%s': table of classes and verdict agree on holding",
+    ok(within(hold_ms(IDA_DIR_ON_PREMISES, DIRECTORY_CONFIG, 0, 0, 5), 48000, 72000),
+       "configuration: a minute at first");
+    for (int class = DIRECTORY_OK; class <= DIRECTORY_LOCAL; class ++) {
+        int held = directory_holds((directory_class) class);
+        ok(held == (hold_verdict_of((directory_class) class) == VERDICT_HOLD),
+           "'%s': table of classes and verdict agree on holding",
            directory_class_text((directory_class) class));
     }
-    ok(hold_verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE, "a lost answer is never a failure for certain");
-    ok(hold_verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER && hold_verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER,
+    ok(hold_verdict_of(DIRECTORY_UNSURE) == VERDICT_UNSURE,
+       "a lost answer is never a failure for certain");
+    ok(hold_verdict_of(DIRECTORY_FORBIDDEN) == VERDICT_NEVER &&
+           hold_verdict_of(DIRECTORY_PROTECTED) == VERDICT_NEVER,
        "rights and guarded accounts are permanent");
-    ok(hold_verdict_repeats(DIRECTORY_TRANSIENT) && hold_verdict_repeats(DIRECTORY_UNSURE) && !hold_verdict_repeats(DIRECTORY_CREDENTIALS) &&
+    ok(hold_verdict_repeats(DIRECTORY_TRANSIENT) && hold_verdict_repeats(DIRECTORY_UNSURE) &&
+           !hold_verdict_repeats(DIRECTORY_CREDENTIALS) &&
            !hold_verdict_repeats(DIRECTORY_THROTTLED),
        "only what may pass is repeated at once");
 }
@@ -104,7 +126,8 @@ static void passwords(void)
         for (int k = 0; k < i; k++) {
             unique &= strcmp(seen[k], seen[i]) != 0;
         }
-        if (strlen(seen[i]) < 24 || !upper || !lower || !digit || !other || strcasestr(seen[i], "anna") || !unique) {
+        if (strlen(seen[i]) < 24 || !upper || !lower || !digit || !other ||
+            strcasestr(seen[i], "anna") || !unique) {
             bad++;
         }
     }
@@ -118,12 +141,14 @@ static void passwords(void)
 
 static void step_table(void)
 {
-    static const char *const names[] = {"createAccount",  "setManager",        "setPhoto", "disableAccount",
-                                        "revokeSessions", "revokeMemberships", "verify",   "Joiner/1 addToGroup"};
+    static const char *const names[] = {"createAccount",  "setManager",         "setPhoto",
+                                        "disableAccount", "revokeSessions",     "revokeMemberships",
+                                        "verify",         "Joiner/1 addToGroup"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ok(step_find(names[i]) != NULL, "step %s is known", names[i]);
     }
-    ok(step_find("Joiner/1 addToGroup") == step_workflow_action, "an action of a workflow is told by its slash");
+    ok(step_find("Joiner/1 addToGroup") == step_workflow_action,
+       "an action of a workflow is told by its slash");
     ok(step_find("verify@cloud") == step_verify, "the same step of the other account");
     ok(!step_find("makeCoffee") && !step_find("") && !step_find("@cloud"), "others are not");
 }

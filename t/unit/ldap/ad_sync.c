@@ -1,5 +1,6 @@
-/* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members, moves, renames, deletions,
- * containers that move, foreign tokens, stickiness to one server; and the way by uSNChanged of an account without the right. */
+/* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members,
+ * moves, renames, deletions, containers that move, foreign tokens, stickiness to one server; and
+ * the way by uSNChanged of an account without the right. */
 #include "t/unit/cached.h"
 
 static const directory_ops *ops;
@@ -34,11 +35,13 @@ static int was_told(const char *text)
 
 static ida_tenant *ad_tenant(const char *urls, const char *account)
 {
-    char *text =
-        ida_printf(pool,
-                   "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad.example.test\","
-                   "\"bindPasswordFile\":\"%s/password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
-                   urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
+    char *text = ida_printf(
+        pool,
+        "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad."
+        "example.test\","
+        "\"bindPasswordFile\":\"%s/"
+        "password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
+        urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
     return tenant_of("nordic", "nordic.example", text);
 }
 
@@ -69,12 +72,15 @@ static void whole(directory *d)
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "first sync");
     is_int(users_cached(), 21, "the people below userBase, and nobody else");
     ida_user *anna = user_of("anna.lind"), *carin = user_of("carin.sjoberg");
-    ok(anna && anna->enabled && anna->department && strcmp(anna->department, "Sales") == 0 && anna->created_at > 0,
+    ok(anna && anna->enabled && anna->department && strcmp(anna->department, "Sales") == 0 &&
+           anna->created_at > 0,
        "with their fields");
-    ok(carin && carin->manager_upn && strcmp(carin->manager_upn, "anna.lind@nordic.example") == 0, "with managers");
+    ok(carin && carin->manager_upn && strcmp(carin->manager_upn, "anna.lind@nordic.example") == 0,
+       "with managers");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
     cache_sync_state state = state_now();
-    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") && strstr(state.tokens, "server"),
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "dirsync") &&
+           strstr(state.tokens, "server"),
        "a token and its server");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
     is_int(entries, 0, "so nothing is told");
@@ -88,22 +94,29 @@ static void changes(directory *d, const char *tag, int deletions)
     cache_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
-    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: title\\ntitle: %s\\n-\\nreplace: department\\n", people, tag);
-    change(
-        "dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Karin Hedlund,%s\\n-\\ndelete: member\\n"
-        "member: CN=Bo Ek,%s\\n",
-        suffix, people, people);
-    change("dn: CN=Lars Moberg,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Leavers,%s\\n",
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: title\\ntitle: "
+           "%s\\n-\\nreplace: department\\n",
+           people, tag);
+    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\nadd: member\\nmember: CN=Karin "
+           "Hedlund,%s\\n-\\ndelete: member\\n"
+           "member: CN=Bo Ek,%s\\n",
+           suffix, people, people);
+    change("dn: CN=Lars Moberg,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars %s\\ndeleteoldrdn: "
+           "1\\nnewsuperior: OU=Leavers,%s\\n",
            people, tag, people);
-    perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => 'CN=Outside %s,OU=Services,%s'); "
+    perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => "
+         "'CN=Outside %s,OU=Services,%s'); "
          "1",
          tag, people, tag, tag, suffix);
-    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: New %s\\nmember: "
+    change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: "
+           "New %s\\nmember: "
            "CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
            tag, suffix, tag, tag, people, people);
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, tag, ": sync", NULL));
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e,
+             apr_pstrcat(pool, tag, ": sync", NULL));
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
-    is_int(came_back, deletions, "links to somebody new are told, DirSync does not tell those to somebody moved");
+    is_int(came_back, deletions,
+           "links to somebody new are told, DirSync does not tell those to somebody moved");
     ida_user *karin = user_of("karin.hedlund"), *lars = user_of("lars.moberg"),
              *new = user_of(apr_pstrcat(pool, "new.", tag, NULL));
     ok(karin && karin->job_title && strcmp(karin->job_title, tag) == 0, "a new title");
@@ -112,34 +125,46 @@ static void changes(directory *d, const char *tag, int deletions)
     is_str(groups_of("bo.ek"), "All staff|CRM admins", "a member that went");
     ok(lars != NULL, "somebody moved and renamed is still there");
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "with all groups");
-    ok(new && new->manager_upn && strcmp(new->manager_upn, "eva.berg@nordic.example") == 0, "somebody new");
-    is_str(groups_of(apr_pstrcat(pool, "new.", tag, NULL)), apr_pstrcat(pool, "New ", tag, NULL), "in a new group");
+    ok(new &&new->manager_upn &&strcmp(new->manager_upn, "eva.berg@nordic.example") == 0,
+       "somebody new");
+    is_str(groups_of(apr_pstrcat(pool, "new.", tag, NULL)), apr_pstrcat(pool, "New ", tag, NULL),
+           "in a new group");
     ok(!user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "somebody new elsewhere is not seen");
 
-    change("dn: CN=Lars %s,OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars Moberg\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
+    change("dn: CN=Lars %s,OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: CN=Lars "
+           "Moberg\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
            tag, people, people);
-    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
+    change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside "
+           "%s\\ndeleteoldrdn: 1\\nnewsuperior: %s\\n",
            tag, suffix, tag, people);
-    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nreplace: member\\nmember: CN=Eva Berg,%s\\n", suffix, people);
-    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
+    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nreplace: member\\nmember: "
+           "CN=Eva Berg,%s\\n",
+           suffix, people);
+    change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: "
+           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
            "OU=Groups,%s\\n",
            suffix, suffix);
-    change(
-        "dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
-        "member: CN=Bo Ek,%s\\n",
-        suffix, people, people);
-    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
+    change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: "
+           "CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
+           "member: CN=Bo Ek,%s\\n",
+           suffix, people, people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: "
+           "Engineering\\n",
+           people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
-    ok(user_of(apr_pstrcat(pool, "outside.", tag, NULL)) != NULL, "somebody who came into the scope is seen");
+    ok(user_of(apr_pstrcat(pool, "outside.", tag, NULL)) != NULL,
+       "somebody who came into the scope is seen");
     is_int(came_back, 1 + deletions, "and links to them are asked for");
-    ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL, "so is a group, with the members it had before: %s",
-       groups_of("eva.berg"));
+    ok(strstr(groups_of("eva.berg"), "Elsewhere") != NULL,
+       "so is a group, with the members it had before: %s", groups_of("eva.berg"));
     is_str(groups_of("karin.hedlund"), "All staff|Engineering", "a member that went again");
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
 
-    change("dn: CN=Outside %s,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n",
+    change("dn: CN=Outside %s,%s\\nchangetype: modrdn\\nnewrdn: CN=Outside %s\\ndeleteoldrdn: "
+           "1\\nnewsuperior: OU=Services,%s\\n",
            tag, people, tag, suffix);
-    change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
+    change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: "
+           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
            "OU=Services,%s\\n",
            suffix, suffix);
     change("dn: CN=new.%s,%s\\nchangetype: delete\\n", tag, people);
@@ -147,9 +172,11 @@ static void changes(directory *d, const char *tag, int deletions)
     change("dn: CN=Outside %s,OU=Services,%s\\nchangetype: delete\\n", tag, suffix);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "deletions");
     if (deletions) {
-        ok(!user_of(apr_pstrcat(pool, "new.", tag, NULL)) && !user_of(apr_pstrcat(pool, "outside.", tag, NULL)), "are seen");
-        ok(!strstr(groups_of("eva.berg"), "Elsewhere") && !strstr(groups_of("eva.berg"), "New"), "of groups too: %s",
-           groups_of("eva.berg"));
+        ok(!user_of(apr_pstrcat(pool, "new.", tag, NULL)) &&
+               !user_of(apr_pstrcat(pool, "outside.", tag, NULL)),
+           "are seen");
+        ok(!strstr(groups_of("eva.berg"), "Elsewhere") && !strstr(groups_of("eva.berg"), "New"),
+           "of groups too: %s", groups_of("eva.berg"));
         is_int(users_cached(), 21, "as many as before");
     }
     is_int((long)state_now().full_at, (long)full_at, "not a full one");
@@ -157,7 +184,8 @@ static void changes(directory *d, const char *tag, int deletions)
 
 static void set_primary(const char *group)
 {
-    is_str(perl("$s->make_primary('CN=Karin Hedlund,%s', '%s'); 'ok'", people, group), "ok", "another primary group");
+    is_str(perl("$s->make_primary('CN=Karin Hedlund,%s', '%s'); 'ok'", people, group), "ok",
+           "another primary group");
 }
 
 /* Whoever has a group as primary one is in it, though no list of members says so. */
@@ -171,7 +199,8 @@ static void primary_group(directory *d, int full)
                *users = apr_psprintf(pool, "CN=Domain Users,CN=Users,%s", suffix);
     int64_t full_at = state_now().full_at;
     for (int i = 0; i < 2; i++) {
-        change("dn: %s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: Primary %d\\nmember: CN=Karin Hedlund,%s\\n",
+        change("dn: %s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: Primary "
+               "%d\\nmember: CN=Karin Hedlund,%s\\n",
                i ? deck : crew, i, people);
     }
     set_primary(crew);
@@ -181,25 +210,39 @@ static void primary_group(directory *d, int full)
     set_primary(deck);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of("karin.hedlund"), "All staff|Crew|Deck|Engineering", "the other way round");
-    change("dn: %s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n", crew, people);
+    change("dn: %s\\nchangetype: modify\\ndelete: member\\nmember: CN=Karin Hedlund,%s\\n", crew,
+           people);
     change("dn: %s\\nchangetype: modify\\nadd: member\\nmember: CN=Bo Ek,%s\\n", deck, people);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "the former primary group is left like any other");
-    change("dn: OU=Inner,OU=Groups,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n", suffix);
-    change("dn: %s\\nchangetype: modrdn\\nnewrdn: CN=Deck\\ndeleteoldrdn: 1\\nnewsuperior: OU=Inner,OU=Groups,%s\\n", deck,
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering",
+           "the former primary group is left like any other");
+    change("dn: OU=Inner,OU=Groups,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\n",
            suffix);
+    change("dn: %s\\nchangetype: modrdn\\nnewrdn: CN=Deck\\ndeleteoldrdn: 1\\nnewsuperior: "
+           "OU=Inner,OU=Groups,%s\\n",
+           deck, suffix);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering",
            "a group that moved is read anew, with those who have it as primary one");
-    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Deck\\n", people);
-    change("dn: CN=Karin Hedlund,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Moved\\ndeleteoldrdn: 1\\n", people);
+    change(
+        "dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Deck\\n",
+        people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Moved\\ndeleteoldrdn: "
+           "1\\n",
+           people);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "so is an account that was renamed");
-    change("dn: CN=Karin Moved,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Hedlund\\ndeleteoldrdn: 1\\n", people);
-    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: Engineering\\n", people);
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering",
+           "so is an account that was renamed");
+    change("dn: CN=Karin Moved,%s\\nchangetype: modrdn\\nnewrdn: CN=Karin Hedlund\\ndeleteoldrdn: "
+           "1\\n",
+           people);
+    change("dn: CN=Karin Hedlund,%s\\nchangetype: modify\\nreplace: department\\ndepartment: "
+           "Engineering\\n",
+           people);
     set_primary(users);
     is_class(run_sync(d, full, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering", "a group outside groupBase is not shown, the former one is");
+    is_str(groups_of("karin.hedlund"), "All staff|Deck|Engineering",
+           "a group outside groupBase is not shown, the former one is");
     is_str(groups_of("bo.ek"), "All staff|CRM admins|Deck|Sales team", "with its other members");
     ok(full || state_now().full_at == full_at, "all of it without reading everything");
     change("dn: %s\\nchangetype: delete\\n", crew);
@@ -218,9 +261,11 @@ static void containers(directory *d)
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a new container with somebody in it");
     ok(user_of("team.member") != NULL, "who is seen");
     is_int((long)state_now().full_at, (long)full_at, "without reading everything");
-    change("dn: OU=Team,%s\\nchangetype: modrdn\\nnewrdn: OU=Team\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n", people,
-           suffix);
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "the container leaves the scope: its entries say nothing of it");
+    change("dn: OU=Team,%s\\nchangetype: modrdn\\nnewrdn: OU=Team\\ndeleteoldrdn: 1\\nnewsuperior: "
+           "OU=Services,%s\\n",
+           people, suffix);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e,
+             "the container leaves the scope: its entries say nothing of it");
     ok(was_told("with everything in it"), "everything is read again, and the log says why");
     ok(!user_of("team.member"), "who was in it is gone");
     is_int(users_cached(), 21, "the others are not");
@@ -231,9 +276,11 @@ static void tokens(directory *d)
     cache_summary summary;
     directory_error e;
     int64_t full_at = state_now().full_at;
-    change("dn: CN=Bo Ek,%s\\nchangetype: modify\\nreplace: manager\\nmanager: CN=Eva Berg,%s\\n", people, people);
+    change("dn: CN=Bo Ek,%s\\nchangetype: modify\\nreplace: manager\\nmanager: CN=Eva Berg,%s\\n",
+           people, people);
     meddle("UPDATE sync_state SET tokens = '{\"dirsync\":\"bm8gdG9rZW4gYXQgYWxs\"}'");
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is none: everything is read again");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e,
+             "a token that is none: everything is read again");
     ok(was_told("everything is read again") && state_now().full_at >= full_at, "as the log says");
     is_int(users_cached(), 21, "all of it");
     ida_user *bo = user_of("bo.ek");
@@ -242,13 +289,15 @@ static void tokens(directory *d)
 
     /* Two addresses of servers: the one the token came from is asked first. */
     wire *w = wire_to_at(perl("$s->{address}"), 636);
-    const char *first = ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), *second = perl("$s->ldaps_url");
+    const char *first = ida_printf(pool, "ldaps://127.0.0.1:%d", w->port),
+               *second = perl("$s->ldaps_url");
     directory *other = open_with(ad_tenant(json_list(second, NULL), "idadmin"));
     is_class(run_sync(other, 0, &summary, &e), DIRECTORY_OK, &e, "a token of the second server");
     ops->close(other);
     full_at = state_now().full_at;
     other = open_with(ad_tenant(json_list(first, second), "idadmin"));
-    is_class(run_sync(other, 0, &summary, &e), DIRECTORY_OK, &e, "a new session that names another server first");
+    is_class(run_sync(other, 0, &summary, &e), DIRECTORY_OK, &e,
+             "a new session that names another server first");
     is_int(atomic_load(&w->connections), 0, "does not ask it");
     is_int((long)state_now().full_at, (long)full_at, "and goes on with the token");
     ops->close(other);
@@ -262,7 +311,8 @@ static void without_right(void)
     directory *d = open_with(ad_tenant(json_list(perl("$s->ldaps_url"), NULL), "reader"));
     is_int(cache_reset(cache, fresh(), "nordic", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "an account that may not use DirSync");
-    ok(strstr(told, "IDA0402") && strstr(told, "Replicating Directory Changes"), "a warning names the right");
+    ok(strstr(told, "IDA0402") && strstr(told, "Replicating Directory Changes"),
+       "a warning names the right");
     told[0] = '\0';
     is_int(users_cached(), 21, "everybody is read");
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
@@ -274,9 +324,11 @@ static void without_right(void)
     primary_group(d, 0);
     primary_group(d, 1);
     meddle("UPDATE sync_state SET tokens = replace(tokens, '\"scanned\":\"', '\"scanned\":\"-')");
-    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "ten minutes later deletions are looked for");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e,
+             "ten minutes later deletions are looked for");
     is_int(users_cached(), 21, "and found");
-    change("dn: OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: OU=Former\\ndeleteoldrdn: 1\\n", people);
+    change("dn: OU=Leavers,%s\\nchangetype: modrdn\\nnewrdn: OU=Former\\ndeleteoldrdn: 1\\n",
+           people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "a renamed container");
     ok(was_told("everything is read again"), "makes everything be read again");
     ops->close(d);

@@ -1,4 +1,5 @@
-/* Codes and texts of servers and library as failure classes; the schema reader that decides what can be sent. */
+/* Codes and texts of servers and library as failure classes; the schema reader that decides what
+ * can be sent. */
 #include <ldap.h>
 
 #include "t/unit/setup.h"
@@ -25,7 +26,8 @@ static const struct {
     {52, LD_BIND, NULL, DIRECTORY_TRANSIENT, NULL},
     {3, LD_READ, NULL, DIRECTORY_TRANSIENT, NULL},
     {1, LD_READ, "0000200E: SvcErr: busy", DIRECTORY_TRANSIENT, NULL},
-    {1, LD_READ, "000004DC: LdapErr: a successful bind must be completed", DIRECTORY_TRANSIENT, NULL},
+    {1, LD_READ, "000004DC: LdapErr: a successful bind must be completed", DIRECTORY_TRANSIENT,
+     NULL},
     {1, LD_READ, "something else", DIRECTORY_INVALID, NULL},
     {118, LD_READ, NULL, DIRECTORY_TRANSIENT, NULL},
     {20, LD_MEMBER, NULL, DIRECTORY_ALREADY, NULL},
@@ -47,7 +49,8 @@ static const struct {
     {48, LD_BIND, NULL, DIRECTORY_CREDENTIALS, NULL},
     {8, LD_BIND, NULL, DIRECTORY_CREDENTIALS, NULL},
     {13, LD_READ, NULL, DIRECTORY_CREDENTIALS, NULL},
-    {53, LD_BIND, "unauthenticated bind (DN with no password) disallowed", DIRECTORY_CREDENTIALS, NULL},
+    {53, LD_BIND, "unauthenticated bind (DN with no password) disallowed", DIRECTORY_CREDENTIALS,
+     NULL},
     {50, LD_WRITE, "no write access to parent", DIRECTORY_FORBIDDEN, NULL},
     {53, LD_WRITE, "no global superior knowledge", DIRECTORY_FORBIDDEN, NULL},
     {53, LD_WRITE, "operation restricted", DIRECTORY_CONFIG, NULL},
@@ -67,8 +70,11 @@ static void classes(void)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *field;
-        directory_class class = ld_classify(pool, cases[i].code, cases[i].phase, cases[i].text, &field);
-        int right = class == cases[i].class && (field ? cases[i].field && strcmp(field, cases[i].field) == 0 : !cases[i].field);
+        directory_class class = ld_classify(pool, cases[i].code, cases[i].phase, cases[i].text,
+                                            &field);
+        int right = class == cases[i].class &&
+                    (field ? cases[i].field && strcmp(field, cases[i].field) == 0
+                           : !cases[i].field);
         ok(right, "code %d, %s: %s", cases[i].code, cases[i].text ? cases[i].text : "no text",
            directory_class_text(cases[i].class));
         if (!right) {
@@ -76,9 +82,10 @@ static void classes(void)
         }
     }
     is_str(ld_code_text(pool, 32, "a\nb"), "No such object (32): a b", "a message is one line");
-    ok(directory_holds(DIRECTORY_TRANSIENT) && directory_holds(DIRECTORY_THROTTLED) && directory_holds(DIRECTORY_CREDENTIALS)
-           && directory_holds(DIRECTORY_CONFIG) && !directory_holds(DIRECTORY_CONFLICT) && !directory_holds(DIRECTORY_UNSURE)
-           && !directory_holds(DIRECTORY_OK) && !directory_holds((directory_class)99),
+    ok(directory_holds(DIRECTORY_TRANSIENT) && directory_holds(DIRECTORY_THROTTLED) &&
+           directory_holds(DIRECTORY_CREDENTIALS) && directory_holds(DIRECTORY_CONFIG) &&
+           !directory_holds(DIRECTORY_CONFLICT) && !directory_holds(DIRECTORY_UNSURE) &&
+           !directory_holds(DIRECTORY_OK) && !directory_holds((directory_class)99),
        "what holds a directory");
 }
 
@@ -89,37 +96,46 @@ static struct berval text(const char *value)
 
 static void schema(void)
 {
-    const struct berval types[] = {text("( 2.5.4.3 NAME ( 'cn' 'commonName' ) SUP name )"),
-                                   text("( 2.5.4.6 NAME ( 'c' 'countryName' ) SUP name )"),
-                                   text("( 1.2.3 NAME 'badge' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"), text("nonsense"),
-                                   text("( 1.2.4 NAME 'other' )")};
-    const struct berval classes_[] = {text("( 2.5.6.0 NAME 'top' ABSTRACT MUST objectClass )"),
-                                      text("( 2.5.6.6 NAME 'person' SUP top STRUCTURAL MUST cn )"),
-                                      text("( 1.1 NAME 'worker' SUP person STRUCTURAL MAY other )"),
-                                      text("( 1.2 NAME 'demanding' SUP top AUXILIARY MUST other MAY badge )"),
-                                      text("( 1.3 NAME 'badged' SUP top AUXILIARY MAY badge )"),
-                                      text("( 1.4 NAME 'loop' SUP loop STRUCTURAL )"),
-                                      text("((")};
+    const struct berval types[] = {
+        text("( 2.5.4.3 NAME ( 'cn' 'commonName' ) SUP name )"),
+        text("( 2.5.4.6 NAME ( 'c' 'countryName' ) SUP name )"),
+        text("( 1.2.3 NAME 'badge' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"), text("nonsense"),
+        text("( 1.2.4 NAME 'other' )")};
+    const struct berval classes_[] = {
+        text("( 2.5.6.0 NAME 'top' ABSTRACT MUST objectClass )"),
+        text("( 2.5.6.6 NAME 'person' SUP top STRUCTURAL MUST cn )"),
+        text("( 1.1 NAME 'worker' SUP person STRUCTURAL MAY other )"),
+        text("( 1.2 NAME 'demanding' SUP top AUXILIARY MUST other MAY badge )"),
+        text("( 1.3 NAME 'badged' SUP top AUXILIARY MAY badge )"),
+        text("( 1.4 NAME 'loop' SUP loop STRUCTURAL )"),
+        text("((")};
     ld_schema *s = ld_schema_make(pool, types, 5, classes_, 7);
-    ok(ld_schema_knows(s, "CN") && ld_schema_knows(s, "commonname") && ld_schema_knows(s, "2.5.4.3")
-           && !ld_schema_knows(s, "jpegPhoto"),
+    ok(ld_schema_knows(s, "CN") && ld_schema_knows(s, "commonname") &&
+           ld_schema_knows(s, "2.5.4.3") && !ld_schema_knows(s, "jpegPhoto"),
        "names in any case, aliases, OIDs");
-    ok(ld_schema_allows(s, "worker", "commonName") && ld_schema_allows(s, "Worker", "other"), "own and inherited attributes");
-    ok(!ld_schema_allows(s, "worker", "c") && !ld_schema_allows(s, "nobody", "cn") && !ld_schema_allows(s, "loop", "c"),
+    ok(ld_schema_allows(s, "worker", "commonName") && ld_schema_allows(s, "Worker", "other"),
+       "own and inherited attributes");
+    ok(!ld_schema_allows(s, "worker", "c") && !ld_schema_allows(s, "nobody", "cn") &&
+           !ld_schema_allows(s, "loop", "c"),
        "others are not allowed; a loop ends");
-    is_str(ld_schema_auxiliary(s, "badge"), "badged", "the auxiliary class that demands nothing else");
+    is_str(ld_schema_auxiliary(s, "badge"), "badged",
+           "the auxiliary class that demands nothing else");
     is_str(ld_schema_auxiliary(s, "c"), NULL, "none for country");
 }
 
 static void passwords(void)
 {
-    ok(ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy"), "a policy's refusal");
-    ok(!ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "title: too long") && !ld_password_refused(LDAP_CONSTRAINT_VIOLATION, NULL)
-           && !ld_password_refused(LDAP_INSUFFICIENT_ACCESS, "password"),
+    ok(ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy"),
+       "a policy's refusal");
+    ok(!ld_password_refused(LDAP_CONSTRAINT_VIOLATION, "title: too long") &&
+           !ld_password_refused(LDAP_CONSTRAINT_VIOLATION, NULL) &&
+           !ld_password_refused(LDAP_INSUFFICIENT_ACCESS, "password"),
        "others are none");
-    ok(ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password is too young to change"), "too young: there is a password");
-    ok(!ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy")
-           && !ld_password_stands(LDAP_CONSTRAINT_VIOLATION, NULL) && !ld_password_stands(LDAP_SUCCESS, "too young"),
+    ok(ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password is too young to change"),
+       "too young: there is a password");
+    ok(!ld_password_stands(LDAP_CONSTRAINT_VIOLATION, "Password fails quality checking policy") &&
+           !ld_password_stands(LDAP_CONSTRAINT_VIOLATION, NULL) &&
+           !ld_password_stands(LDAP_SUCCESS, "too young"),
        "other answers say nothing of one");
 }
 

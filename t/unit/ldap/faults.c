@@ -1,7 +1,8 @@
-/* The connector against a scripted peer: each fault ends in its own class, within its time, with the cache as it was; the next
- * call is well. Two authorities in one process, each good for its own directory alone. */
-#include "core/cache/sync.h"
+/* The connector against a scripted peer: each fault ends in its own class, within its time, with
+ * the cache as it was; the next call is well. Two authorities in one process, each good for its own
+ * directory alone. */
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/slapd.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
@@ -12,10 +13,12 @@ static const directory_ops *ops;
 static store *cache;
 static const char *dsn;
 
-/* A tenant on the peer in perl's variable `peer`; `changes`: perl text of changed members of its document. */
+/* A tenant on the peer in perl's variable `peer`; `changes`: perl text of changed members of its
+ * document. */
 static ida_tenant *tenant_on(const char *id, const char *peer, const char *changes)
 {
-    return tenant_of(id, "peer.example", perl("Idadmin::Test::json_text($main::%s->document(%s))", peer, changes));
+    return tenant_of(id, "peer.example",
+                     perl("Idadmin::Test::json_text($main::%s->document(%s))", peer, changes));
 }
 
 static void script(const char *text)
@@ -38,7 +41,8 @@ typedef enum call { FIND, SYNC, DISABLE, MEMBERSHIPS } call;
 
 static const char *person_id; /* of person0005 */
 
-static directory_class make_call(directory *d, apr_pool_t *sub, store *into, call what, cache_summary *summary, directory_error *e)
+static directory_class make_call(directory *d, apr_pool_t *sub, store *into, call what,
+                                 cache_summary *summary, directory_error *e)
 {
     directory_user user;
     const directory_membership *rows;
@@ -46,12 +50,9 @@ static directory_class make_call(directory *d, apr_pool_t *sub, store *into, cal
     switch (what) {
     case SYNC:
         return ops->sync(d, sub, into, ida_ctx_make(&env, sub), 1, 0, NULL, NULL, summary, e);
-    case DISABLE:
-        return ops->disable(d, sub, person_id, &user, e);
-    case MEMBERSHIPS:
-        return ops->memberships(d, sub, person_id, NULL, 0, &rows, &count, e);
-    default:
-        return ops->find(d, sub, NULL, "person0005@peer.example", &user, e);
+    case DISABLE: return ops->disable(d, sub, person_id, &user, e);
+    case MEMBERSHIPS: return ops->memberships(d, sub, person_id, NULL, 0, &rows, &count, e);
+    default: return ops->find(d, sub, NULL, "person0005@peer.example", &user, e);
     }
 }
 
@@ -88,87 +89,105 @@ static const fault quick[] = {
     {"certificate signed by itself", "certificate => 'selfSigned'", FIND, CONFIG, "caFile"},
     {"closed before TLS", RULE("on => 'connect', do => 'close'"), FIND, TRANSIENT, NULL},
     {"reset before TLS", RULE("on => 'connect', do => 'reset'"), FIND, TRANSIENT, NULL},
-    {"garbage instead of TLS", RULE("on => 'connect', do => 'garbage'"), FIND, DIRECTORY_CONFIG, DIRECTORY_TRANSIENT, NULL},
-    {"reset in the TLS handshake", RULE("on => 'handshake', do => 'cut', bytes => 200"), FIND, TRANSIENT, NULL},
+    {"garbage instead of TLS", RULE("on => 'connect', do => 'garbage'"), FIND, DIRECTORY_CONFIG,
+     DIRECTORY_TRANSIENT, NULL},
+    {"reset in the TLS handshake", RULE("on => 'handshake', do => 'cut', bytes => 200"), FIND,
+     TRANSIENT, NULL},
     {"closed at the bind", RULE("on => 'bind', do => 'close'"), FIND, TRANSIENT, NULL},
     {"reset at the bind", RULE("on => 'bind', do => 'reset'"), FIND, TRANSIENT, NULL},
     {"garbage at the bind", RULE("on => 'bind', do => 'garbage'"), FIND, TRANSIENT, NULL},
-    {"notice of disconnection at the bind", RULE("on => 'bind', do => 'notice'"), FIND, TRANSIENT, NULL},
-    {"nameless notice at the bind", RULE("on => 'bind', do => 'notice', oid => ''"), FIND, TRANSIENT, NULL},
-    {"wrong credentials", RULE("on => 'bind', do => 'result', code => 49"), FIND, ONLY(DIRECTORY_CREDENTIALS), "bind as"},
-    {"AD: locked account", RULE("on => 'bind', do => 'result', code => 49, text => '80090308: LdapErr: DSID, data 775, v4563'"),
+    {"notice of disconnection at the bind", RULE("on => 'bind', do => 'notice'"), FIND, TRANSIENT,
+     NULL},
+    {"nameless notice at the bind", RULE("on => 'bind', do => 'notice', oid => ''"), FIND,
+     TRANSIENT, NULL},
+    {"wrong credentials", RULE("on => 'bind', do => 'result', code => 49"), FIND,
+     ONLY(DIRECTORY_CREDENTIALS), "bind as"},
+    {"AD: locked account",
+     RULE("on => 'bind', do => 'result', code => 49, text => '80090308: LdapErr: DSID, data 775, "
+          "v4563'"),
      FIND, ONLY(DIRECTORY_CREDENTIALS), "775"},
     {"bind: busy", RULE("on => 'bind', do => 'result', code => 51"), FIND, TRANSIENT, NULL},
     {"bind: unavailable", RULE("on => 'bind', do => 'result', code => 52"), FIND, TRANSIENT, NULL},
-    {"bind: referral", RULE("on => 'bind', " ELSEWHERE), FIND,
-     CONFIG, NULL},
+    {"bind: referral", RULE("on => 'bind', " ELSEWHERE), FIND, CONFIG, NULL},
     {"search: busy", RULE(HIS "do => 'result', code => 51"), FIND, TRANSIENT, "51"},
-    {"search: unavailable", RULE(HIS "do => 'result', code => 52"), FIND, TRANSIENT,
-     "52"},
+    {"search: unavailable", RULE(HIS "do => 'result', code => 52"), FIND, TRANSIENT, "52"},
     {"search: unwilling", RULE(HIS "do => 'result', code => 53"), FIND, ONLY(DIRECTORY_FORBIDDEN),
      "53"},
-    {"search: referral", RULE(HIS ELSEWHERE),
-     FIND, CONFIG, "10"},
-    {"search: the base is gone", RULE(HIS "do => 'result', code => 32"), FIND, CONFIG,
-     "32"},
-    {"search: reset after an entry", RULE(HIS "after => 1, do => 'reset'"), FIND,
-     TRANSIENT, NULL},
+    {"search: referral", RULE(HIS ELSEWHERE), FIND, CONFIG, "10"},
+    {"search: the base is gone", RULE(HIS "do => 'result', code => 32"), FIND, CONFIG, "32"},
+    {"search: reset after an entry", RULE(HIS "after => 1, do => 'reset'"), FIND, TRANSIENT, NULL},
     {"search: garbage", RULE(HIS "do => 'garbage'"), FIND, TRANSIENT, NULL},
     {"search: a message of 2 GB", RULE(HIS "do => 'huge'"), FIND, TRANSIENT, NULL},
     {"search: 2 GB without end", RULE(HIS "do => 'feed'"), FIND, TRANSIENT, NULL},
-    {"search: notice of disconnection", RULE(HIS "after => 1, do => 'notice'"), FIND,
-     TRANSIENT, NULL},
-    {"search: nameless notice", RULE(HIS "after => 1, do => 'notice', oid => ''"), FIND, TRANSIENT, NULL},
-    {"search: nameless part of the answer", RULE(HIS "do => 'nameless'"), FIND, TRANSIENT, NULL},
-    {"sync: part of the answer whose name is a NUL", RULE("on => 'page', after => 20, do => 'nameless', oid => \"\\0\""),
-     SYNC, TRANSIENT, NULL},
-    {"sync: nameless part of the answer, tagged as an extended one", RULE("on => 'page', after => 20, do => 'nameless', tag => 0x8a"),
-     SYNC, TRANSIENT, NULL},
-    {"sync: nameless part of the answer", RULE("on => 'page', after => 20, do => 'nameless'"), SYNC, TRANSIENT, NULL},
-    {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
-    {"sync: unwilling", RULE("on => 'page', do => 'result', code => 53"), SYNC, ONLY(DIRECTORY_FORBIDDEN), NULL},
-    {"sync: reset in the middle", RULE("on => 'page', after => 20, do => 'reset'"), SYNC, TRANSIENT, NULL},
-    {"sync: closed in the middle", RULE("on => 'page', after => 20, do => 'close'"), SYNC, TRANSIENT, NULL},
-    {"sync: notice in the middle", RULE("on => 'page', after => 20, do => 'notice'"), SYNC, TRANSIENT, NULL},
-    {"sync: garbage in the middle", RULE("on => 'page', after => 20, do => 'garbage'"), SYNC, TRANSIENT, NULL},
-    {"sync: 2 GB in the middle", RULE("on => 'page', after => 20, do => 'huge'"), SYNC, TRANSIENT, NULL},
-    {"sync: cut in mid-message", RULE("on => 'page', after => 20, do => 'cut', bytes => 150"), SYNC, TRANSIENT, NULL},
-    {"sync: busy after some", RULE("on => 'page', after => 20, do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
-    {"sync: size limit after some", RULE("on => 'page', after => 20, do => 'result', code => 4"), SYNC, CONFIG, NULL},
-    {"sync: administrative limit after some", RULE("on => 'page', after => 20, do => 'result', code => 11"), SYNC,
-     CONFIG, NULL},
-    {"sync: time limit after some", RULE("on => 'page', after => 20, do => 'result', code => 3"), SYNC, TRANSIENT, NULL},
-    {"sync: success without its control", RULE("on => 'page', after => 20, do => 'result', code => 0"), SYNC, CONFIG,
+    {"search: notice of disconnection", RULE(HIS "after => 1, do => 'notice'"), FIND, TRANSIENT,
      NULL},
-    {"sync: referral", RULE("on => 'page', " ELSEWHERE), SYNC,
-     CONFIG, NULL},
-    {"sync: groups fail after all users", RULE("on => 'page', filter => 'groupofnames', do => 'reset'"), SYNC,
+    {"search: nameless notice", RULE(HIS "after => 1, do => 'notice', oid => ''"), FIND, TRANSIENT,
+     NULL},
+    {"search: nameless part of the answer", RULE(HIS "do => 'nameless'"), FIND, TRANSIENT, NULL},
+    {"sync: part of the answer whose name is a NUL",
+     RULE("on => 'page', after => 20, do => 'nameless', oid => \"\\0\""), SYNC, TRANSIENT, NULL},
+    {"sync: nameless part of the answer, tagged as an extended one",
+     RULE("on => 'page', after => 20, do => 'nameless', tag => 0x8a"), SYNC, TRANSIENT, NULL},
+    {"sync: nameless part of the answer", RULE("on => 'page', after => 20, do => 'nameless'"), SYNC,
      TRANSIENT, NULL},
+    {"sync: busy", RULE("on => 'page', do => 'result', code => 51"), SYNC, TRANSIENT, NULL},
+    {"sync: unwilling", RULE("on => 'page', do => 'result', code => 53"), SYNC,
+     ONLY(DIRECTORY_FORBIDDEN), NULL},
+    {"sync: reset in the middle", RULE("on => 'page', after => 20, do => 'reset'"), SYNC, TRANSIENT,
+     NULL},
+    {"sync: closed in the middle", RULE("on => 'page', after => 20, do => 'close'"), SYNC,
+     TRANSIENT, NULL},
+    {"sync: notice in the middle", RULE("on => 'page', after => 20, do => 'notice'"), SYNC,
+     TRANSIENT, NULL},
+    {"sync: garbage in the middle", RULE("on => 'page', after => 20, do => 'garbage'"), SYNC,
+     TRANSIENT, NULL},
+    {"sync: 2 GB in the middle", RULE("on => 'page', after => 20, do => 'huge'"), SYNC, TRANSIENT,
+     NULL},
+    {"sync: cut in mid-message", RULE("on => 'page', after => 20, do => 'cut', bytes => 150"), SYNC,
+     TRANSIENT, NULL},
+    {"sync: busy after some", RULE("on => 'page', after => 20, do => 'result', code => 51"), SYNC,
+     TRANSIENT, NULL},
+    {"sync: size limit after some", RULE("on => 'page', after => 20, do => 'result', code => 4"),
+     SYNC, CONFIG, NULL},
+    {"sync: administrative limit after some",
+     RULE("on => 'page', after => 20, do => 'result', code => 11"), SYNC, CONFIG, NULL},
+    {"sync: time limit after some", RULE("on => 'page', after => 20, do => 'result', code => 3"),
+     SYNC, TRANSIENT, NULL},
+    {"sync: success without its control",
+     RULE("on => 'page', after => 20, do => 'result', code => 0"), SYNC, CONFIG, NULL},
+    {"sync: referral", RULE("on => 'page', " ELSEWHERE), SYNC, CONFIG, NULL},
+    {"sync: groups fail after all users",
+     RULE("on => 'page', filter => 'groupofnames', do => 'reset'"), SYNC, TRANSIENT, NULL},
     {"write: busy", RULE("on => 'modify', do => 'result', code => 51"), DISABLE, TRANSIENT, NULL},
-    {"write: not allowed", RULE("on => 'modify', do => 'result', code => 50"), DISABLE, ONLY(DIRECTORY_FORBIDDEN), NULL},
+    {"write: not allowed", RULE("on => 'modify', do => 'result', code => 50"), DISABLE,
+     ONLY(DIRECTORY_FORBIDDEN), NULL},
     {"write: the server is read-only",
      RULE("on => 'modify', do => 'result', code => 53, text => 'operation restricted'"), DISABLE,
      CONFIG, NULL},
-    {"write: referral to the master", RULE("on => 'modify', " ELSEWHERE),
-     DISABLE, CONFIG, NULL},
-    {"write: closed before it was done, twice",
-     RULE("on => 'modify', before => 1, do => 'close'"), DISABLE, ONLY(DIRECTORY_UNSURE),
-     NULL},
-    {"memberships: busy at the groups", RULE("on => 'page', do => 'result', code => 51"), MEMBERSHIPS, TRANSIENT, NULL},
-    {"memberships: cut answer", RULE("on => 'page', after => 1, do => 'result', code => 4"), MEMBERSHIPS, CONFIG, NULL},
+    {"write: referral to the master", RULE("on => 'modify', " ELSEWHERE), DISABLE, CONFIG, NULL},
+    {"write: closed before it was done, twice", RULE("on => 'modify', before => 1, do => 'close'"),
+     DISABLE, ONLY(DIRECTORY_UNSURE), NULL},
+    {"memberships: busy at the groups", RULE("on => 'page', do => 'result', code => 51"),
+     MEMBERSHIPS, TRANSIENT, NULL},
+    {"memberships: cut answer", RULE("on => 'page', after => 1, do => 'result', code => 4"),
+     MEMBERSHIPS, CONFIG, NULL},
 };
 
-static void check(const fault *f, directory_class class, int64_t ms, int64_t most, const directory_error *e)
+static void check(const fault *f, directory_class class, int64_t ms, int64_t most,
+                  const directory_error *e)
 {
     int right = class == f->want || (f->or_else && class == f->or_else);
-    if (!ok(right && (class != DIRECTORY_OK || !f->want), "%s: %s", f->name, directory_class_text(f->want))) {
-        printf("# got: %s; %s\n", directory_class_text(class), e->message ? e->message : "(no message)");
+    if (!ok(right && (class != DIRECTORY_OK || !f->want), "%s: %s", f->name,
+            directory_class_text(f->want))) {
+        printf("# got: %s; %s\n", directory_class_text(class),
+               e->message ? e->message : "(no message)");
     }
     if (f->want) {
-        ok(e->message && strstr(e->message, "ldap") && (!f->says || strstr(e->message, f->says)), "%s: says so (%s)", f->name,
-           e->message ? e->message : "-");
+        ok(e->message && strstr(e->message, "ldap") && (!f->says || strstr(e->message, f->says)),
+           "%s: says so (%s)", f->name, e->message ? e->message : "-");
     }
-    ok(ms <= most * SLOWNESS, "%s: within %lld ms (%lld)", f->name, (long long)most * SLOWNESS, (long long)ms);
+    ok(ms <= most * SLOWNESS, "%s: within %lld ms (%lld)", f->name, (long long)most * SLOWNESS,
+       (long long)ms);
 }
 
 static void quick_faults(const ida_tenant *tenant)
@@ -188,16 +207,19 @@ static void quick_faults(const ida_tenant *tenant)
         ok(users_cached("peer") == users, "%s: the cache is as it was", f->name);
         script("");
         class = make_call(d, sub, cache, FIND, &summary, &e);
-        is_class(class, DIRECTORY_OK, &e, apr_pstrcat(pool, f->name, ": over, the same session goes on", NULL));
+        is_class(class, DIRECTORY_OK, &e,
+                 apr_pstrcat(pool, f->name, ": over, the same session goes on", NULL));
         ops->close(d);
         apr_pool_destroy(sub);
     }
 }
 
-/* Whatever a bind is answered with: it is a fault of the directory, never an answer about a person. */
+/* Whatever a bind is answered with: it is a fault of the directory, never an answer about a person.
+ */
 static void every_bind_result(const ida_tenant *tenant)
 {
-    static const int codes[] = {1, 2, 3, 8, 12, 13, 14, 16, 19, 20, 21, 32, 34, 48, 50, 53, 65, 68, 80, 122, 4096, 32766};
+    static const int codes[] = {1,  2,  3,  8,  12, 13, 14, 16, 19,  20,   21,
+                                32, 34, 48, 50, 53, 65, 68, 80, 122, 4096, 32766};
     directory_error e = {0};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         script(ida_printf(pool, RULE("on => 'bind', do => 'result', code => %d"), codes[i]));
@@ -222,10 +244,14 @@ static void between_calls(const ida_tenant *tenant)
         perl("$main::p->forget; 'ok'");
         script(ida_printf(pool, RULE("on => 'idle', ms => 30, do => '%s'"), ends[i]));
         is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e, "found");
-        is_str(perl("Idadmin::Test::wait_until(5, sub { scalar $main::p->seen('end') }) ? 'ended' : 'open'"), "ended",
-               "the idle connection is ended by the server");
+        is_str(perl("Idadmin::Test::wait_until(5, sub { scalar $main::p->seen('end') }) ? 'ended' "
+                    ": 'open'"),
+               "ended", "the idle connection is ended by the server");
         is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e,
-                 ida_printf(pool, "idle connection ended by %s: the next call has a new one and does not notice", ends[i]));
+                 ida_printf(
+                     pool,
+                     "idle connection ended by %s: the next call has a new one and does not notice",
+                     ends[i]));
         ops->close(d);
     }
     script("");
@@ -238,14 +264,17 @@ static void lost_answers(const ida_tenant *tenant)
     directory *d = open_with(tenant);
     make_call(d, pool, cache, FIND, NULL, &e);
     script(RULE(HIS "after => 1, count => 1, do => 'reset'"));
-    is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e, "a read that is cut once is repeated");
+    is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e,
+             "a read that is cut once is repeated");
     perl("$main::p->forget; 'ok'");
     make_call(d, pool, cache, FIND, NULL, &e);
     script(RULE("on => 'modify', count => 1, do => 'reset'"));
-    is_class(ops->disable(d, pool, person_id, &user, &e), DIRECTORY_OK, &e, "a write whose answer is lost is looked at");
+    is_class(ops->disable(d, pool, person_id, &user, &e), DIRECTORY_OK, &e,
+             "a write whose answer is lost is looked at");
     ok(!user.enabled, "and was done");
     is_str(perl("scalar(my @m = $main::p->seen('modify'))"), "1", "it was sent once");
-    is_class(ops->disable(d, pool, person_id, &user, &e), DIRECTORY_ALREADY, &e, "the next look finds it so");
+    is_class(ops->disable(d, pool, person_id, &user, &e), DIRECTORY_ALREADY, &e,
+             "the next look finds it so");
     script("");
     ops->close(d);
 }
@@ -270,7 +299,8 @@ static void pages(const ida_tenant *usual)
     cache_summary summary = {0};
     directory_error e = {0};
     perl("$main::q = $main::p; "
-         "$main::p = " PEER "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
+         "$main::p = " PEER
+         "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
     const ida_tenant *tenant = tenant_on("pages", "p", "");
     static const struct {
         const char *name, *script;
@@ -278,21 +308,30 @@ static void pages(const ida_tenant *usual)
     } limits[] = {
         {"pages as asked for", "", DIRECTORY_OK},
         {"pages cut to 100 in silence", "page => { most => 100 }", DIRECTORY_OK},
-        {"pages above 130 refused with administrative limit", "page => { refuse => 130, code => 11 }", DIRECTORY_OK},
-        {"pages above 130 refused with size limit", "page => { refuse => 130, code => 4 }", DIRECTORY_OK},
-        {"size limit in mid-page, after 100 entries", "page => { refuse => 100, after => 100, code => 4 }", DIRECTORY_OK},
-        {"administrative limit in mid-page, after 60 entries", "page => { refuse => 60, after => 60, code => 11 }", DIRECTORY_OK},
-        {"references to other servers between", "references => ['ldap://other.example/ou=x??sub']", DIRECTORY_OK},
+        {"pages above 130 refused with administrative limit",
+         "page => { refuse => 130, code => 11 }", DIRECTORY_OK},
+        {"pages above 130 refused with size limit", "page => { refuse => 130, code => 4 }",
+         DIRECTORY_OK},
+        {"size limit in mid-page, after 100 entries",
+         "page => { refuse => 100, after => 100, code => 4 }", DIRECTORY_OK},
+        {"administrative limit in mid-page, after 60 entries",
+         "page => { refuse => 60, after => 60, code => 11 }", DIRECTORY_OK},
+        {"references to other servers between", "references => ['ldap://other.example/ou=x??sub']",
+         DIRECTORY_OK},
         {"a limit in all", "page => { total => 550, code => 4 }", DIRECTORY_CONFIG},
-        {"an administrative limit in all", "page => { total => 550, code => 11 }", DIRECTORY_CONFIG},
-        {"busy at the second page", RULE("on => 'page', skip => 1, do => 'result', code => 51"), DIRECTORY_TRANSIENT},
-        {"reset at the second page", RULE("on => 'page', skip => 1, after => 3, do => 'reset'"), DIRECTORY_TRANSIENT},
+        {"an administrative limit in all", "page => { total => 550, code => 11 }",
+         DIRECTORY_CONFIG},
+        {"busy at the second page", RULE("on => 'page', skip => 1, do => 'result', code => 51"),
+         DIRECTORY_TRANSIENT},
+        {"reset at the second page", RULE("on => 'page', skip => 1, after => 3, do => 'reset'"),
+         DIRECTORY_TRANSIENT},
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         script(limits[i].script);
         is_class(sync_on(tenant, &summary, &e), limits[i].want, &e, limits[i].name);
         if (limits[i].want == DIRECTORY_OK) {
-            ok(summary.users == 620, "%s: everybody (%lld)", limits[i].name, (long long)summary.users);
+            ok(summary.users == 620, "%s: everybody (%lld)", limits[i].name,
+               (long long)summary.users);
         }
         ok(users_cached("pages") == 620, "%s: and everybody is in the cache", limits[i].name);
     }
@@ -313,8 +352,10 @@ static void two_authorities(const ida_tenant *usual)
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         int good = order[i] == one || order[i] == two;
         directory *d = open_with(order[i]);
-        is_class(make_call(d, pool, cache, FIND, NULL, &e), good ? DIRECTORY_OK : DIRECTORY_CONFIG, &e,
-                 ida_printf(pool, "%s: %s", order[i]->id, good ? "its own authority" : "the other's authority is not its own"));
+        is_class(make_call(d, pool, cache, FIND, NULL, &e), good ? DIRECTORY_OK : DIRECTORY_CONFIG,
+                 &e,
+                 ida_printf(pool, "%s: %s", order[i]->id,
+                            good ? "its own authority" : "the other's authority is not its own"));
         ops->close(d);
     }
     perl("$main::other->stop; 'ok'");
@@ -324,7 +365,8 @@ static void two_authorities(const ida_tenant *usual)
 
 typedef struct slow {
     fault f;
-    int speed;           /* of the clock that the connector sees once it is connected: 20 s of a call need not last 20 s here */
+    int speed; /* of the clock that the connector sees once it is connected: 20 s of a call need not
+                  last 20 s here */
     int64_t least, most; /* ms by that clock */
     int start_tls;
     /* of the thread */
@@ -350,36 +392,68 @@ static int64_t fast_clock(void *baton)
 
 #define CALL_MS DIRECTORY_CALL_MS
 #define SILENCE_MS 60000 /* of the connector, inside a stream */
-#define AT(speed, least, most) speed, least, (most) + (speed) * 1000 /* a look at the clock each second */
+#define AT(speed, least, most) \
+    speed, least, (most) + (speed)*1000 /* a look at the clock each second */
 
 static slow slows[] = {
-    {{"black hole before TLS", RULE("on => 'connect', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
-     CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole at StartTLS", RULE("on => 'startTls', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
-     CONNECT_MS + IO_MS + 1000, .start_tls = 1},
-    {{"black hole in the handshake", RULE("on => 'handshake', do => 'stall', bytes => 200"), FIND, TRANSIENT, NULL}, 1,
-     1000, CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"handshake that drips", RULE("on => 'handshake', do => 'drip', ms => 100"), FIND, TRANSIENT, NULL}, 1, 1000,
-     CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole behind TLS", RULE("on => 'bind', do => 'silence'"), FIND, TRANSIENT, NULL}, 1, 1000,
-     CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"bind answered with a foreign message ID", RULE("on => 'bind', do => 'foreign'"), FIND, TRANSIENT, NULL}, 1, 1000,
-     CONNECT_MS + IO_MS + 1000, .start_tls = 0},
-    {{"black hole behind the bind", RULE(HIS "do => 'silence'"), FIND, TRANSIENT,
-      NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer with a foreign message ID", RULE(HIS "do => 'foreign'"), FIND,
-      TRANSIENT, NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer that drips", RULE(HIS "do => 'drip', ms => 100"), FIND, TRANSIENT,
-      NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"answer that stalls in mid-message", RULE(HIS "do => 'stall', bytes => 90"), FIND,
-      TRANSIENT, NULL}, AT(4, 10000, CALL_MS), .start_tls = 0},
-    {{"write into a black hole", RULE("on => 'modify', do => 'silence'"), DISABLE, DIRECTORY_UNSURE, DIRECTORY_TRANSIENT, NULL},
+    {{"black hole before TLS", RULE("on => 'connect', do => 'silence'"), FIND, TRANSIENT, NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 0},
+    {{"black hole at StartTLS", RULE("on => 'startTls', do => 'silence'"), FIND, TRANSIENT, NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 1},
+    {{"black hole in the handshake", RULE("on => 'handshake', do => 'stall', bytes => 200"), FIND,
+      TRANSIENT, NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 0},
+    {{"handshake that drips", RULE("on => 'handshake', do => 'drip', ms => 100"), FIND, TRANSIENT,
+      NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 0},
+    {{"black hole behind TLS", RULE("on => 'bind', do => 'silence'"), FIND, TRANSIENT, NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 0},
+    {{"bind answered with a foreign message ID", RULE("on => 'bind', do => 'foreign'"), FIND,
+      TRANSIENT, NULL},
+     1,
+     1000,
+     CONNECT_MS + IO_MS + 1000,
+     .start_tls = 0},
+    {{"black hole behind the bind", RULE(HIS "do => 'silence'"), FIND, TRANSIENT, NULL},
      AT(4, 10000, CALL_MS),
      .start_tls = 0},
-    {{"sync that falls silent", RULE("on => 'page', after => 20, do => 'silence'"), SYNC, TRANSIENT, NULL},
-     AT(16, 30000, SILENCE_MS), .start_tls = 0},
-    {{"sync that drips", RULE("on => 'page', after => 20, do => 'drip', ms => 100"), SYNC, TRANSIENT, NULL},
-     AT(16, 30000, SILENCE_MS), .start_tls = 0},
+    {{"answer with a foreign message ID", RULE(HIS "do => 'foreign'"), FIND, TRANSIENT, NULL},
+     AT(4, 10000, CALL_MS),
+     .start_tls = 0},
+    {{"answer that drips", RULE(HIS "do => 'drip', ms => 100"), FIND, TRANSIENT, NULL},
+     AT(4, 10000, CALL_MS),
+     .start_tls = 0},
+    {{"answer that stalls in mid-message", RULE(HIS "do => 'stall', bytes => 90"), FIND, TRANSIENT,
+      NULL},
+     AT(4, 10000, CALL_MS),
+     .start_tls = 0},
+    {{"write into a black hole", RULE("on => 'modify', do => 'silence'"), DISABLE, DIRECTORY_UNSURE,
+      DIRECTORY_TRANSIENT, NULL},
+     AT(4, 10000, CALL_MS),
+     .start_tls = 0},
+    {{"sync that falls silent", RULE("on => 'page', after => 20, do => 'silence'"), SYNC, TRANSIENT,
+      NULL},
+     AT(16, 30000, SILENCE_MS),
+     .start_tls = 0},
+    {{"sync that drips", RULE("on => 'page', after => 20, do => 'drip', ms => 100"), SYNC,
+      TRANSIENT, NULL},
+     AT(16, 30000, SILENCE_MS),
+     .start_tls = 0},
 };
 #define SLOWS (sizeof slows / sizeof *slows)
 
@@ -414,16 +488,19 @@ static void slow_faults(const ida_tenant *usual)
     for (size_t i = 0; i < SLOWS; i++) {
         slow *s = &slows[i];
         perl("$main::s%zu = $main::slow->site(%zu); 'ok'", i, i);
-        s->tenant = tenant_on(ida_printf(pool, "slow%zu", i), ida_printf(pool, "s%zu", i),
-                              s->start_tls ? ida_printf(pool,
-                                                         "urls => [$main::s%zu->url], startTls => JSON::PP::true()", i) : "");
+        s->tenant = tenant_on(
+            ida_printf(pool, "slow%zu", i), ida_printf(pool, "s%zu", i),
+            s->start_tls
+                ? ida_printf(pool, "urls => [$main::s%zu->url], startTls => JSON::PP::true()", i)
+                : "");
         s->env = env;
         s->env.monotonic = fast_clock;
         s->env.baton = s;
         apr_pool_create(&s->pool, NULL);
         s->cache = store_make(s->pool, dsn, DB_SYNC);
         if (s->f.what == SYNC) {
-            is_class(sync_on(s->tenant, &summary, &s->e), DIRECTORY_OK, &s->e, ida_printf(pool, "%s: well at first", s->f.name));
+            is_class(sync_on(s->tenant, &summary, &s->e), DIRECTORY_OK, &s->e,
+                     ida_printf(pool, "%s: well at first", s->f.name));
         }
         perl("$main::s%zu->script(%s); 'ok'", i, s->f.script);
     }
@@ -434,7 +511,8 @@ static void slow_faults(const ida_tenant *usual)
         slow *s = &slows[i];
         pthread_join(s->thread, NULL);
         check(&s->f, s->class, s->ms, s->most, &s->e);
-        ok(s->ms >= s->least, "%s: not given up before its time (%lld ms)", s->f.name, (long long)s->ms);
+        ok(s->ms >= s->least, "%s: not given up before its time (%lld ms)", s->f.name,
+           (long long)s->ms);
         if (s->f.what == SYNC) {
             is_int(users_cached(s->tenant->id), 60, "and the cache is as it was");
         }
@@ -448,7 +526,8 @@ int main(void)
 {
     slapd_start("start => 0");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
-    is_str(perl("require " PEER "; $main::p = " PEER "->new(users => 60); 'ok'"), "ok", "a scripted peer");
+    is_str(perl("require " PEER "; $main::p = " PEER "->new(users => 60); 'ok'"), "ok",
+           "a scripted peer");
     const ida_tenant *tenant = tenant_on("peer", "p", "");
     dsn = store_beside(&cache);
     directory_error e = {0};
@@ -457,14 +536,19 @@ int main(void)
     is_class(sync_on(tenant, &summary, &e), DIRECTORY_OK, &e, "a first sync");
     is_int(users_cached("peer"), 60, "sixty users");
     directory *d = open_with(tenant);
-    is_class(ops->find(d, pool, NULL, "person0005@peer.example", &user, &e), DIRECTORY_OK, &e, "one of them");
+    is_class(ops->find(d, pool, NULL, "person0005@peer.example", &user, &e), DIRECTORY_OK, &e,
+             "one of them");
     person_id = user.id;
     ops->close(d);
     static const struct {
         const char *name;
         void (*run)(const ida_tenant *);
-    } parts[] = {{"quick faults", quick_faults}, {"results of a bind", every_bind_result}, {"between calls", between_calls},
-                 {"lost answers", lost_answers}, {"pages", pages}, {"two authorities", two_authorities},
+    } parts[] = {{"quick faults", quick_faults},
+                 {"results of a bind", every_bind_result},
+                 {"between calls", between_calls},
+                 {"lost answers", lost_answers},
+                 {"pages", pages},
+                 {"two authorities", two_authorities},
                  {"slow faults", slow_faults}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int64_t start = ida_monotonic(&env);

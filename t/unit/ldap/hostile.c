@@ -1,14 +1,15 @@
-/* A server that leaves out what the protocol promises (the scripted peer, over TLS): empty values in DNs and entries, controls
- * and parts of answers without a value or with an empty one. libldap hands such a value on as no value at all, or ends the
- * process over it; here it ends one call at most, and the cache stays as it was. */
+/* A server that leaves out what the protocol promises (the scripted peer, over TLS): empty values
+ * in DNs and entries, controls and parts of answers without a value or with an empty one. libldap
+ * hands such a value on as no value at all, or ends the process over it; here it ends one call at
+ * most, and the cache stays as it was. */
 #include <arpa/inet.h>
 #include <openldap.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "core/cache/sync.h"
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/slapd.h"
 #include "worker/ldap/session.h"
 
@@ -20,7 +21,8 @@ static store *cache;
 
 static ida_tenant *tenant_on_peer(const char *changes)
 {
-    return tenant_of("hostile", "peer.example", perl("Idadmin::Test::json_text($main::p->document(%s))", changes));
+    return tenant_of("hostile", "peer.example",
+                     perl("Idadmin::Test::json_text($main::p->document(%s))", changes));
 }
 
 static directory_class sync_now(const char *changes, int again, directory_error *e)
@@ -43,19 +45,23 @@ static void endless(const char *how, const char *rule)
     struct rusage before, after;
     cache_summary summary = {0};
     directory_error e = {0};
-    perl("$main::p->script(rules => [{ on => 'search', %s }, { on => 'page', %s }]); 'ok'", rule, rule);
+    perl("$main::p->script(rules => [{ on => 'search', %s }, { on => 'page', %s }]); 'ok'", rule,
+         rule);
     directory *d = open_with(tenant_on_peer(""));
     int64_t until = ida_monotonic(&env) + 3000;
     getrusage(RUSAGE_SELF, &before);
     alarm(60); /* ends the test where it goes on */
-    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, stop_after, &until, &summary, &e);
+    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, stop_after, &until, &summary,
+                                      &e);
     alarm(0);
     getrusage(RUSAGE_SELF, &after);
-    is_class(class, DIRECTORY_LOCAL, &e, apr_pstrcat(pool, how, ", ", rule, ": a search that never ends is stopped", NULL));
+    is_class(class, DIRECTORY_LOCAL, &e,
+             apr_pstrcat(pool, how, ", ", rule, ": a search that never ends is stopped", NULL));
     ok(e.message && strstr(e.message, "stopped"), "and says so: %s", e.message ? e.message : "-");
     ok(ida_monotonic(&env) < until + 10000 * SLOWNESS, "soon");
     /* A sanitizer keeps what was freed for a while. */
-    ok(SLOWNESS > 1 || after.ru_maxrss - before.ru_maxrss < 64 * 1024, "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
+    ok(SLOWNESS > 1 || after.ru_maxrss - before.ru_maxrss < 64 * 1024,
+       "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
     ops->close(d);
     perl("$main::p->script; 'ok'");
 }
@@ -71,8 +77,7 @@ static int64_t users_cached(void)
 static void peer(const char *options)
 {
     directory_error e = {0};
-    is_str(perl("$main::p = " PEER "->new(users => %d, %s); 'ok'", USERS, options), "ok",
-           options);
+    is_str(perl("$main::p = " PEER "->new(users => %d, %s); 'ok'", USERS, options), "ok", options);
     is_int(cache_reset(cache, fresh(), "hostile", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "a first sync");
     is_int(users_cached(), USERS, "everybody is known");
@@ -80,27 +85,41 @@ static void peer(const char *options)
 
 static void odd_values(const char *how)
 {
-    static const char *const odd[] = {"'manager', 'dc=x,cn='", "'manager', ''",   "'manager', 'cn='",        "'manager', '=x'",
-                                      "'manager', 'cn=+sn='",  "'manager', ','",  "'manager', 'cn=#'",       "'manager', 'cn=#0400'",
-                                      "'', 'x'",               "';', ''",         "'member;range=', 'cn='",  "'objectClass', ''",
-                                      "'objectSid', ''",       "'jpegPhoto', ''", "'member', 'dc=x,cn=', ''"};
+    static const char *const odd[] = {"'manager', 'dc=x,cn='",
+                                      "'manager', ''",
+                                      "'manager', 'cn='",
+                                      "'manager', '=x'",
+                                      "'manager', 'cn=+sn='",
+                                      "'manager', ','",
+                                      "'manager', 'cn=#'",
+                                      "'manager', 'cn=#0400'",
+                                      "'', 'x'",
+                                      "';', ''",
+                                      "'member;range=', 'cn='",
+                                      "'objectClass', ''",
+                                      "'objectSid', ''",
+                                      "'jpegPhoto', ''",
+                                      "'member', 'dc=x,cn=', ''"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         directory_error e = {0};
         perl("$main::p->script(with => [['person0002|All staff', %s]]); 'ok'", odd[i]);
-        is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, apr_pstrcat(pool, how, ": an entry with ", odd[i], NULL));
+        is_class(sync_now("", 1, &e), DIRECTORY_OK, &e,
+                 apr_pstrcat(pool, how, ": an entry with ", odd[i], NULL));
         is_int(users_cached(), USERS, "and everybody is there");
     }
     perl("$main::p->script; 'ok'");
 }
 
-/* Each control without its value, and with an empty one. `again`: everything is read, or what has changed. */
+/* Each control without its value, and with an empty one. `again`: everything is read, or what has
+ * changed. */
 static void bare_control(const char *control, int again, directory_class want, const char *says)
 {
     static const char *const ways[] = {"absent", "empty"};
     for (size_t i = 0; i < 2; i++) {
         directory_error e = {0};
         perl("$main::p->script(bare => { %s => '%s' }); 'ok'", control, ways[i]);
-        is_class(sync_now("", again, &e), want, &e, ida_printf(pool, "value of \"%s\" %s", control, ways[i]));
+        is_class(sync_now("", again, &e), want, &e,
+                 ida_printf(pool, "value of \"%s\" %s", control, ways[i]));
         ok(e.message && strstr(e.message, says), "and says so: %s", e.message ? e.message : "-");
         is_int(users_cached(), USERS, "the cache is as it was");
     }
@@ -124,18 +143,21 @@ static void protected_accounts(void)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         directory_user user;
         directory_error e = {0};
-        directory *d = open_with(tenant_on_peer(ida_printf(pool, "protectedAccounts => [%s]", lists[i])));
-        is_class(ops->find(d, pool, NULL, "person0003@peer.example", &user, &e), DIRECTORY_OK, &e, "somebody");
+        directory *d = open_with(
+            tenant_on_peer(ida_printf(pool, "protectedAccounts => [%s]", lists[i])));
+        is_class(ops->find(d, pool, NULL, "person0003@peer.example", &user, &e), DIRECTORY_OK, &e,
+                 "somebody");
         directory_class class = ops->disable(d, pool, user.id, &user, &e);
-        ok(class == DIRECTORY_OK || class == DIRECTORY_ALREADY, "protectedAccounts [%s]: nobody is meant (%s)", lists[i],
-           e.message ? e.message : "-");
+        ok(class == DIRECTORY_OK || class == DIRECTORY_ALREADY,
+           "protectedAccounts [%s]: nobody is meant (%s)", lists[i], e.message ? e.message : "-");
         ops->close(d);
     }
 }
 
 static void creations(void)
 {
-    static const char *const ways[] = {"", "bare => { postRead => 'absent' }", "bare => { postRead => 'empty' }",
+    static const char *const ways[] = {"", "bare => { postRead => 'absent' }",
+                                       "bare => { postRead => 'empty' }",
                                        "with => [['uid=made', 'manager', 'cn=']]"};
     static const ida_create person = {.firstname = "Eva", .surname = "Berg", .account_enabled = 1};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -149,7 +171,8 @@ static void creations(void)
         create.upn = create.mail = apr_pstrcat(pool, create.local, "@peer.example", NULL);
         directory *d = open_with(tenant_on_peer(""));
         perl("$main::p->forget; $main::p->script(%s); 'ok'", ways[i]);
-        is_class(ops->create(d, pool, &create, &user, &e), DIRECTORY_OK, &e, ida_printf(pool, "a creation: %s", ways[i]));
+        is_class(ops->create(d, pool, &create, &user, &e), DIRECTORY_OK, &e,
+                 ida_printf(pool, "a creation: %s", ways[i]));
         is_str(user.upn, create.upn, "the account is known");
         is_str(perl("scalar(my @a = $main::p->seen(' add '))"), "1", "it was asked for once");
         ops->close(d);
@@ -159,17 +182,21 @@ static void creations(void)
 
 static void leaves(const char *dn)
 {
-    is_str(perl("require LdapPeer::Content; LdapPeer::Content->new({ dialect => 'openLdap' }, \"$main::p->{base}/content\")->remove('%s')", dn),
-           "0",
-           dn);
+    is_str(perl("require LdapPeer::Content; LdapPeer::Content->new({ dialect => 'openLdap' }, "
+                "\"$main::p->{base}/content\")->remove('%s')",
+                dn),
+           "0", dn);
 }
 
-/* One entry whose attribute has so many values, each of no byte, from a socket: what fits into a message could take gigabytes. */
+/* One entry whose attribute has so many values, each of no byte, from a socket: what fits into a
+ * message could take gigabytes. */
 static const ld_entry *entry_of_values(unsigned count, int *got)
 {
-    const unsigned char head[] = {0x30, 0x84, 0, 0, 0, 0, 2, 1, 1, 0x64, 0x84, 0, 0, 0, 0, 4, 1, 'x', 0x30, 0x84, 0, 0, 0, 0,
-                                  0x30, 0x84, 0, 0, 0, 0, 4, 1, 'a', 0x31, 0x84, 0, 0, 0, 0};
-    static const size_t lengths[] = {2, 11, 20, 26, 35}; /* places of the 4 bytes, each of what follows it to the end */
+    const unsigned char head[] = {0x30, 0x84, 0,   0,    0,    0, 2, 1, 1, 0x64, 0x84, 0, 0, 0, 0,
+                                  4,    1,    'x', 0x30, 0x84, 0, 0, 0, 0, 0x30, 0x84, 0, 0, 0, 0,
+                                  4,    1,    'a', 0x31, 0x84, 0, 0, 0, 0};
+    static const size_t lengths[] = {
+        2, 11, 20, 26, 35}; /* places of the 4 bytes, each of what follows it to the end */
     size_t size = sizeof head + 2 * (size_t)count;
     unsigned char *bytes = malloc(size);
     memcpy(bytes, head, sizeof head);
@@ -211,7 +238,8 @@ static void too_many_values(void)
     const ld_entry *entry = entry_of_values(10, &got);
     ok(entry && entry->count == 1 && entry->attributes[0].count == 10, "ten values");
     entry = entry_of_values(LD_VALUES_MAX - 1, &got);
-    ok(entry && entry->count == 1 && entry->attributes[0].count == LD_VALUES_MAX - 1, "as many as are taken");
+    ok(entry && entry->count == 1 && entry->attributes[0].count == LD_VALUES_MAX - 1,
+       "as many as are taken");
     entry = entry_of_values(LD_VALUES_MAX, &got);
     is_int(got, LDAP_RES_SEARCH_ENTRY, "one more came");
     ok(!entry, "and is not taken");
@@ -219,9 +247,11 @@ static void too_many_values(void)
 
 int main(void)
 {
-    const char *references = "dn => 'ou=people', do => 'references'", *entries = "filter => 'organizationalUnit', do => 'entries'";
+    const char *references = "dn => 'ou=people', do => 'references'",
+               *entries = "filter => 'organizationalUnit', do => 'entries'";
     slapd_start("start => 0");
-    perl("require " PEER "; unshift @INC, Idadmin::Test::src_dir() . '/t/double/ldap-peer/lib'; 'ok'");
+    perl("require " PEER
+         "; unshift @INC, Idadmin::Test::src_dir() . '/t/double/ldap-peer/lib'; 'ok'");
     ops = directory_ops_for(IDA_DIR_ON_PREMISES);
     store_beside(&cache);
 

@@ -1,7 +1,8 @@
-/* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer): all of them at the first sync,
- * and after changes of single members, however the server tells of changes. */
-#include "core/cache/sync.h"
+/* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer):
+ * all of them at the first sync, and after changes of single members, however the server tells of
+ * changes. */
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/slapd.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
@@ -22,8 +23,9 @@ static const ida_group *group_of(const char *local)
     const ida_group *rows = NULL;
     int count = 0;
     const char *upn = apr_pstrcat(pool, local, "@peer.example", NULL);
-    if (cache_user_details(reader, fresh(), "range", upn, &user, NULL) != IDA_OK
-        || cache_user_groups(reader, fresh(), "range", IDA_DIR_ON_PREMISES, user->id, &rows, &count) != IDA_OK) {
+    if (cache_user_details(reader, fresh(), "range", upn, &user, NULL) != IDA_OK ||
+        cache_user_groups(reader, fresh(), "range", IDA_DIR_ON_PREMISES, user->id, &rows, &count) !=
+            IDA_OK) {
         return NULL;
     }
     return count == 1 ? &rows[0] : NULL;
@@ -33,7 +35,8 @@ static const char *id_of(directory *d, const char *local)
 {
     directory_user user;
     directory_error e;
-    directory_class class = ops->find(d, pool, NULL, apr_pstrcat(pool, local, "@peer.example", NULL), &user, &e);
+    directory_class class = ops->find(d, pool, NULL,
+                                      apr_pstrcat(pool, local, "@peer.example", NULL), &user, &e);
     return class == DIRECTORY_OK ? user.id : "";
 }
 
@@ -42,26 +45,32 @@ static void members(const char *sync)
     cache_summary summary;
     directory_error e;
     directory_class each;
-    is_str(perl("$main::p = " PEER
-                "->new(users => %d, groups => { Big => %d }, sync => %s); $main::p->script(range => 1500); 'ok'",
+    is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => %s); "
+                "$main::p->script(range => 1500); 'ok'",
                 MEMBERS + 1, MEMBERS, sync),
            "ok", "a group whose members come 1,500 at a time");
     directory *d = open_with(tenant_on_peer());
     is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
-    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK, &e, "a first sync");
+    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK, &e,
+             "a first sync");
     const ida_group *group = group_of("person4000");
     ok(group && group->member_count == MEMBERS, "every member is in the cache, the last one too");
     ok(!group_of("person4001"), "and nobody else");
     if (group) {
         const char *id = apr_pstrdup(pool, group->id), *last = id_of(d, "person4001");
-        is_class(ops->remove_member(d, pool, id, id_of(d, "person0001"), &e), DIRECTORY_OK, &e, "the first member goes");
-        is_class(ops->remove_member(d, pool, id, id_of(d, "person3000"), &e), DIRECTORY_OK, &e, "one of the second part too");
-        is_class(ops->add_members(d, pool, id, &last, 1, &each, &e), DIRECTORY_OK, &e, "somebody comes");
-        is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK, &e, "the next sync");
+        is_class(ops->remove_member(d, pool, id, id_of(d, "person0001"), &e), DIRECTORY_OK, &e,
+                 "the first member goes");
+        is_class(ops->remove_member(d, pool, id, id_of(d, "person3000"), &e), DIRECTORY_OK, &e,
+                 "one of the second part too");
+        is_class(ops->add_members(d, pool, id, &last, 1, &each, &e), DIRECTORY_OK, &e,
+                 "somebody comes");
+        is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK,
+                 &e, "the next sync");
     }
     group = group_of("person4001");
     ok(group && group->member_count == MEMBERS - 1, "who came is there, and as many as should be");
-    ok(!group_of("person0001") && !group_of("person3000") && group_of("person1500") && group_of("person1501"),
+    ok(!group_of("person0001") && !group_of("person3000") && group_of("person1500") &&
+           group_of("person1501"),
        "who went is not, whoever stands at the seams is");
     ops->close(d);
     perl("$main::p->stop; 'ok'");
@@ -78,7 +87,8 @@ static void stuck(void)
            "ok", "a server that tells the first members again and again");
     directory *d = open_with(tenant_on_peer());
     is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
-    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_CONFIG, &e, "no sync");
+    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_CONFIG,
+             &e, "no sync");
     ok(e.message && strstr(e.message, "up to number 1499"), "with the reason: %s", e.message);
     ops->close(d);
     perl("$main::p->stop; 'ok'");

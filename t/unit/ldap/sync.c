@@ -1,5 +1,6 @@
-/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present phase, moves, lost and
- * foreign tokens, the guard, broken streams, and the way without syncprov. */
+/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present
+ * phase, moves, lost and foreign tokens, the guard, broken streams, and the way without syncprov.
+ */
 #include "t/unit/cached.h"
 
 static const directory_ops *ops;
@@ -13,16 +14,19 @@ static void log_phases(void *baton, ida_level level, const char *id, const char 
     char kind[16], rest[512];
     long long count;
     (void)baton, (void)id;
-    if (level == IDA_LOG_DEBUG && sscanf(message, "sync of %15[a-z]: %lld messages, %511[^\n]", kind, &count, rest) == 3) {
+    if (level == IDA_LOG_DEBUG &&
+        sscanf(message, "sync of %15[a-z]: %lld messages, %511[^\n]", kind, &count, rest) == 3) {
         size_t used = strlen(phases);
-        snprintf(phases + used, sizeof phases - used, "%s:%.*s ", kind, (int)strcspn(rest, " "), rest);
+        snprintf(phases + used, sizeof phases - used, "%s:%.*s ", kind, (int)strcspn(rest, " "),
+                 rest);
     } else if (level <= IDA_LOG_WARN) {
         printf("# log %s: %s\n", id, message);
         snprintf(warned, sizeof warned, "%s: %s", id, message);
     }
 }
 
-static directory_class run_sync(directory *d, int full, int accept, cache_summary *summary, directory_error *e)
+static directory_class run_sync(directory *d, int full, int accept, cache_summary *summary,
+                                directory_error *e)
 {
     phases[0] = '\0';
     apr_pool_t *sub;
@@ -38,13 +42,17 @@ static void whole(directory *d)
     is_str(phases, "users:present groups:present ", "reads everything");
     is_int(users_cached(), 20, "twenty users");
     ida_user *anna = user_of("anna.lind");
-    ok(anna && anna->enabled && anna->manager_upn && strcmp(anna->manager_upn, "eva.berg@nordic.example") == 0,
+    ok(anna && anna->enabled && anna->manager_upn &&
+           strcmp(anna->manager_upn, "eva.berg@nordic.example") == 0,
        "with managers, by DN");
-    ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title && anna->created_at > 0,
+    ok(anna && anna->department && strcmp(anna->department, "Sales") == 0 && anna->job_title &&
+           anna->created_at > 0,
        "with their fields");
-    is_str(groups_of("anna.lind"), "All staff|CRM admins|Everyone in sales|Sales team", "with groups, dynamic ones too");
+    is_str(groups_of("anna.lind"), "All staff|CRM admins|Everyone in sales|Sales team",
+           "with groups, dynamic ones too");
     cache_sync_state state = state_now();
-    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") && strstr(state.tokens, "groups"),
+    ok(state.full_at > 0 && state.binding && strstr(state.tokens, "users") &&
+           strstr(state.tokens, "groups"),
        "tokens for both streams");
     is_int(state.sign_ins, 1, "sign-ins are recorded (our own bind is one)");
 
@@ -54,7 +62,8 @@ static void whole(directory *d)
     is_str(phases, "", "nothing has changed, so neither stream is asked");
     cache_sync_state after = state_now();
     ok(strstr(after.tokens, "users") && strstr(after.tokens, "groups"), "tokens are kept");
-    ok(after.run == state.run + 2 && after.completed_at >= state.completed_at && after.full_at == state.full_at && after.sign_ins,
+    ok(after.run == state.run + 2 && after.completed_at >= state.completed_at &&
+           after.full_at == state.full_at && after.sign_ins,
        "and a sync is noted");
     printf("# %s\n# %s\n", before, after.tokens);
 }
@@ -69,7 +78,8 @@ static void stamps_hidden(directory *d)
     is_str(warned, "", "without a warning");
     slapd_hides("entryCSN", people, "none");
     is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and again, with entryCSN hidden");
-    ok(strstr(warned, "IDA0403") && strstr(warned, "uid=") && strstr(warned, people), "which is told: %s", warned);
+    ok(strstr(warned, "IDA0403") && strstr(warned, "uid=") && strstr(warned, people),
+       "which is told: %s", warned);
     slapd_shows();
     *warned = '\0';
     is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and shown again");
@@ -98,12 +108,15 @@ static int until_quiet(directory *d)
 
 static void sales(const char *verb)
 {
-    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modify\\nreplace: departmentNumber\\ndepartmentNumber: "
-                "%s\\n\"); 'ok'", people, verb),
+    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modify\\nreplace: "
+                "departmentNumber\\ndepartmentNumber: "
+                "%s\\n\"); 'ok'",
+                people, verb),
            "ok", "a department");
 }
 
-/* What is asked of slapd when its contextCSN has not moved: nothing; but never at the price of a change. */
+/* What is asked of slapd when its contextCSN has not moved: nothing; but never at the price of a
+ * change. */
 static void when_streams_are_asked(directory *d)
 {
     cache_summary summary;
@@ -112,58 +125,72 @@ static void when_streams_are_asked(directory *d)
     sales("Sales");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "one change");
     is_str(phases, "users:delete groups:delete ", "is asked for");
-    is_str(groups_of("lars.moberg"), "All staff|Engineering|Everyone in sales", "seen, a membership by rule too");
+    is_str(groups_of("lars.moberg"), "All staff|Engineering|Everyone in sales",
+           "seen, a membership by rule too");
     sales("Engineering");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and back");
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "seen at once");
     is_int(until_quiet(d), 1, "nothing is left of that");
 
     /* Whom refint follows, and when, no CSN tells. */
-    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modrdn\\nnewrdn: uid=lars.b\\ndeleteoldrdn: 1\\n\"); 'ok'",
+    is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modrdn\\nnewrdn: "
+                "uid=lars.b\\ndeleteoldrdn: 1\\n\"); 'ok'",
                 people),
            "ok", "a renamed member of groups");
     for (int i = 0; i < 6; i++) {
-        is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a sync within the next minute");
+        is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e,
+                 "a sync within the next minute");
         is_str(phases, "users:delete groups:delete ", "looks at the groups again");
     }
     int runs = until_quiet(d);
     ok(runs >= 2 && runs <= 4, "and those of the next minutes, until %d", runs);
-    is_str(perl("$s->modify(\"dn: uid=lars.b,%s\\nchangetype: modrdn\\nnewrdn: uid=lars.c\\ndeleteoldrdn: 1\\n\"); 'ok'", people),
+    is_str(perl("$s->modify(\"dn: uid=lars.b,%s\\nchangetype: modrdn\\nnewrdn: "
+                "uid=lars.c\\ndeleteoldrdn: 1\\n\"); 'ok'",
+                people),
            "ok", "renamed again");
-    is_int(until_quiet(d), 5, "is followed by three syncs that look at the groups again, if they are minutes apart");
+    is_int(until_quiet(d), 5,
+           "is followed by three syncs that look at the groups again, if they are minutes apart");
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "which he is still in");
     is_str(perl("$s->delete_entry('uid=lars.c,%s'); 'ok'", people), "ok", "deleted");
     ok(until_quiet(d) > 1 && !user_of("lars.moberg"), "is gone");
-    is_str(perl("$s->add_user('lars.moberg', departmentNumber => 'Engineering'); $s->modify(\"dn: cn=$_,%s\\nchangetype: "
-                "modify\\nadd: member\\nmember: uid=lars.moberg,%s\\n\") for 'All staff', 'Engineering'; 'ok'",
+    is_str(perl("$s->add_user('lars.moberg', departmentNumber => 'Engineering'); $s->modify(\"dn: "
+                "cn=$_,%s\\nchangetype: "
+                "modify\\nadd: member\\nmember: uid=lars.moberg,%s\\n\") for 'All staff', "
+                "'Engineering'; 'ok'",
                 groups, people),
            "ok", "one of that name again");
     until_quiet(d);
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "with the groups");
 
-    /* As if bo.ek had been read with the DN of a manager that somebody new has now, before refint came to it. */
+    /* As if bo.ek had been read with the DN of a manager that somebody new has now, before refint
+     * came to it. */
     const char *manager = user_of("bo.ek")->manager_upn;
     is_str(perl("$s->add_user('late.arrival'); 'ok'"), "ok", "somebody new");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "is seen");
-    meddle("UPDATE directory_user SET manager_id=(SELECT id FROM directory_user WHERE upn='late.arrival@nordic.example') WHERE "
+    meddle("UPDATE directory_user SET manager_id=(SELECT id FROM directory_user WHERE "
+           "upn='late.arrival@nordic.example') WHERE "
            "upn='bo.ek@nordic.example'");
-    ok(strcmp(user_of("bo.ek")->manager_upn, "late.arrival@nordic.example") == 0, "and taken for a manager");
+    ok(strcmp(user_of("bo.ek")->manager_upn, "late.arrival@nordic.example") == 0,
+       "and taken for a manager");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
     is_str(user_of("bo.ek")->manager_upn, manager, "looks who has links to somebody new, too");
     is_str(perl("$s->delete_entry('uid=late.arrival,%s'); 'ok'", people), "ok", "as before");
     until_quiet(d);
 
-    meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.asked',json_extract(tokens,'$.asked')-600000)");
+    meddle("UPDATE sync_state SET "
+           "tokens=json_set(tokens,'$.asked',json_extract(tokens,'$.asked')-600000)");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "ten minutes later");
     is_str(phases, "users:delete groups:delete ", "the streams are asked all the same");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
     is_str(phases, "", "asks none");
 
     static const char *const access[] = {
-        "add: olcAccess\\nolcAccess: {0}to attrs=contextCSN by * none", "delete: olcAccess\\nolcAccess: {0}"};
+        "add: olcAccess\\nolcAccess: {0}to attrs=contextCSN by * none",
+        "delete: olcAccess\\nolcAccess: {0}"};
     static const char *const expected[] = {"users:delete groups:delete ", ""};
     for (int i = 0; i < 2; i++) {
-        is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s\\n\", bind => ['cn=config', "
+        is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s\\n\", "
+                    "bind => ['cn=config', "
                     "Idadmin::Test::Slapd::admin_password()]); 'ok'",
                     access[i]),
                "ok", i ? "and shown again" : "contextCSN is hidden from us");
@@ -172,42 +199,44 @@ static void when_streams_are_asked(directory *d)
     }
 }
 
-/* The same changes twice: told by the session log, and, after a restart has emptied that, by what is present. */
+/* The same changes twice: told by the session log, and, after a restart has emptied that, by what
+ * is present. */
 static void changes(directory *d, const char *phase, const char *tag, int restart)
 {
     cache_summary summary;
     directory_error e;
-    char *added = apr_pstrcat(pool, "new.", tag, NULL), *gone = apr_pstrcat(pool, "gone.", tag, NULL),
+    char *added = apr_pstrcat(pool, "new.", tag, NULL),
+         *gone = apr_pstrcat(pool, "gone.", tag, NULL),
          *moved = apr_pstrcat(pool, "moved.", tag, NULL);
-    is_str(perl("$s->add_user('%s'); $s->add_user('%s'); 'ok'", gone, moved), "ok", "two to begin with");
-    is_str(perl("$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: %s\\n\"); 'ok'", tag,
-                people, tag),
+    is_str(perl("$s->add_user('%s'); $s->add_user('%s'); 'ok'", gone, moved), "ok",
+           "two to begin with");
+    is_str(perl("$s->modify(\"dn: ou=%s,%s\\nchangetype: add\\nobjectClass: "
+                "organizationalUnit\\nou: %s\\n\"); 'ok'",
+                tag, people, tag),
            "ok", "and a place");
-    is_str(
-        perl(
-            "$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: groupOfNames\\ncn: Group %s\\nmember: "
-            "uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'",
-            tag, groups, tag, gone, people, moved, people),
-        "ok", "and their group");
+    is_str(perl("$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: "
+                "groupOfNames\\ncn: Group %s\\nmember: "
+                "uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'",
+                tag, groups, tag, gone, people, moved, people),
+           "ok", "and their group");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "is a member");
     ida_user *before = user_of(moved);
 
-    is_str(perl("$s->add_user('%s', manager => 'uid=%s,%s', departmentNumber => 'Sales'); $s->delete_entry('uid=%s,%s'); 'ok'",
+    is_str(perl("$s->add_user('%s', manager => 'uid=%s,%s', departmentNumber => 'Sales'); "
+                "$s->delete_entry('uid=%s,%s'); 'ok'",
                 added, moved, people, gone, people),
            "ok", "one in, one out");
-    is_str(
-        perl(
-            "$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: "
-            "ou=%s,%s\\n\"); 'ok'",
-            moved, people, moved, tag, people),
-        "ok", "one moved and renamed");
-    is_str(
-        perl(
-            "$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=%s,%s\\n-\\ndelete: "
-            "member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
-            groups, added, people, people),
-        "ok", "memberships changed");
+    is_str(perl("$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: "
+                "uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: "
+                "ou=%s,%s\\n\"); 'ok'",
+                moved, people, moved, tag, people),
+           "ok", "one moved and renamed");
+    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: "
+                "uid=%s,%s\\n-\\ndelete: "
+                "member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
+                groups, added, people, people),
+           "ok", "memberships changed");
     if (restart) {
         perl("$s->restart; 'ok'");
     }
@@ -217,14 +246,17 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
     ok(!user_of(gone), "the deleted one is gone");
     is_int(summary.deleted_users, 1, "one deletion, no more");
     ida_user *after = user_of(moved);
-    ok(before && after && strcmp(before->id, after->id) == 0 && strstr(after->dn, tag) && strcmp(before->dn, after->dn) != 0,
+    ok(before && after && strcmp(before->id, after->id) == 0 && strstr(after->dn, tag) &&
+           strcmp(before->dn, after->dn) != 0,
        "the moved one keeps its ID and has its new DN");
     is_str(groups_of(moved), apr_pstrcat(pool, "Group ", tag, NULL), "and its group");
-    ok((after = user_of(added)) && after->manager_id && before && strcmp(after->manager_id, before->id) == 0,
+    ok((after = user_of(added)) && after->manager_id && before &&
+           strcmp(after->manager_id, before->id) == 0,
        "the manager is resolved at the new place");
     is_str(groups_of(added), "All staff|Everyone in sales", "memberships came, by rule too");
     is_str(groups_of("tove.ahlgren"), "", "and went");
-    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
+    is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: "
+                "uid=tove.ahlgren,%s\\n\"); 'ok'",
                 groups, people),
            "ok", "as before");
 }
@@ -234,9 +266,10 @@ static void container_renamed(directory *d)
 {
     cache_summary summary;
     directory_error e;
-    is_str(
-        perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first again\\ndeleteoldrdn: 1\\n\"); 'ok'", people),
-        "ok", "a container is renamed");
+    is_str(perl("$s->modify(\"dn: ou=first,%s\\nchangetype: modrdn\\nnewrdn: ou=first "
+                "again\\ndeleteoldrdn: 1\\n\"); 'ok'",
+                people),
+           "ok", "a container is renamed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     is_str(phases, "users:present groups:present ", "everything is read");
     ida_user *inside = user_of("moved.first");
@@ -248,9 +281,10 @@ static void container_renamed(directory *d)
     is_str(perl("$s->delete_entry('uid=late,%s'); 'ok'", people), "ok", "as before");
 }
 
-/* A server that is killed forgets deletions, and does not know it. We know it by the time of its start, which the server tells in
- * whole seconds: the new one begins in another second than the old. It tells only what is older than the contextCSN on its disk,
- * that of the deletion here; without lastbind nothing moves that on. */
+/* A server that is killed forgets deletions, and does not know it. We know it by the time of its
+ * start, which the server tells in whole seconds: the new one begins in another second than the
+ * old. It tells only what is older than the contextCSN on its disk, that of the deletion here;
+ * without lastbind nothing moves that on. */
 static void server_killed(directory *d)
 {
     cache_summary summary;
@@ -258,17 +292,21 @@ static void server_killed(directory *d)
     is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "somebody");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     ok(user_of("left.behind") != NULL, "is seen");
-    is_str(perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); my $second = time; "
-                "Idadmin::Test::wait_until(5, sub { time > $second }); "
-                "system('sed', '-i', 's/^lastbind on//', \"$s->{base}/slapd.conf\"); $s->start; 'ok'", people),
-           "ok", "deleted; another one added; then the server is killed");
+    is_str(
+        perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); "
+             "$s->stop('KILL'); my $second = time; "
+             "Idadmin::Test::wait_until(5, sub { time > $second }); "
+             "system('sed', '-i', 's/^lastbind on//', \"$s->{base}/slapd.conf\"); $s->start; 'ok'",
+             people),
+        "ok", "deleted; another one added; then the server is killed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
     is_str(phases, "users:present groups:present ", "reads everything");
     ok(!user_of("left.behind"), "and notices the deletion");
     ok(user_of("after.that") != NULL, "and the new one");
     is_str(perl("$s->delete_entry('uid=after.that,%s'); 'ok'", people), "ok", "as before");
 
-    /* The deletion is lost and its CSN with it: the contextCSN on the disk is that of our cookies. */
+    /* The deletion is lost and its CSN with it: the contextCSN on the disk is that of our cookies.
+     */
     is_str(perl("$s->add_user('lost'); $s->restart; 'ok'"), "ok", "one more, and a checkpoint");
     until_quiet(d);
     ok(user_of("lost") != NULL, "is seen");
@@ -286,19 +324,22 @@ static void tokens(directory *d)
     cache_summary summary;
     directory_error e;
     /* "rid=000,csn=20990101000000.000000Z#000000#000#000000" and "nonsense" */
-    meddle(
-        "UPDATE sync_state SET "
-        "tokens='{\"users\":\"cmlkPTAwMCxjc249MjA5OTAxMDEwMDAwMDAuMDAwMDAwWiMwMDAwMDAjMDAwIzAwMDAwMA==\","
-        "\"groups\":\"bm9uc2Vuc2U=\"}'");
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token newer than the server: everything is read again");
+    meddle("UPDATE sync_state SET "
+           "tokens='{\"users\":"
+           "\"cmlkPTAwMCxjc249MjA5OTAxMDEwMDAwMDAuMDAwMDAwWiMwMDAwMDAjMDAwIzAwMDAwMA==\","
+           "\"groups\":\"bm9uc2Vuc2U=\"}'");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e,
+             "a token newer than the server: everything is read again");
     is_str(phases, "users:present groups:present ", "in full");
     meddle("UPDATE sync_state SET tokens=json_set(tokens,'$.users','bm9uc2Vuc2U=')");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is nonsense");
     ok(user_of("eva.berg") != NULL, "does no harm");
     run_sync(d, 0, 0, &summary, &e);
-    ok(strstr(state_now().tokens, "users") && !strstr(state_now().tokens, "bm9uc2Vuc2U"), "and is replaced by a good one");
+    ok(strstr(state_now().tokens, "users") && !strstr(state_now().tokens, "bm9uc2Vuc2U"),
+       "and is replaced by a good one");
     meddle("UPDATE sync_state SET tokens='{\"users\":\"***\",\"groups\":\"***\"}'");
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "a token that is no base64: everything is read again");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e,
+             "a token that is no base64: everything is read again");
     meddle("UPDATE sync_state SET binding='another server'");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "tokens of another server");
     is_str(phases, "users:present groups:present ", "are not used");
@@ -309,9 +350,9 @@ static void guard(void)
     cache_summary summary;
     directory_error e;
     int64_t before = users_cached();
-    directory *d = open_with(
-        tenant_with(json_list(ldaps, NULL),
-                    ",\"userBase\":\"ou=services,dc=nordic,dc=example\",\"createIn\":\"ou=services,dc=nordic,dc=example\""));
+    directory *d = open_with(tenant_with(json_list(ldaps, NULL),
+                                         ",\"userBase\":\"ou=services,dc=nordic,dc=example\","
+                                         "\"createIn\":\"ou=services,dc=nordic,dc=example\""));
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "another base without users");
     ok(summary.guard_stopped && summary.reason, "stops at the deletion guard");
     is_int(users_cached(), before, "and the cache is as it was");
@@ -330,7 +371,8 @@ static void broken_streams(void)
     directory_error e;
     int64_t before = users_cached();
     wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
-    directory *d = open_with(tenant_with(json_list(ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), NULL), ""));
+    directory *d = open_with(
+        tenant_with(json_list(ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), NULL), ""));
     run_sync(d, 1, 0, &summary, &e);
     is_int(users_cached(), before, "a full sync over a wire");
     int broken = 0;
@@ -346,8 +388,8 @@ static void broken_streams(void)
     }
     ok(broken > 0, "some of the cuts hit a stream: transient");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and the next sync is well");
-    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e), DIRECTORY_LOCAL, &e,
-             "a sync that is told to stop stops");
+    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e),
+             DIRECTORY_LOCAL, &e, "a sync that is told to stop stops");
     is_int(users_cached(), before, "with the cache as it was");
     ops->close(d);
     wire_end(w);
@@ -375,28 +417,27 @@ static void limits_and_no_syncprov(void)
 {
     cache_summary summary;
     directory_error e;
-    is_str(
-        perl(
-            "$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => [qw(memberof ppolicy dynlist)]); "
-            "'ok'"),
-        "ok", "a server without syncprov");
+    is_str(perl("$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => "
+                "[qw(memberof ppolicy dynlist)]); "
+                "'ok'"),
+           "ok", "a server without syncprov");
     directory *d = open_with(tenant_with(json_list(perl("$main::t->ldaps_url"), NULL), ""));
     is_class(run_sync(d, 0, 1, &summary, &e), DIRECTORY_OK, &e, "is read by pages");
     is_int(users_cached(), 1220, "all of it");
     is_str(phases, "", "without content synchronisation");
-    is_str(
-        perl(
-            "$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited "
-            "size.pr=70 time=unlimited'); 'ok'"),
-        "ok", "pages of at most 70");
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the page is halved until it is taken");
+    is_str(perl("$main::t->configure('olcLimits', "
+                "'{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=unlimited "
+                "size.pr=70 time=unlimited'); 'ok'"),
+           "ok", "pages of at most 70");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e,
+             "the page is halved until it is taken");
     is_int(users_cached(), 1220, "all of it");
-    is_str(
-        perl(
-            "$main::t->configure('olcLimits', '{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=100 "
-            "size.prtotal=100'); 'ok'"),
-        "ok", "a hundred entries in all");
-    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_CONFIG, &e, "a cut answer is no whole directory");
+    is_str(perl("$main::t->configure('olcLimits', "
+                "'{0}dn.exact=\"cn=idadmin,ou=services,dc=nordic,dc=example\" size=100 "
+                "size.prtotal=100'); 'ok'"),
+           "ok", "a hundred entries in all");
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_CONFIG, &e,
+             "a cut answer is no whole directory");
     is_int(users_cached(), 1220, "nothing is deleted");
     ops->close(d);
 }

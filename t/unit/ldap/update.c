@@ -1,5 +1,5 @@
-/* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves, reports, new members, a manager
- * taken away. */
+/* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves,
+ * reports, new members, a manager taken away. */
 #include "t/unit/ldap_people.h"
 
 static const directory_ops *ops;
@@ -7,7 +7,9 @@ static const char *people;
 
 static char *attribute(const char *uid, const char *name)
 {
-    return perl("my ($e) = $s->search('(uid=%s)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : 'no entry'", uid, name);
+    return perl("my ($e) = $s->search('(uid=%s)'); $e ? join('|', sort @{ $e->{lc '%s'} // [] }) : "
+                "'no entry'",
+                uid, name);
 }
 
 static char *members(const char *group)
@@ -15,8 +17,8 @@ static char *members(const char *group)
     return perl("join ' ', map { /^(?:uid|cn)=([^,]+)/ } $s->members('%s')", group);
 }
 
-static directory_class one(directory *d, const char *id, const char *name, const char *value, directory_user *after,
-                           directory_error *e)
+static directory_class one(directory *d, const char *id, const char *name, const char *value,
+                           directory_user *after, directory_error *e)
 {
     const directory_attribute change = {name, value};
     return ops->update(d, pool, id, &change, 1, -1, after, e);
@@ -34,7 +36,8 @@ static void values(directory *d)
                                            {"office", "HQ"},
                                            {"streetAddress", "Storgatan 1"},
                                            {"employeeId", "4711"}};
-    is_class(ops->update(d, pool, anna, several, 7, -1, &after, &e), DIRECTORY_OK, &e, "seven new values");
+    is_class(ops->update(d, pool, anna, several, 7, -1, &after, &e), DIRECTORY_OK, &e,
+             "seven new values");
     is_str(after.display_name, "Anna Lind-Öberg", "shown afterwards");
     is_str(after.cache.department, "Sälj", "and in the form for the cache");
     ok(after.cache.stamp && after.enabled, "with a stamp, still enabled");
@@ -42,36 +45,50 @@ static void values(directory *d)
     is_str(attribute("anna.lind", "cn"), "Anna Lind-Öberg", "cn follows, as it was the same");
     is_str(attribute("anna.lind", "street"), "Storgatan 1", "street");
     const char *csn = attribute("anna.lind", "entryCSN");
-    is_class(ops->update(d, pool, anna, several, 7, 1, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
+    is_class(ops->update(d, pool, anna, several, 7, 1, &after, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
     is_str(attribute("anna.lind", "entryCSN"), csn, "nothing was written");
 
-    perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nreplace: cn\\ncn: Sales chief\\n-\\nadd: title\\ntitle: A "
+    perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nreplace: cn\\ncn: Sales "
+         "chief\\n-\\nadd: title\\ntitle: A "
          "second title\\n\"); 1",
          people);
-    is_class(one(d, anna, "displayName", "Anna Lind", &after, &e), DIRECTORY_OK, &e, "displayName alone");
+    is_class(one(d, anna, "displayName", "Anna Lind", &after, &e), DIRECTORY_OK, &e,
+             "displayName alone");
     is_str(attribute("anna.lind", "cn"), "Sales chief", "a cn of its own stays");
-    is_class(one(d, anna, "jobTitle", "Chief (sales)", &after, &e), DIRECTORY_OK, &e, "one title where there are two");
+    is_class(one(d, anna, "jobTitle", "Chief (sales)", &after, &e), DIRECTORY_OK, &e,
+             "one title where there are two");
     is_str(attribute("anna.lind", "title"), "Chief (sales)", "the other is gone");
 
-    perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nadd: ou\\nou: Old place\\n\"); 1", people);
+    perl(
+        "$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nadd: ou\\nou: Old place\\n\"); 1",
+        people);
     is_class(one(d, anna, "department", NULL, &after, &e), DIRECTORY_OK, &e, "department cleared");
     ok(!after.cache.department, "the attribute that would stand in for it too");
     is_class(one(d, anna, "department", NULL, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
-    is_class(one(d, anna, "surname", NULL, &after, &e), DIRECTORY_INVALID, &e, "surname cannot be cleared");
+    is_class(one(d, anna, "surname", NULL, &after, &e), DIRECTORY_INVALID, &e,
+             "surname cannot be cleared");
     is_str(e.field, "surname", "field surname");
-    is_class(one(d, anna, "displayName", NULL, &after, &e), DIRECTORY_INVALID, &e, "nor the display name");
-    is_class(one(d, anna, "country", "SE", &after, &e), DIRECTORY_INVALID, &e, "country: this directory has no place for it");
+    is_class(one(d, anna, "displayName", NULL, &after, &e), DIRECTORY_INVALID, &e,
+             "nor the display name");
+    is_class(one(d, anna, "country", "SE", &after, &e), DIRECTORY_INVALID, &e,
+             "country: this directory has no place for it");
     is_str(e.field, "country", "field country");
-    is_class(one(d, anna, "country", "Sweden", &after, &e), DIRECTORY_INVALID, &e, "nor for its name");
-    is_class(one(d, anna, "shoeSize", "43", &after, &e), DIRECTORY_INVALID, &e, "a field that nobody knows");
+    is_class(one(d, anna, "country", "Sweden", &after, &e), DIRECTORY_INVALID, &e,
+             "nor for its name");
+    is_class(one(d, anna, "shoeSize", "43", &after, &e), DIRECTORY_INVALID, &e,
+             "a field that nobody knows");
     is_str(e.field, "shoeSize", "is named");
-    is_class(one(d, anna, "middleName", "Maria Elisabet", &after, &e), DIRECTORY_OK, &e, "middle names");
+    is_class(one(d, anna, "middleName", "Maria Elisabet", &after, &e), DIRECTORY_OK, &e,
+             "middle names");
     ok(warned(&after, "middleName"), "a warning: initials alone are kept");
     is_str(attribute("anna.lind", "initials"), "ME", "they are");
-    is_class(one(d, anna, "preferredLanguage", "sv-SE", &after, &e), DIRECTORY_OK, &e, "a language");
-    is_class(one(d, "00000000-0000-0000-0000-000000000000", "jobTitle", "x", &after, &e), DIRECTORY_NOT_FOUND, &e,
-             "nobody: not found");
-    is_class(one(d, id_of(d, "bo.ek"), "jobTitle", "x", &after, &e), DIRECTORY_PROTECTED, &e, "a protected account");
+    is_class(one(d, anna, "preferredLanguage", "sv-SE", &after, &e), DIRECTORY_OK, &e,
+             "a language");
+    is_class(one(d, "00000000-0000-0000-0000-000000000000", "jobTitle", "x", &after, &e),
+             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+    is_class(one(d, id_of(d, "bo.ek"), "jobTitle", "x", &after, &e), DIRECTORY_PROTECTED, &e,
+             "a protected account");
 }
 
 static void enabling(directory *d)
@@ -80,45 +97,58 @@ static void enabling(directory *d)
     directory_user after;
     const char *elin = id_of(d, "elin.strand");
     const directory_attribute title = {"jobTitle", "On leave"};
-    is_class(ops->update(d, pool, elin, &title, 1, 0, &after, &e), DIRECTORY_OK, &e, "disabled, with a new title");
+    is_class(ops->update(d, pool, elin, &title, 1, 0, &after, &e), DIRECTORY_OK, &e,
+             "disabled, with a new title");
     ok(!after.enabled, "shown as disabled");
     is_str(perl("$s->bind_code('elin.strand')"), "49", "cannot sign in");
     is_str(attribute("elin.strand", "title"), "On leave", "the title is there");
-    is_class(ops->update(d, pool, elin, NULL, 0, 0, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
+    is_class(ops->update(d, pool, elin, NULL, 0, 0, &after, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
     is_class(ops->set_password(d, pool, elin, "Nobody-knows-th1s-word", &e), DIRECTORY_INVALID, &e,
              "a new password would enable the account: refused");
-    is_str(perl("$s->bind_code('elin.strand', 'Nobody-knows-th1s-word')"), "49", "nothing was sent");
+    is_str(perl("$s->bind_code('elin.strand', 'Nobody-knows-th1s-word')"), "49",
+           "nothing was sent");
     is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e, "enabled");
     ok(after.enabled, "shown so");
     is_str(perl("$s->bind_code('elin.strand')"), "0", "signs in again");
-    perl("$s->modify(\"dn: uid=elin.strand,%s\\nchangetype: modify\\nreplace: pwdAccountLockedTime\\npwdAccountLockedTime: "
+    perl("$s->modify(\"dn: uid=elin.strand,%s\\nchangetype: modify\\nreplace: "
+         "pwdAccountLockedTime\\npwdAccountLockedTime: "
          "20200101000000Z\\n\"); 1",
          people);
-    is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_ALREADY, &e, "a temporary lock-out is no disabling");
+    is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_ALREADY, &e,
+             "a temporary lock-out is no disabling");
 }
 
 static void passwords(directory *d)
 {
     directory_error e;
     const char *eva = id_of(d, "eva.berg");
-    is_class(ops->set_password(d, pool, eva, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e, "a new password");
+    is_class(ops->set_password(d, pool, eva, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_OK, &e,
+             "a new password");
     is_str(perl("$s->bind_code('eva.berg', 'Fresh-Passw0rd-of-24-char')"), "0", "signs in");
     is_str(perl("$s->bind_code('eva.berg')"), "49", "the old one does not");
     is_str(attribute("eva.berg", "pwdReset"), "TRUE", "it must be changed");
     ok(attribute("eva.berg", "userPassword")[0] == '{', "it is stored hashed");
-    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\nadd: pwdMustChange\\n"
-         "pwdMustChange: TRUE\\n-\\nadd: pwdCheckQuality\\npwdCheckQuality: 2\\n-\\nadd: pwdMinLength\\npwdMinLength: 20\\n\"); "
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\nadd: pwdMustChange\\n"
+         "pwdMustChange: TRUE\\n-\\nadd: pwdCheckQuality\\npwdCheckQuality: 2\\n-\\nadd: "
+         "pwdMinLength\\npwdMinLength: 20\\n\"); "
          "1");
-    is_str(perl("my $r = $s->client('ldapsearch', ['-LLL', '-b', '%s', '-s', 'base'], bind => ['uid=eva.berg,%s', "
-                "'Fresh-Passw0rd-of-24-char']); $r->{exit}", people, people),
+    is_str(perl("my $r = $s->client('ldapsearch', ['-LLL', '-b', '%s', '-s', 'base'], bind => "
+                "['uid=eva.berg,%s', "
+                "'Fresh-Passw0rd-of-24-char']); $r->{exit}",
+                people, people),
            "50", "with pwdMustChange in the policy nothing else can be done with it");
-    is_class(ops->set_password(d, pool, eva, "short", &e), DIRECTORY_INVALID, &e, "a password that the policy refuses");
+    is_class(ops->set_password(d, pool, eva, "short", &e), DIRECTORY_INVALID, &e,
+             "a password that the policy refuses");
     is_str(e.field, "password", "field password");
-    is_class(ops->set_password(d, pool, id_of(d, "bo.ek"), "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e,
-             "a protected account");
-    is_class(ops->set_password(d, pool, "00000000-0000-0000-0000-000000000000", "Fresh-Passw0rd-of-24-char", &e),
+    is_class(ops->set_password(d, pool, id_of(d, "bo.ek"), "Fresh-Passw0rd-of-24-char", &e),
+             DIRECTORY_PROTECTED, &e, "a protected account");
+    is_class(ops->set_password(d, pool, "00000000-0000-0000-0000-000000000000",
+                               "Fresh-Passw0rd-of-24-char", &e),
              DIRECTORY_NOT_FOUND, &e, "nobody: not found");
-    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: modify\\ndelete: "
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\ndelete: "
          "pwdMustChange\\n-\\n"
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
 }
@@ -127,25 +157,30 @@ static void managers(directory *d)
 {
     directory_error e;
     directory_user user;
-    const char *manager = "unset", *const *ids;
+    const char *manager = "unset", *const * ids;
     int count;
     const char *eva = id_of(d, "eva.berg"), *anna = id_of(d, "anna.lind");
     is_class(ops->reports(d, pool, anna, &ids, &count, &e), DIRECTORY_OK, &e, "reports of Anna");
     const char *elin = id_of(d, "elin.strand");
     int want = atoi(perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people));
     ok(want > 1 && count == want, "all %d of them (%d)", want, count);
-    is_class(ops->find(d, pool, ids[0], NULL, &user, &e), DIRECTORY_OK, &e, "by IDs that are found");
+    is_class(ops->find(d, pool, ids[0], NULL, &user, &e), DIRECTORY_OK, &e,
+             "by IDs that are found");
     ok(strstr(user.cache.manager_dn, "anna.lind") != NULL, "whose manager she is");
-    is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_OK, &e, "nobody as manager");
+    is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_OK, &e,
+             "nobody as manager");
     ok(!manager, "has no ID");
-    is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_ALREADY, &e, "again: already");
+    is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
     is_class(ops->find(d, pool, elin, NULL, &user, &e), DIRECTORY_OK, &e, "looked at");
     ok(!user.cache.manager_dn, "none is shown");
-    is_class(ops->set_manager(d, pool, elin, "anna.lind@nordic.example", &manager, &e), DIRECTORY_OK, &e, "and back");
-    is_class(ops->reports(d, pool, elin, &ids, &count, &e), DIRECTORY_OK, &e, "reports of somebody without any");
+    is_class(ops->set_manager(d, pool, elin, "anna.lind@nordic.example", &manager, &e),
+             DIRECTORY_OK, &e, "and back");
+    is_class(ops->reports(d, pool, elin, &ids, &count, &e), DIRECTORY_OK, &e,
+             "reports of somebody without any");
     is_int(count, 0, "none");
-    is_class(ops->reports(d, pool, "00000000-0000-0000-0000-000000000000", &ids, &count, &e), DIRECTORY_NOT_FOUND, &e,
-             "of nobody: not found");
+    is_class(ops->reports(d, pool, "00000000-0000-0000-0000-000000000000", &ids, &count, &e),
+             DIRECTORY_NOT_FOUND, &e, "of nobody: not found");
     is_class(ops->reports(d, pool, eva, &ids, &count, &e), DIRECTORY_OK, &e, "reports of Eva");
 }
 
@@ -155,7 +190,8 @@ static void joins(directory *d)
     const directory_membership *rows;
     int count;
     directory_class each[30];
-    const char *ids[30], *eva = id_of(d, "eva.berg"), *anna = id_of(d, "anna.lind"), *elin = id_of(d, "elin.strand");
+    const char *ids[30], *eva = id_of(d, "eva.berg"), *anna = id_of(d, "anna.lind"),
+                         *elin = id_of(d, "elin.strand");
     ops->memberships(d, pool, anna, NULL, 0, &rows, &count, &e);
     const char *crm = NULL, *dynamic = NULL;
     for (int i = 0; i < count; i++) {
@@ -166,18 +202,24 @@ static void joins(directory *d)
         dynamic = rows[i].retained ? rows[i].group_id : dynamic;
     }
     const char *three[] = {eva, anna, elin};
-    is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "three to a group that has one of them");
-    ok(each[0] == DIRECTORY_OK && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_OK, "each is told for itself");
+    is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e,
+             "three to a group that has one of them");
+    ok(each[0] == DIRECTORY_OK && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_OK,
+       "each is told for itself");
     is_str(members("CRM admins"), "anna.lind bo.ek elin.strand eva.berg", "all are in");
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "again");
-    ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY, "already, all of them");
-    const char *mixed[] = {"00000000-0000-0000-0000-000000000000", id_of(d, "bo.ek"), id_of(d, "user00001")};
-    is_class(ops->add_members(d, pool, crm, mixed, 3, each, &e), DIRECTORY_NOT_FOUND, &e, "the first failure is the answer");
+    ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY,
+       "already, all of them");
+    const char *mixed[] = {"00000000-0000-0000-0000-000000000000", id_of(d, "bo.ek"),
+                           id_of(d, "user00001")};
+    is_class(ops->add_members(d, pool, crm, mixed, 3, each, &e), DIRECTORY_NOT_FOUND, &e,
+             "the first failure is the answer");
     ok(each[0] == DIRECTORY_NOT_FOUND && each[1] == DIRECTORY_PROTECTED && each[2] == DIRECTORY_OK,
        "the others do not suffer from it");
-    is_class(ops->add_members(d, pool, dynamic, &eva, 1, each, &e), DIRECTORY_INVALID, &e, "a dynamic group takes nobody");
-    is_class(ops->add_members(d, pool, "00000000-0000-0000-0000-000000000000", &elin, 1, each, &e), DIRECTORY_NOT_FOUND, &e,
-             "a group that is not there");
+    is_class(ops->add_members(d, pool, dynamic, &eva, 1, each, &e), DIRECTORY_INVALID, &e,
+             "a dynamic group takes nobody");
+    is_class(ops->add_members(d, pool, "00000000-0000-0000-0000-000000000000", &elin, 1, each, &e),
+             DIRECTORY_NOT_FOUND, &e, "a group that is not there");
     for (int i = 0; i < 30; i++) {
         ids[i] = id_of(d, apr_psprintf(pool, "user%05d", i + 1));
     }
@@ -187,49 +229,65 @@ static void joins(directory *d)
         fine += each[i] == (i ? DIRECTORY_OK : DIRECTORY_ALREADY);
     }
     is_int(fine, 30, "one was there, the others came in");
-    is_str(perl("scalar grep { /uid=user/ } $s->members('CRM admins')"), "30", "the group shows them");
+    is_str(perl("scalar grep { /uid=user/ } $s->members('CRM admins')"), "30",
+           "the group shows them");
 }
 
 static void moves(directory *d, const char *what)
 {
     directory_error e;
     directory_user after;
-    const char *anna = id_of(d, "anna.lind"), *leavers = apr_pstrcat(pool, "ou=Leavers\\, old,", people, NULL);
+    const char *anna = id_of(d, "anna.lind"),
+               *leavers = apr_pstrcat(pool, "ou=Leavers\\, old,", people, NULL);
     const char *reports = perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people);
-    const char *groups =
-        perl("join '|', sort map { $_->{cn}[0] } $s->search('(&(objectClass=groupOfNames)(member=uid=anna.lind,%s))')", people);
-    perl("$s->modify(\"dn: ou=Leavers\\\\, old,%s\\nchangetype: add\\nobjectClass: organizationalUnit\\nou: Leavers, old\\n\"); "
+    const char *groups = perl(
+        "join '|', sort map { $_->{cn}[0] } "
+        "$s->search('(&(objectClass=groupOfNames)(member=uid=anna.lind,%s))')",
+        people);
+    perl("$s->modify(\"dn: ou=Leavers\\\\, old,%s\\nchangetype: add\\nobjectClass: "
+         "organizationalUnit\\nou: Leavers, old\\n\"); "
          "'ok'",
          people);
-    ok(strcmp(reports, "0") != 0 && strchr(groups, '|'), "%s: Anna manages %s people and is in %s", what, reports, groups);
+    ok(strcmp(reports, "0") != 0 && strchr(groups, '|'), "%s: Anna manages %s people and is in %s",
+       what, reports, groups);
     is_class(ops->move(d, pool, anna, leavers, &after, &e), DIRECTORY_OK, &e, "moved");
-    ok(!after.warnings, "without warnings%s%s", after.warnings ? ": " : "", after.warnings ? after.warnings[0] : "");
+    ok(!after.warnings, "without warnings%s%s", after.warnings ? ": " : "",
+       after.warnings ? after.warnings[0] : "");
     is_str(after.id, anna, "the same entry");
     ok(strstr(after.dn, "Leavers") != NULL, "at another place: %s", after.dn);
-    is_str(perl("(($s->search('(uid=anna.lind)'))[0]{dn} =~ /Leavers/) ? 'there' : 'not there'"), "there",
-           "the directory says so");
-    is_str(perl("join '|', sort map { $_->{cn}[0] } $s->search('(&(objectClass=groupOfNames)(member=%s))')",
+    is_str(perl("(($s->search('(uid=anna.lind)'))[0]{dn} =~ /Leavers/) ? 'there' : 'not there'"),
+           "there", "the directory says so");
+    is_str(perl("join '|', sort map { $_->{cn}[0] } "
+                "$s->search('(&(objectClass=groupOfNames)(member=%s))')",
                 apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
            groups, "her groups name the new place");
-    is_str(perl("scalar(my @e = $s->search('(member=uid=anna.lind,%s)'))", people), "0", "and none the old");
+    is_str(perl("scalar(my @e = $s->search('(member=uid=anna.lind,%s)'))", people), "0",
+           "and none the old");
     is_str(perl("scalar(my @e = $s->search('(manager=%s)'))",
                 apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
            reports, "so do her reports");
-    is_str(perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people), "0", "and none the old");
-    is_class(ops->move(d, pool, anna, leavers, &after, &e), DIRECTORY_ALREADY, &e, "again: already");
-    is_class(ops->move(d, pool, anna, apr_pstrcat(pool, "ou=nowhere,", people, NULL), &after, &e), DIRECTORY_NOT_FOUND, &e,
-             "a container that is not there");
+    is_str(perl("scalar(my @e = $s->search('(manager=uid=anna.lind,%s)'))", people), "0",
+           "and none the old");
+    is_class(ops->move(d, pool, anna, leavers, &after, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
+    is_class(ops->move(d, pool, anna, apr_pstrcat(pool, "ou=nowhere,", people, NULL), &after, &e),
+             DIRECTORY_NOT_FOUND, &e, "a container that is not there");
     is_str(e.field, "container", "field container");
-    is_class(ops->move(d, pool, anna, "ou=services,dc=nordic,dc=example", &after, &e), DIRECTORY_INVALID, &e,
-             "a container where she would be out of sight");
-    is_class(ops->move(d, pool, anna, "nonsense", &after, &e), DIRECTORY_INVALID, &e, "something that is no DN");
+    is_class(ops->move(d, pool, anna, "ou=services,dc=nordic,dc=example", &after, &e),
+             DIRECTORY_INVALID, &e, "a container where she would be out of sight");
+    is_class(ops->move(d, pool, anna, "nonsense", &after, &e), DIRECTORY_INVALID, &e,
+             "something that is no DN");
     perl("$s->add_user('anna.lind', mail => 'other\\@nordic.example'); 1");
-    is_class(ops->move(d, pool, anna, people, &after, &e), DIRECTORY_CONFLICT, &e, "another entry of that name stands there");
-    is_str(perl("scalar(my @e = $s->search('(&(objectClass=groupOfNames)(member=%s))'))",
-                apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
-           ida_printf(pool, "%d", 1 + (int)(strlen(groups) - strlen(perl("join '', split /[|]/, '%s'", groups)))),
-           "she keeps her groups");
-    is_class(ops->move(d, pool, id_of(d, "bo.ek"), leavers, &after, &e), DIRECTORY_PROTECTED, &e, "a protected account stays");
+    is_class(ops->move(d, pool, anna, people, &after, &e), DIRECTORY_CONFLICT, &e,
+             "another entry of that name stands there");
+    is_str(
+        perl("scalar(my @e = $s->search('(&(objectClass=groupOfNames)(member=%s))'))",
+             apr_pstrcat(pool, "uid=anna.lind,ou=Leavers\\5c2c old,", people, NULL)),
+        ida_printf(pool, "%d",
+                   1 + (int)(strlen(groups) - strlen(perl("join '', split /[|]/, '%s'", groups)))),
+        "she keeps her groups");
+    is_class(ops->move(d, pool, id_of(d, "bo.ek"), leavers, &after, &e), DIRECTORY_PROTECTED, &e,
+             "a protected account stays");
 }
 
 /* A service account that is one of the people it manages: by its DN in any spelling. */
@@ -240,20 +298,25 @@ static void own_account(void)
     write_file(slapd_file("own"), perl("Idadmin::Test::Slapd::user_password('sten.vik')"), 0600);
     directory *d = open_with(
         tenant_with(json_list(perl("$s->ldaps_url"), NULL),
-                    ida_printf(pool, ",\"bindDn\":\"UID=Sten.Vik, OU=People,dc=nordic,dc=example\",\"bindPasswordFile\":\"%s\"",
+                    ida_printf(pool,
+                               ",\"bindDn\":\"UID=Sten.Vik, "
+                               "OU=People,dc=nordic,dc=example\",\"bindPasswordFile\":\"%s\"",
                                slapd_file("own"))));
-    is_class(ops->find(d, pool, NULL, "sten.vik@nordic.example", &user, &e), DIRECTORY_OK, &e, "our own account");
-    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e, "is not disabled");
+    is_class(ops->find(d, pool, NULL, "sten.vik@nordic.example", &user, &e), DIRECTORY_OK, &e,
+             "our own account");
+    is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_PROTECTED, &e,
+             "is not disabled");
     ok(e.message && strstr(e.message, "service account"), "with the reason");
-    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e), DIRECTORY_PROTECTED, &e,
-             "nor given a password");
+    is_class(ops->set_password(d, pool, user.id, "Fresh-Passw0rd-of-24-char", &e),
+             DIRECTORY_PROTECTED, &e, "nor given a password");
     is_class(ops->move(d, pool, user.id, people, &after, &e), DIRECTORY_PROTECTED, &e, "nor moved");
     ops->close(d);
 }
 
 static directory *session(void)
 {
-    return open_with(tenant_with(json_list(perl("$s->ldaps_url"), NULL), ",\"protectedAccounts\":[\"bo.ek\"]"));
+    return open_with(
+        tenant_with(json_list(perl("$s->ldaps_url"), NULL), ",\"protectedAccounts\":[\"bo.ek\"]"));
 }
 
 int main(void)

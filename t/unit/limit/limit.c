@@ -1,6 +1,7 @@
-/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads charge keys on one shared
- * block with short ticks and random pauses between the atomic steps; processes are killed all the time; every admission is
- * logged with the times before and after it. A checker then looks for one admission too many inside one window. */
+/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads
+ * charge keys on one shared block with short ticks and random pauses between the atomic steps;
+ * processes are killed all the time; every admission is logged with the times before and after it.
+ * A checker then looks for one admission too many inside one window. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,8 +10,8 @@ static void pause_at_random(void);
 static __thread int pausing;
 #define LIMIT_STEP() pause_at_random()
 
-#include "core/limit/limit.c"
 #include "core/limit/ledger.c"
+#include "core/limit/limit.c"
 #include "core/limit/table.c"
 
 #include <signal.h>
@@ -57,7 +58,8 @@ static rate_limiter *limiter(unsigned slots, uint64_t tick_ns)
     return limit_attach(pool, block, size, tick_ns);
 }
 
-static limit_cost charged(rate_limiter *l, limit_kind kind, const char *name, unsigned limit, unsigned period_s)
+static limit_cost charged(rate_limiter *l, limit_kind kind, const char *name, unsigned limit,
+                          unsigned period_s)
 {
     ida_rate rate = {limit, period_s, 0};
     limit_cost answer;
@@ -73,7 +75,8 @@ static limit_cost peeked(rate_limiter *l, const char *name, unsigned limit, unsi
     return answer;
 }
 
-static int admissions(rate_limiter *l, limit_kind kind, const char *name, unsigned limit, unsigned period_s, int tries)
+static int admissions(rate_limiter *l, limit_kind kind, const char *name, unsigned limit,
+                      unsigned period_s, int tries)
 {
     int n = 0;
     for (int i = 0; i < tries; i++) {
@@ -100,9 +103,12 @@ static void edges(void)
     ok(!a.admitted && a.retry_after_s >= 58, "a look says the same");
     is_int(admissions(l, LIMIT_KEY, "contoso:hr", 121, 60, 10), 1, "a raised limit holds at once");
     is_int(admissions(l, LIMIT_KEY, "contoso:hr", 119, 60, 10), 0, "so does a lowered one");
-    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 120, 120, 200), 120, "another period starts anew");
-    is_int(admissions(l, LIMIT_KEY, "contoso:payroll", 120, 60, 200), 120, "another key has its own");
-    is_int(admissions(l, LIMIT_COMPANY, "contoso:hr", 120, 60, 200), 120, "so has another kind of the same name");
+    is_int(admissions(l, LIMIT_KEY, "contoso:hr", 120, 120, 200), 120,
+           "another period starts anew");
+    is_int(admissions(l, LIMIT_KEY, "contoso:payroll", 120, 60, 200), 120,
+           "another key has its own");
+    is_int(admissions(l, LIMIT_COMPANY, "contoso:hr", 120, 60, 200), 120,
+           "so has another kind of the same name");
     is_int(admissions(l, LIMIT_KEY, "one", 1, 3600, 5), 1, "one an hour");
     ida_rate off = {0, 0, 1}, unset = {0, 0, 0};
     limit_charge(l, LIMIT_KEY, "contoso:hr", &off, &a);
@@ -141,9 +147,11 @@ static void over_time(void)
     usleep(300000);
     is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 60), 30, "30 more half a window later");
     limit_cost a = charged(l, LIMIT_KEY, "late", 10, 60);
-    ok(!a.admitted && a.retry_after_s == 1, "with a limit lowered far below, the wait is that for the later ones");
+    ok(!a.admitted && a.retry_after_s == 1,
+       "with a limit lowered far below, the wait is that for the later ones");
     usleep(330000);
-    is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 60), 20, "the first 20 are free again, the 30 not yet");
+    is_int(admissions(l, LIMIT_KEY, "late", 50, 60, 60), 20,
+           "the first 20 are free again, the 30 not yet");
 }
 
 static void floods(void)
@@ -163,7 +171,8 @@ static void floods(void)
     ok(shared > 2000 && limit_overflows(l) == (uint64_t)shared,
        "3000 addresses overflow a table of 64: %d shared, all counted", shared);
     ok(refused > 0, "and the shared records have the same limit (%d refused)", refused);
-    ok(!soon || !charged(l, LIMIT_KEY, "key", 5, 60).admitted, "but the key is still known, and refused");
+    ok(!soon || !charged(l, LIMIT_KEY, "key", 5, 60).admitted,
+       "but the key is still known, and refused");
     usleep(700000);
     int admitted = 0, own = 0;
     for (int i = 0; i < 20; i++) {
@@ -172,10 +181,12 @@ static void floods(void)
         admitted += a.admitted;
         own += !a.shared;
     }
-    ok(admitted == 20 && own == 20, "when the flood is over everybody has a record of his own again");
+    ok(admitted == 20 && own == 20,
+       "when the flood is over everybody has a record of his own again");
 }
 
-/* A caller that is put to sleep between reading the clock and its compare-and-swap, for longer than the window. */
+/* A caller that is put to sleep between reading the clock and its compare-and-swap, for longer than
+ * the window. */
 static void sleeper(void)
 {
     rate_limiter *l = limiter(64, TICK_NS);
@@ -184,8 +195,10 @@ static void sleeper(void)
     usleep(640000);
     sleep_at = 4; /* state read, judged, mark raised: next is the step that counts */
     sleep_us = 700000;
-    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1, "one that slept over a window is admitted when it wakes");
-    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 5), 1, "and counts from then on: one more and no other");
+    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1,
+           "one that slept over a window is admitted when it wakes");
+    is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 5), 1,
+           "and counts from then on: one more and no other");
 }
 
 /* From the shared record to one of its own in the middle of a window. */
@@ -203,7 +216,8 @@ static void moving(void)
     is_int(admissions(l, LIMIT_KEY, "mover", 10, 60, 20), 9, "up to its limit");
     usleep(330000);
     a = charged(l, LIMIT_KEY, "mover", 10, 60);
-    ok(!a.admitted && !a.shared, "with a record of its own meanwhile it is still refused in the same window");
+    ok(!a.admitted && !a.shared,
+       "with a record of its own meanwhile it is still refused in the same window");
     usleep(680000);
     is_int(admissions(l, LIMIT_KEY, "mover", 10, 60, 20), 10, "and admitted after it");
 }
@@ -287,7 +301,8 @@ static int by_name_and_time(const void *a, const void *b)
     return x->before < y->before ? -1 : x->before > y->before;
 }
 
-/* Names with more than `limit` admissions that surely lie inside one window; *most: the largest such number seen. */
+/* Names with more than `limit` admissions that surely lie inside one window; *most: the largest
+ * such number seen. */
 static int violations(event *log, uint32_t count, unsigned limit, unsigned *most)
 {
     int bad = 0;
@@ -306,11 +321,14 @@ static int violations(event *log, uint32_t count, unsigned limit, unsigned *most
 }
 
 /* `kill_us`: mean time between two kills, 0 for none. */
-static void run_storm(const char *what, unsigned slots, int names, int processes, int threads, unsigned limit, int milliseconds,
-                      int kill_us,
-                      int must_share)
+static void run_storm(const char *what, unsigned slots, int names, int processes, int threads,
+                      unsigned limit, int milliseconds, int kill_us, int must_share)
 {
-    storm s = {.names = names, .processes = processes, .threads = threads, .pauses = kill_us != 0, .limit = limit};
+    storm s = {.names = names,
+               .processes = processes,
+               .threads = threads,
+               .pauses = kill_us != 0,
+               .limit = limit};
     rate_limiter *first = limiter(slots, tick_of[0]);
     s.limiter[0] = first;
     s.limiter[1] = limit_attach(pool, first->head, first->head->size, tick_of[1]);
@@ -339,17 +357,20 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
     }
     uint32_t count = atomic_load(s.logged);
     unsigned most;
-    ok(count < LOG_MAX && failed == 0, "%s: every process ended well, the log was large enough (%u admissions, %d kills)", what,
+    ok(count < LOG_MAX && failed == 0,
+       "%s: every process ended well, the log was large enough (%u admissions, %d kills)", what,
        (unsigned)count, kills);
     count = count < LOG_MAX ? count : LOG_MAX;
     is_int(violations(s.log, count, limit, &most), 0, "never more than the limit in any window");
     if (!kill_us) {
         is_int(most, limit, "and the limit is really reached");
     } else {
-        ok(most > limit / 2, "and most of it is reached although killed charges are wasted (%u of %u)", most, limit);
+        ok(most > limit / 2,
+           "and most of it is reached although killed charges are wasted (%u of %u)", most, limit);
     }
     if (must_share) {
-        ok(atomic_load(s.shared) > 0, "shared records were in use (%u times)", (unsigned)atomic_load(s.shared));
+        ok(atomic_load(s.shared) > 0, "shared records were in use (%u times)",
+           (unsigned)atomic_load(s.shared));
     }
     munmap(s.log, LOG_MAX * sizeof *s.log);
 }
@@ -357,7 +378,8 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
 /* The checker itself must see a window of one too many. */
 static void checker(void)
 {
-    event log[4] = {{0, 10, 0}, {100, 110, 0}, {500000000, 500000010, 0}, {599999980, 599999990, 0}};
+    event log[4] = {
+        {0, 10, 0}, {100, 110, 0}, {500000000, 500000010, 0}, {599999980, 599999990, 0}};
     unsigned most;
     is_int(violations(log, 4, 3, &most), 1, "the checker finds 4 admissions in a window of 3");
     log[3].after = 600000000;

@@ -1,20 +1,23 @@
-/* Bodies of create and delete requests: required, absent, limits at their edges, photos, unknown members, storage form. */
+/* Bodies of create and delete requests: required, absent, limits at their edges, photos, unknown
+ * members, storage form. */
 #include "core/model/payload.h"
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/model/keeps.h"
 #include "core/model/photo.h"
-#include "core/base/text.h"
 #include "t/unit/setup.h"
 
 static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0,    4, 1, 2, 0xFF, 0xC0, 0,   5,
                                      8,    0,    1,    0xFF, 0xDA, 0, 3, 0, 0x55, 0xFF, 0xD9};
-static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0,   0,    0,    13,   'I', 'H', 'D',
-                                    'R',  0,   0,   0,   1,    0,    0,    0,    1,   8,    2,    0,    0,   0,   1,
-                                    2,    3,   4,   0,   0,    0,    1,    'I',  'D', 'A',  'T',  9,    1,   2,   3,
-                                    4,    0,   0,   0,   0,    'I',  'E',  'N',  'D', 0xAE, 0x42, 0x60, 0x82};
+static const unsigned char png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0,    0,   0, 13,
+                                    'I',  'H', 'D', 'R', 0,    0,    0,    1,    0,    0,   0, 1,
+                                    8,    2,   0,   0,   0,    1,    2,    3,    4,    0,   0, 0,
+                                    1,    'I', 'D', 'A', 'T',  9,    1,    2,    3,    4,   0, 0,
+                                    0,    0,   'I', 'E', 'N',  'D',  0xAE, 0x42, 0x60, 0x82};
 
-static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD, .display_name_format = "{firstname} {surname}"};
+static ida_tenant cloud = {.create_users_in = IDA_DIR_CLOUD,
+                           .display_name_format = "{firstname} {surname}"};
 static ida_tenant ad = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "activeDirectory"};
 static ida_tenant openldap = {.create_users_in = IDA_DIR_ON_PREMISES, .dialect = "openLdap"};
 
@@ -30,11 +33,13 @@ static json_t *body_of(const char *text)
     return body;
 }
 
-/* The context after a create with these members beside the required two; its message is what the caller would see. */
+/* The context after a create with these members beside the required two; its message is what the
+ * caller would see. */
 static ida_ctx *create(const ida_tenant *tenant, const char *members)
 {
     ida_ctx *c = fresh();
-    const char *text = apr_pstrcat(pool, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"", *members ? "," : "", members, "}", NULL);
+    const char *text = apr_pstrcat(pool, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"",
+                                   *members ? "," : "", members, "}", NULL);
     is_int(ida_payload_create(c, tenant, body_of(text), &created), IDA_OK, "checked");
     ida_faults_raise(c);
     return c;
@@ -74,14 +79,16 @@ static void texts(void)
 {
     good(&cloud, "", "two names are enough");
     is_str(created.firstname, "Eva", "firstname");
-    ok(created.account_enabled == 1 && !created.photo && !created.date && !created.middle_name, "defaults");
+    ok(created.account_enabled == 1 && !created.photo && !created.date && !created.middle_name,
+       "defaults");
     is_int((int64_t)json_array_size(created.warnings), 0, "no warnings");
     static const struct {
         const char *name;
         int limit;
-    } limits[] = {{"firstname", 64},  {"surname", 64},         {"middleName", 64}, {"jobTitle", 128},
-                  {"department", 64}, {"company", 64},         {"office", 128},    {"city", 128},
-                  {"country", 128},   {"streetAddress", 1024}, {"postalCode", 40}, {"employeeId", 16}};
+    } limits[] = {{"firstname", 64},       {"surname", 64},    {"middleName", 64},
+                  {"jobTitle", 128},       {"department", 64}, {"company", 64},
+                  {"office", 128},         {"city", 128},      {"country", 128},
+                  {"streetAddress", 1024}, {"postalCode", 40}, {"employeeId", 16}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         for (int emoji = 0; emoji < 2; emoji++) {
             const char *unit = emoji ? "\xF0\x9F\x98\x80" : "\xC3\xA5";
@@ -93,13 +100,18 @@ static void texts(void)
             ida_json_put(body, limits[i].name, many(unit, limits[i].limit / (emoji + 1) + 1));
             ida_payload_create(c, &cloud, body, &created);
             is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "beyond the limit");
-            says(c, "names field and limit", limits[i].name, ida_printf(pool, "at most %d characters", limits[i].limit), NULL);
-            ida_json_put(body, limits[i].name, "a\x1B" "b");
+            says(c, "names field and limit", limits[i].name,
+                 ida_printf(pool, "at most %d characters", limits[i].limit), NULL);
+            ida_json_put(body, limits[i].name,
+                         "a\x1B"
+                         "b");
             ida_payload_create(c, &cloud, body, &created);
             is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "a control character");
             ida_json_put(body, limits[i].name, "a\nb");
             ida_payload_create(c, &cloud, body, &created);
-            is_int(ida_faults_raise(c), strcmp(limits[i].name, "streetAddress") ? IDA_BAD_REQUEST : IDA_OK, "a line break");
+            is_int(ida_faults_raise(c),
+                   strcmp(limits[i].name, "streetAddress") ? IDA_BAD_REQUEST : IDA_OK,
+                   "a line break");
             json_object_set_new(body, limits[i].name, json_integer(5));
             ida_payload_create(c, &cloud, body, &created);
             is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "a number");
@@ -110,19 +122,21 @@ static void texts(void)
     static const char *const absent[] = {"null", "\"\"", "\" \\t\\u00a0\""};
     for (size_t i = 0; i < 3; i++) {
         ida_ctx *c = fresh();
-        json_t *body = body_of(apr_pstrcat(pool, "{\"firstname\":", absent[i], ",\"surname\":", absent[i],
-                                           ",\"city\":", absent[i], ",\"accountEnabled\":", absent[i],
-                                           ",\"profilePhoto\":", absent[i], ",\"date\":", absent[i], "}", NULL));
+        json_t *body = body_of(
+            apr_pstrcat(pool, "{\"firstname\":", absent[i], ",\"surname\":", absent[i],
+                        ",\"city\":", absent[i], ",\"accountEnabled\":", absent[i],
+                        ",\"profilePhoto\":", absent[i], ",\"date\":", absent[i], "}", NULL));
         ida_payload_create(c, &cloud, body, &created);
         is_int(ida_faults_raise(c), IDA_BAD_REQUEST, "absent names");
         says(c, "both are required", "firstname: is required", "surname: is required", NULL);
-        ok(!created.city && created.account_enabled && !created.date && !strstr(c->message, "city") &&
-               !strstr(c->message, "accountEnabled"),
+        ok(!created.city && created.account_enabled && !created.date &&
+               !strstr(c->message, "city") && !strstr(c->message, "accountEnabled"),
            "the others are just absent");
     }
     good(&cloud,
          "\"city\":\" Lund "
-         "\",\"accountEnabled\":false,\"date\":\"x\",\"time\":\"y\",\"manager\":\"bo@x.example\",\"rehire\":\"restore\"",
+         "\",\"accountEnabled\":false,\"date\":\"x\",\"time\":\"y\",\"manager\":\"bo@x.example\","
+         "\"rehire\":\"restore\"",
          "others");
     is_str(created.city, "Lund", "trimmed");
     ok(!created.account_enabled && strcmp(created.date, "x") == 0 && strcmp(created.time, "y") == 0,
@@ -136,26 +150,35 @@ static void texts(void)
     bad(&cloud, "\"date\":20270301", "date", "must be a string");
     bad(&cloud, "\"userPrincipalName\":\"a@x.example\"", "userPrincipalName", "not accepted");
     bad(&cloud, "\"mail\":5", "mail", "not accepted");
-    good(&cloud, "\"mail\":null,\"userPrincipalName\":\" \"", "null and blank mean absent, of what is generated too");
+    good(&cloud, "\"mail\":null,\"userPrincipalName\":\" \"",
+         "null and blank mean absent, of what is generated too");
     bad(&cloud, "\"preferredLanguage\":\"swedish language\"", "preferredLanguage", "BCP 47");
     good(&cloud, "\"preferredLanguage\":\"sv-SE\"", "a language tag");
     ida_ctx *c = fresh();
-    ida_payload_create(c, &cloud, body_of("{\"city\":5,\"mail\":\"x\",\"accountEnabled\":1,\"profilePhoto\":\"!\"}"), &created);
+    ida_payload_create(
+        c, &cloud,
+        body_of("{\"city\":5,\"mail\":\"x\",\"accountEnabled\":1,\"profilePhoto\":\"!\"}"),
+        &created);
     ida_faults_raise(c);
-    says(c, "every fault is named", "firstname", "surname", "city", "mail", "accountEnabled", "profilePhoto", NULL);
+    says(c, "every fault is named", "firstname", "surname", "city", "mail", "accountEnabled",
+         "profilePhoto", NULL);
 }
 
 static void warnings(void)
 {
     good(&cloud, "\"country\":\"se\"", "a country code");
-    ok(strcmp(created.country, "SE") == 0 && created.country_is_code && !json_array_size(created.warnings), "is upper case");
+    ok(strcmp(created.country, "SE") == 0 && created.country_is_code &&
+           !json_array_size(created.warnings),
+       "is upper case");
     good(&cloud, "\"country\":\"Sweden\"", "a country's name");
     ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code, "stays as it is");
     good(&cloud, "\"country\":\"xx\"", "two letters that are no code");
     ok(strcmp(created.country, "xx") == 0 && !created.country_is_code, "too");
     good(&cloud, "\"shoeSize\":43", "an unknown member");
-    is_str(ida_json_text(pool, created.warnings), "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
-    good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL), "long and deceiving names");
+    is_str(ida_json_text(pool, created.warnings),
+           "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
+    good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL),
+         "long and deceiving names");
     ok(strlen(ida_json_text(pool, created.warnings)) < 250, "are clipped");
     char *members = apr_pstrdup(pool, "\"m\":1");
     for (int i = 0; i < 99; i++) {
@@ -172,7 +195,8 @@ static const char *photo_of(size_t len)
     memset(bytes, 0x55, len);
     memcpy(bytes, jpeg, sizeof jpeg - 2);
     bytes[len - 2] = 0xFF, bytes[len - 1] = 0xD9;
-    return apr_pstrcat(pool, "\"profilePhoto\":\"", ida_base64_encode(pool, bytes, len), "\"", NULL);
+    return apr_pstrcat(pool, "\"profilePhoto\":\"", ida_base64_encode(pool, bytes, len), "\"",
+                       NULL);
 }
 
 static const char *photo_bytes(const unsigned char *bytes, size_t len)
@@ -189,7 +213,8 @@ static void photos(void)
     good(&cloud, photo_bytes(png, sizeof png), "a PNG");
     is_str(created.photo_type, "image/png", "its type");
     good(&ad, photo_bytes(png, sizeof png), "a PNG for AD");
-    good(&openldap, photo_bytes(png, sizeof png), "a PNG for OpenLDAP, which is told not to be kept");
+    good(&openldap, photo_bytes(png, sizeof png),
+         "a PNG for OpenLDAP, which is told not to be kept");
     good(&openldap, photo_bytes(jpeg, sizeof jpeg), "a JPEG for OpenLDAP");
     good(&cloud, photo_of(4194304), "4194304 bytes for the cloud");
     bad(&cloud, photo_of(4194305), "profilePhoto", "at most 4194304");
@@ -198,7 +223,8 @@ static void photos(void)
     good(&openldap, photo_of(102400), "102400 bytes for OpenLDAP");
     bad(&openldap, photo_of(102401), "profilePhoto", "at most 102400");
     bad(&cloud, "\"profilePhoto\":\"R0lGODlhAQABAAAAACw=\"", "profilePhoto", "JPEG or PNG");
-    bad(&cloud, "\"profilePhoto\":\"data:image/png;base64,iVBORw0KGgo=\"", "profilePhoto", "base64");
+    bad(&cloud, "\"profilePhoto\":\"data:image/png;base64,iVBORw0KGgo=\"", "profilePhoto",
+        "base64");
     bad(&cloud, "\"profilePhoto\":\"/9j/4\"", "profilePhoto", "base64");
     bad(&cloud, "\"profilePhoto\":\"/9j/\\n4AA=\"", "profilePhoto", "base64");
     bad(&cloud, "\"profilePhoto\":[1]", "profilePhoto", "base64");
@@ -222,9 +248,11 @@ static void photos(void)
     }
     unsigned char padded[sizeof jpeg + 5] = {0}, behind[sizeof png + 1];
     memcpy(padded, jpeg, sizeof jpeg);
-    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg", "zero bytes behind a JPEG are padding");
+    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg",
+           "zero bytes behind a JPEG are padding");
     memset(padded + sizeof jpeg, 'M', 5);
-    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg", "what a phone appends does not make it less of a JPEG");
+    is_str(ida_photo_type(padded, sizeof padded), "image/jpeg",
+           "what a phone appends does not make it less of a JPEG");
     memcpy(behind, png, sizeof png);
     behind[sizeof png] = 'x';
     is_str(ida_photo_type(behind, sizeof behind), NULL, "bytes behind a PNG are not");
@@ -240,40 +268,45 @@ static ida_ctx *delete_body(const char *text, int empty)
 
 static void deletes(void)
 {
-    ida_ctx *c = delete_body("{\"userPrincipalName\":\" eva@x.example "
-                             "\",\"date\":\"d\",\"firstname\":\"E\",\"surname\":\"\",\"jobTitle\":\"J\",\"x\":1}",
-                             0);
+    ida_ctx *c = delete_body(
+        "{\"userPrincipalName\":\" eva@x.example "
+        "\",\"date\":\"d\",\"firstname\":\"E\",\"surname\":\"\",\"jobTitle\":\"J\",\"x\":1}",
+        0);
     is_int(c->kind, IDA_OK, "a delete body");
     is_str(deleted.upn, "eva@x.example", "whom");
-    ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") && !deleted.department &&
-           !deleted.time,
+    ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") &&
+           !deleted.department && !deleted.time,
        "overrides");
     is_int((int64_t)json_array_size(deleted.warnings), 1, "an unknown member is a warning");
     c = delete_body("{}", 0);
     is_int(c->kind, IDA_BAD_REQUEST, "no userPrincipalName");
-    ok(c->message && strstr(c->message, "userPrincipalName: is required") && !strstr(c->message, "prox"),
+    ok(c->message && strstr(c->message, "userPrincipalName: is required") &&
+           !strstr(c->message, "prox"),
        "is named, without talk of proxies");
     c = delete_body("{}", 1);
-    says(c, "an empty body may have been dropped by a proxy", "userPrincipalName: is required", "prox", "/v1/api/user/offboard",
-         NULL);
+    says(c, "an empty body may have been dropped by a proxy", "userPrincipalName: is required",
+         "prox", "/v1/api/user/offboard", NULL);
     c = delete_body("{\"userPrincipalName\":7,\"department\":[]}", 0);
-    says(c, "ill-typed members", "userPrincipalName: must be a string", "department: must be a string", NULL);
+    says(c, "ill-typed members", "userPrincipalName: must be a string",
+         "department: must be a string", NULL);
     c = delete_body("{\"userPrincipalName\":\"eva\"}", 0);
     is_int(c->kind, IDA_BAD_REQUEST, "no UPN");
 }
 
 static void storage(void)
 {
-    const char *members = apr_pstrcat(
-        pool, photo_bytes(jpeg, sizeof jpeg),
-        ",\"city\":\"Lund\",\"accountEnabled\":false,\"country\":\"se\",\"streetAddress\":\"a\\nb\",\"rehire\":\"new\"", NULL);
+    const char *members = apr_pstrcat(pool, photo_bytes(jpeg, sizeof jpeg),
+                                      ",\"city\":\"Lund\",\"accountEnabled\":false,\"country\":"
+                                      "\"se\",\"streetAddress\":\"a\\nb\",\"rehire\":\"new\"",
+                                      NULL);
     good(&cloud, members, "a payload to store");
     ida_create before = created, after;
     json_t *stored = ida_create_to_json(pool, &before);
     is_int(ida_create_from_json(fresh(), stored, &after), IDA_OK, "and back");
-    is_str(ida_json_sorted(pool, ida_create_to_json(pool, &after)), ida_json_sorted(pool, stored), "the same values");
-    ok(after.photo_len == sizeof jpeg && !strcmp(after.photo_type, "image/jpeg") && !after.account_enabled &&
-           after.country_is_code,
+    is_str(ida_json_sorted(pool, ida_create_to_json(pool, &after)), ida_json_sorted(pool, stored),
+           "the same values");
+    ok(after.photo_len == sizeof jpeg && !strcmp(after.photo_type, "image/jpeg") &&
+           !after.account_enabled && after.country_is_code,
        "photo, flags");
     static const char *const damaged[] = {
         "[]",
@@ -283,15 +316,17 @@ static void storage(void)
         "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":\"!\"}",
         "{\"firstname\":\"a\",\"surname\":\"b\",\"accountEnabled\":true,\"profilePhoto\":7}"};
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
-        is_int(ida_create_from_json(fresh(), body_of(damaged[i]), &after), IDA_INTERNAL_ERROR, "a damaged row");
+        is_int(ida_create_from_json(fresh(), body_of(damaged[i]), &after), IDA_INTERNAL_ERROR,
+               "a damaged row");
     }
     delete_body("{\"userPrincipalName\":\"eva@x.example\",\"time\":\"12:00\"}", 0);
     ida_delete copy;
     stored = ida_delete_to_json(pool, &deleted);
     is_int(ida_delete_from_json(fresh(), stored, &copy), IDA_OK, "a delete and back");
-    is_str(ida_json_sorted(pool, ida_delete_to_json(pool, &copy)), "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}",
-           "the same values");
-    is_int(ida_delete_from_json(fresh(), body_of("{}"), &copy), IDA_INTERNAL_ERROR, "a damaged delete");
+    is_str(ida_json_sorted(pool, ida_delete_to_json(pool, &copy)),
+           "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}", "the same values");
+    is_int(ida_delete_from_json(fresh(), body_of("{}"), &copy), IDA_INTERNAL_ERROR,
+           "a damaged delete");
     is_int(ida_delete_from_json(fresh(), NULL, &copy), IDA_INTERNAL_ERROR, "no delete at all");
 }
 
@@ -303,31 +338,38 @@ static void keeping(void)
         ida_directory_kind where;
         const char *field, *value, *warning;
     } cases[] = {
-        {&cloud, IDA_DIR_CLOUD, "middleName", "Maria", "middleName \"Maria\" is not kept: the cloud directory has no property for it"},
+        {&cloud, IDA_DIR_CLOUD, "middleName", "Maria",
+         "middleName \"Maria\" is not kept: the cloud directory has no property for it"},
         {&openldap, IDA_DIR_ON_PREMISES, "middleName", "Maria", NULL},
         {&ad, IDA_DIR_ON_PREMISES, "middleName", "Maria", NULL},
         {&cloud, IDA_DIR_CLOUD, "country", "Sverige", "no usage location is set"},
-        {&openldap, IDA_DIR_ON_PREMISES, "country", "Sverige", "country \"Sverige\" is not kept: this directory takes two-letter codes"},
+        {&openldap, IDA_DIR_ON_PREMISES, "country", "Sverige",
+         "country \"Sverige\" is not kept: this directory takes two-letter codes"},
         {&openldap, IDA_DIR_ON_PREMISES, "country", "SE", NULL},
         {&ad, IDA_DIR_ON_PREMISES, "country", "Sverige", "is kept as text"},
         {&cloud, IDA_DIR_CLOUD, "profilePhoto", "image/png", NULL},
-        {&openldap, IDA_DIR_ON_PREMISES, "profilePhoto", "image/png", "profilePhoto is not kept: this directory takes JPEG only"},
+        {&openldap, IDA_DIR_ON_PREMISES, "profilePhoto", "image/png",
+         "profilePhoto is not kept: this directory takes JPEG only"},
         {&openldap, IDA_DIR_ON_PREMISES, "profilePhoto", "image/jpeg", NULL},
         {&ad, IDA_DIR_ON_PREMISES, "profilePhoto", "image/png", NULL},
         {&openldap, IDA_DIR_ON_PREMISES, "country", "", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        json_t *values = ida_json_keep(pool, json_object()), *warnings = ida_json_keep(pool, json_array());
+        json_t *values = ida_json_keep(pool, json_object()),
+               *warnings = ida_json_keep(pool, json_array());
         int photo = strcmp(cases[i].field, "profilePhoto") == 0;
         json_object_set_new(values, cases[i].field, json_string(cases[i].value));
-        ida_warn_not_kept(pool, cases[i].tenant, cases[i].where, values, photo ? cases[i].value : NULL, warnings);
+        ida_warn_not_kept(pool, cases[i].tenant, cases[i].where, values,
+                          photo ? cases[i].value : NULL, warnings);
         const char *text = json_string_value(json_array_get(warnings, 0));
-        ok(cases[i].warning ? text && strstr(text, cases[i].warning) : !text, "%s \"%s\": %s", cases[i].field, cases[i].value, text ? text : "kept");
+        ok(cases[i].warning ? text && strstr(text, cases[i].warning) : !text, "%s \"%s\": %s",
+           cases[i].field, cases[i].value, text ? text : "kept");
     }
     ida_tenant shown = cloud;
     shown.display_name_format = "{firstname} {middleName} {surname}";
     int told_only;
-    ok(!ida_not_kept(&shown, IDA_DIR_CLOUD, "middleName", "Maria", &told_only), "a display name that holds it is a place for it");
+    ok(!ida_not_kept(&shown, IDA_DIR_CLOUD, "middleName", "Maria", &told_only),
+       "a display name that holds it is a place for it");
 }
 
 int main(void)

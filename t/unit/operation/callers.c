@@ -1,8 +1,8 @@
-/* Snapshots of API users: how old they may be, what they cost, that a refusal costs the same whether or not there is such a user, threads
- * that share them. On both engines. */
+/* Snapshots of API users: how old they may be, what they cost, that a refusal costs the same
+ * whether or not there is such a user, threads that share them. On both engines. */
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,14 +46,17 @@ static const ida_caller_source source = {acquire, release, NULL};
 static void add_key(const char *tenant, const char *username)
 {
     ok(script(DB_REQUEST, apr_psprintf(pool,
-                                       "INSERT INTO api_key (tenant_id, username, key_hash, access_level, label, rate_limit, "
+                                       "INSERT INTO api_key (tenant_id, username, key_hash, "
+                                       "access_level, label, rate_limit, "
                                        "created_at) VALUES "
-                                       "('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)", tenant, username, 7)),
+                                       "('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)",
+                                       tenant, username, 7)),
        "key %s", username);
 }
 
-/* What one look says: "none", "other" (another key), "on", "off", "failed"; and how often the store was asked. Without the caller's key
- * the tenant, which costs further statements, is not looked at. */
+/* What one look says: "none", "other" (another key), "on", "off", "failed"; and how often the store
+ * was asked. Without the caller's key the tenant, which costs further statements, is not looked at.
+ */
 static const char *look_with(ida_callers *all, const char *username, const char *hash)
 {
     const ida_caller *snapshot;
@@ -62,7 +65,12 @@ static const char *look_with(ida_callers *all, const char *username, const char 
         return apr_psprintf(pool, "failed %d", acquired);
     }
     int mine = snapshot->key_hash && strcmp(snapshot->key_hash, hash) == 0;
-    const char *text = apr_psprintf(pool, "%s %d%s", !snapshot->key_hash ? "none" : !mine ? "other" : snapshot->disabled ? "off" : "on", acquired,
+    const char *text = apr_psprintf(pool, "%s %d%s",
+                                    !snapshot->key_hash  ? "none"
+                                    : !mine              ? "other"
+                                    : snapshot->disabled ? "off"
+                                                         : "on",
+                                    acquired,
                                     mine != (snapshot->tenant != NULL) ? " and the tenant" : "");
     ida_caller_release(snapshot);
     return text;
@@ -81,7 +89,8 @@ static void ages(void)
     is_str(look(all, "contoso", "hr"), "on 1", "the first look asks the store");
     is_str(look(all, "contoso", "hr"), "on 0", "the next does not");
     ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &kept);
-    ok(kept->principal.rate.limit == 7 && !strcmp(kept->principal.label, "L") && !strcmp(kept->principal.company, "contoso") &&
+    ok(kept->principal.rate.limit == 7 && !strcmp(kept->principal.label, "L") &&
+           !strcmp(kept->principal.company, "contoso") &&
            !strcmp(kept->tenant->upn_domain, "corp.example") && !kept->synced,
        "with limit, label, tenant, and no sync yet");
     script(DB_REQUEST, "UPDATE api_key SET disabled = 1 WHERE username = 'hr'");
@@ -109,8 +118,8 @@ static void ages(void)
     is_str(look(all, "contoso", "new"), "on 1", "is known as soon as there is one");
 }
 
-/* Statements are what the time of an answer is made of. Whoever guesses learns nothing from it: not of a user who is seen for the first
- * time, not of one whose holder is at work. */
+/* Statements are what the time of an answer is made of. Whoever guesses learns nothing from it: not
+ * of a user who is seen for the first time, not of one whose holder is at work. */
 static void guesses(void)
 {
     ida_callers *all = ida_callers_make(pool, 1024);
@@ -121,23 +130,29 @@ static void guesses(void)
     is_str(look(all, "contoso", "hr"), "on 1", "the holder comes");
     is_str(look(all, "contoso", "hr"), "on 0", "and is remembered");
     for (int i = 0; i < 3; i++) {
-        is_str(look_with(all, "hr", bad), "other 1", "a wrong key costs the same while the holder is remembered");
+        is_str(look_with(all, "hr", bad), "other 1",
+               "a wrong key costs the same while the holder is remembered");
         is_str(look_with(all, "nobody", bad), "none 1", "as an unknown user does");
     }
     is_str(look(all, "contoso", "hr"), "on 0", "and the holder is remembered as before");
     clock_ms += 1600;
     is_str(look_with(all, "hr", bad), "other 1", "a guess does not take the renewal");
     is_str(look(all, "contoso", "hr"), "on 1", "which is the holder's");
-    script(DB_REQUEST, apr_psprintf(pool, "UPDATE api_key SET key_hash = '%s' WHERE username = 'hr'", bad));
+    script(DB_REQUEST,
+           apr_psprintf(pool, "UPDATE api_key SET key_hash = '%s' WHERE username = 'hr'", bad));
     is_str(look_with(all, "hr", bad), "on 1", "a new key of the same name counts at once");
-    script(DB_REQUEST, apr_psprintf(pool, "UPDATE api_key SET key_hash = '%s' WHERE username = 'hr'", right));
+    script(DB_REQUEST,
+           apr_psprintf(pool, "UPDATE api_key SET key_hash = '%s' WHERE username = 'hr'", right));
 }
 
 static int full_sync(const char *directory)
 {
-    return script(DB_SYNC, apr_psprintf(pool,
-                                        "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) "
-                                        "VALUES ('contoso', '%s', 5, 5)", directory));
+    return script(
+        DB_SYNC,
+        apr_psprintf(pool,
+                     "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) "
+                     "VALUES ('contoso', '%s', 5, 5)",
+                     directory));
 }
 
 static void synced(void)
@@ -179,9 +194,10 @@ static void *hammer(void *baton)
     for (int i = 0; i < 4000; i++) {
         const ida_caller *snapshot;
         const char *username = i % 3 ? "hr" : "new";
-        if (ida_caller_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, right, &snapshot) != IDA_OK ||
-            !snapshot->key_hash ||
-            strcmp(snapshot->principal.username, username) != 0 || strcmp(snapshot->tenant->id, "contoso") != 0) {
+        if (ida_caller_get(shared, ida_ctx_make(&env, own), &source, "contoso", username, right,
+                           &snapshot) != IDA_OK ||
+            !snapshot->key_hash || strcmp(snapshot->principal.username, username) != 0 ||
+            strcmp(snapshot->tenant->id, "contoso") != 0) {
             atomic_fetch_add(&wrong, 1);
             continue;
         }
@@ -191,7 +207,8 @@ static void *hammer(void *baton)
     return NULL;
 }
 
-static int64_t running_clock(void *baton) /* a minute in each second, so that snapshots expire all the time */
+static int64_t running_clock(
+    void *baton) /* a minute in each second, so that snapshots expire all the time */
 {
     struct timespec ts;
     (void)baton;

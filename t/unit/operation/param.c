@@ -1,6 +1,7 @@
-/* One argument: what is taken, what is refused in which words, and the schema that says the same. */
-#include "core/base/json.h"
+/* One argument: what is taken, what is refused in which words, and the schema that says the same.
+ */
 #include "core/operation/param.h"
+#include "core/base/json.h"
 #include "t/unit/setup.h"
 
 static const char *const words[] = {"red", "green", NULL};
@@ -12,15 +13,17 @@ static const ida_param truth = {"b", IDA_PARAM_BOOLEAN, 0, 0, 0, NULL, "Yes or n
 static const ida_param at = {"t", IDA_PARAM_TIME, 0, 0, 0, NULL, "When."};
 
 /* `want` is the checked value as JSON, or NULL when the message must hold `says_what`. */
-static void check(const ida_param *p, const char *given, int texts, const char *want, const char *says_what)
+static void check(const ida_param *p, const char *given, int texts, const char *want,
+                  const char *says_what)
 {
     ida_ctx *c = fresh();
     json_t *value = ida_param_check(c, p, ida_json_load(pool, given), texts);
     char *got = value ? ida_json_text(pool, value) : NULL;
     json_decref(value);
     ida_kind kind = ida_faults_raise(c);
-    ok(want ? got && strcmp(got, want) == 0 && !kind : !got && kind == IDA_BAD_REQUEST && strstr(c->message, says_what), "%s %s%s", p->name, given,
-       texts ? " of a query" : "");
+    ok(want ? got && strcmp(got, want) == 0 && !kind
+            : !got && kind == IDA_BAD_REQUEST && strstr(c->message, says_what),
+       "%s %s%s", p->name, given, texts ? " of a query" : "");
     if (want ? !got || strcmp(got, want) != 0 : !c->message || !strstr(c->message, says_what)) {
         printf("# got %s, %s\n", got ? got : "nothing", c->message ? c->message : "no message");
     }
@@ -60,18 +63,43 @@ static void test_values(void)
 
 static void test_times(void)
 {
-    static const struct { const char *given, *want; } good[] = {
-        {"2026-11-21", "2026-11-21T00:00:00Z"}, {"2026-11-21T09:30:00Z", "2026-11-21T09:30:00Z"}, {"2026-11-21t09:30:00z", "2026-11-21T09:30:00Z"},
-        {"2026-11-21T10:30:00+01:00", "2026-11-21T09:30:00Z"}, {"2026-11-20T23:30:00-10:00", "2026-11-21T09:30:00Z"}, {"2026-11-21T09:30:00.250Z", "2026-11-21T09:30:00.250Z"},
-        {"2024-02-29", "2024-02-29T00:00:00Z"}, {"2026-11-21T09:30:00.123456789Z", "2026-11-21T09:30:00.123Z"},
+    static const struct {
+        const char *given, *want;
+    } good[] = {
+        {"2026-11-21", "2026-11-21T00:00:00Z"},
+        {"2026-11-21T09:30:00Z", "2026-11-21T09:30:00Z"},
+        {"2026-11-21t09:30:00z", "2026-11-21T09:30:00Z"},
+        {"2026-11-21T10:30:00+01:00", "2026-11-21T09:30:00Z"},
+        {"2026-11-20T23:30:00-10:00", "2026-11-21T09:30:00Z"},
+        {"2026-11-21T09:30:00.250Z", "2026-11-21T09:30:00.250Z"},
+        {"2024-02-29", "2024-02-29T00:00:00Z"},
+        {"2026-11-21T09:30:00.123456789Z", "2026-11-21T09:30:00.123Z"},
     };
-    static const char *const bad[] = {"", "yesterday", "2026-11", "2026-13-01", "2026-02-29", "2026-11-31", "1969-12-31", "2026-11-21T09:30", "2026-11-21T09:30:00", "2026-11-21T24:00:00Z",
-        "2026-11-21T09:60:00Z", "2026-11-21T09:30:00+1:00", "2026-11-21T09:30:00.Z", "2026-11-21T09:30:00Zx", "2026-11-21x", "-2026-11-21", "20261121", "2026-11-21T09:30:00+24:00"};
+    static const char *const bad[] = {"",
+                                      "yesterday",
+                                      "2026-11",
+                                      "2026-13-01",
+                                      "2026-02-29",
+                                      "2026-11-31",
+                                      "1969-12-31",
+                                      "2026-11-21T09:30",
+                                      "2026-11-21T09:30:00",
+                                      "2026-11-21T24:00:00Z",
+                                      "2026-11-21T09:60:00Z",
+                                      "2026-11-21T09:30:00+1:00",
+                                      "2026-11-21T09:30:00.Z",
+                                      "2026-11-21T09:30:00Zx",
+                                      "2026-11-21x",
+                                      "-2026-11-21",
+                                      "20261121",
+                                      "2026-11-21T09:30:00+24:00"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        check(&at, apr_psprintf(pool, "\"%s\"", good[i].given), 0, apr_psprintf(pool, "\"%s\"", good[i].want), NULL);
+        check(&at, apr_psprintf(pool, "\"%s\"", good[i].given), 0,
+              apr_psprintf(pool, "\"%s\"", good[i].want), NULL);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        check(&at, apr_psprintf(pool, "\"%s\"", bad[i]), 0, NULL, "t: must be a date like 2026-11-21");
+        check(&at, apr_psprintf(pool, "\"%s\"", bad[i]), 0, NULL,
+              "t: must be a date like 2026-11-21");
     }
     check(&at, "5", 0, NULL, "not 5");
 }
@@ -79,14 +107,21 @@ static void test_times(void)
 static void test_schemas(void)
 {
     static const ida_param params[] = {
-        {"limit", IDA_PARAM_INTEGER, IDA_PARAM_REQUIRED, 1, 200, NULL, "How many."}, {"colour", IDA_PARAM_LIST, 0, 0, 0, words, "Which."},
-        {"mail", IDA_PARAM_STRING, IDA_PARAM_REFUSED, 0, 0, NULL, "Never."}, {"name", IDA_PARAM_STRING, 0, 0, 7, NULL, "Who."}, {0},
+        {"limit", IDA_PARAM_INTEGER, IDA_PARAM_REQUIRED, 1, 200, NULL, "How many."},
+        {"colour", IDA_PARAM_LIST, 0, 0, 0, words, "Which."},
+        {"mail", IDA_PARAM_STRING, IDA_PARAM_REFUSED, 0, 0, NULL, "Never."},
+        {"name", IDA_PARAM_STRING, 0, 0, 7, NULL, "Who."},
+        {0},
     };
-    json_t *schema = ida_json_keep(pool, ida_params_schema(params)), *none = ida_json_keep(pool, ida_params_schema(params + 4));
+    json_t *schema = ida_json_keep(pool, ida_params_schema(params)),
+           *none = ida_json_keep(pool, ida_params_schema(params + 4));
     is_str(ida_json_text(pool, schema),
-           "{\"type\":\"object\",\"properties\":{\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,\"description\":\"How many.\"},"
-           "\"colour\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"]},\"description\":\"Which.\"},"
-           "\"name\":{\"type\":\"string\",\"maxLength\":7,\"description\":\"Who.\"}},\"required\":[\"limit\"]}",
+           "{\"type\":\"object\",\"properties\":{\"limit\":{\"type\":\"integer\",\"minimum\":1,"
+           "\"maximum\":200,\"description\":\"How many.\"},"
+           "\"colour\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"red\","
+           "\"green\"]},\"description\":\"Which.\"},"
+           "\"name\":{\"type\":\"string\",\"maxLength\":7,\"description\":\"Who.\"}},\"required\":["
+           "\"limit\"]}",
            "a schema of several");
     is_str(ida_json_text(pool, none), "{\"type\":\"object\",\"properties\":{}}", "of none");
     is_str(ida_param_names(pool, params), "; it takes limit, colour, name", "what there is");

@@ -1,14 +1,15 @@
-/* A month around each change of daylight saving, and an update of the zone data in the middle of the second: every task begins at the
- * instant that the C library finds for its wall time under the rules of that day. The clock is the test's. */
+/* A month around each change of daylight saving, and an update of the zone data in the middle of
+ * the second: every task begins at the instant that the C library finds for its wall time under the
+ * rules of that day. The clock is the test's. */
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
 
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/zone/schedule.h"
 #include "core/queue/walls.h"
+#include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 
 #define SYSTEM "/usr/share/zoneinfo/"
@@ -42,13 +43,15 @@ static void install(const char *from, const char *name)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     snprintf(fresh_path, sizeof fresh_path, "%s.new", path);
     FILE *out = fopen(fresh_path, "wb");
-    ok(in && len > 100 && out && fwrite(bytes, 1, len, out) == len, "%s now has the rules of %s", name, from);
+    ok(in && len > 100 && out && fwrite(bytes, 1, len, out) == len, "%s now has the rules of %s",
+       name, from);
     fclose(in);
     fclose(out);
     rename(fresh_path, path);
 }
 
-/* The first instant at which a clock on the wall shows that time or, where it was skipped, a later one. */
+/* The first instant at which a clock on the wall shows that time or, where it was skipped, a later
+ * one. */
 static int64_t by_the_library(const promise *p)
 {
     char setting[300];
@@ -58,7 +61,12 @@ static int64_t by_the_library(const promise *p)
     snprintf(setting, sizeof setting, ":%s/%s", dir, p->zone);
     setenv("TZ", setting, 1);
     tzset();
-    struct tm utc = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute}, local;
+    struct tm utc = {.tm_year = year - 1900,
+                     .tm_mon = month - 1,
+                     .tm_mday = day,
+                     .tm_hour = hour,
+                     .tm_min = minute},
+              local;
     int64_t wanted = timegm(&utc);
     for (time_t t = wanted - 14 * 3600; t < wanted + 14 * 3600; t += 60) {
         localtime_r(&t, &local);
@@ -93,10 +101,13 @@ static ida_kind queue_month(store *s, ida_ctx *unused, void *baton)
             p->zone = zones[i % 2];
             p->time = times[i / 2];
             if (zone_schedule(c, ZONE_DUE_UPDATE, p->zone, p->date, p->time, &due) || c->faults) {
-                ok(0, "schedule %s %s %s: %s", p->date, p->time, p->zone, c->message ? c->message : "fault");
+                ok(0, "schedule %s %s %s: %s", p->date, p->time, p->zone,
+                   c->message ? c->message : "fault");
                 continue;
             }
-            ida_task *t = make_task(c, "contoso", IDA_USER_UPDATE, apr_psprintf(c->pool, "person%d@corp.example", count), due.at_ms);
+            ida_task *t = make_task(c, "contoso", IDA_USER_UPDATE,
+                                    apr_psprintf(c->pool, "person%d@corp.example", count),
+                                    due.at_ms);
             t->wall_date = due.date;
             t->wall_time = due.time;
             t->zone = due.zone;
@@ -159,8 +170,8 @@ static void check(int from, const char *when)
     for (int i = from; i < count; i++) {
         int64_t wanted = by_the_library(&promises[i]);
         if (promises[i].fired != wanted && wrong++ < 5) {
-            printf("# %s %s %s began at %lld, not at %lld\n", promises[i].zone, promises[i].date, promises[i].time,
-                   (long long)promises[i].fired, (long long)wanted);
+            printf("# %s %s %s began at %lld, not at %lld\n", promises[i].zone, promises[i].date,
+                   promises[i].time, (long long)promises[i].fired, (long long)wanted);
         }
     }
     is_int(wrong, 0, apr_psprintf(pool, "%s: each of %d tasks at its instant", when, count - from));
@@ -175,7 +186,8 @@ static void year(store *s)
     test_now_ms = 1773360000000; /* 2026-03-13: summer time begins on 29 March */
     int64_t spring = 1773446400000, fall = 1791676800000;
     store_transaction(s, fresh(), queue_month, &spring);
-    is_int(run_until(s, walls, 1773446400000 + (DAYS + 2) * DAY), 0, "while the rules stay nothing moves");
+    is_int(run_until(s, walls, 1773446400000 + (DAYS + 2) * DAY), 0,
+           "while the rules stay nothing moves");
     check(0, "spring");
 
     int autumn = count;
@@ -187,7 +199,8 @@ static void year(store *s)
     int moved = run_until(s, walls, 1791676800000 + (DAYS + 2) * DAY);
     ok(moved > 60 && moved < DAYS * TIMES, "%d tasks moved to other instants", moved);
     check(autumn, "autumn, with an update of the zone data");
-    is_int(ask("SELECT count(*) FROM audit_outbox WHERE record LIKE '%task.reschedule%'"), moved, "each move is in the audit log");
+    is_int(ask("SELECT count(*) FROM audit_outbox WHERE record LIKE '%task.reschedule%'"), moved,
+           "each move is in the audit log");
     is_int(ask("SELECT count(*) FROM task WHERE state <> 'done'"), 0, "nothing is left");
 }
 

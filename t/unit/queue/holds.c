@@ -1,8 +1,8 @@
-/* What keeps tasks of the queue from being claimed, on both engines: holds of directories and their probes, the brake, a tenant that cannot be
- * read. */
+/* What keeps tasks of the queue from being claimed, on both engines: holds of directories and their
+ * probes, the brake, a tenant that cannot be read. */
+#include "t/unit/queue_claims.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_claims.h"
 
 #include "core/store/directory.h"
 
@@ -16,7 +16,9 @@ static void test_hold(void)
     add_task(s, "contoso", IDA_USER_UPDATE, "h1@corp.example", due);
     ida_task *two = add_task(s, "contoso", IDA_USER_UPDATE, "h2@corp.example", due + 1);
     ida_task *free_one = add_task(s, "fabrikam", IDA_USER_UPDATE, "h3@corp.example", due + 2);
-    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000, 1), IDA_OK, "a hold");
+    is_int(store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "does not answer", due + 5000,
+                                1),
+           IDA_OK, "a hold");
     is_str(get_task(s, two)->hold, "does not answer", "is seen at the task");
     is_str(claimed(due + 100), free_one->id, "other tenants go on");
     is_str(claimed(due + 100), NULL, "the held one waits");
@@ -28,12 +30,14 @@ static void test_hold(void)
     is_int(probe->probe_until, due + 10000, "and knows that it is one");
     is_str(claimed(due + 5000), NULL, "one at a time");
     is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_CLOUD, &state), IDA_OK, "state");
-    ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1, "the claim pushed the next probe");
-    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000, 2);
+    ok(state.hold_since == due && state.hold_until == due + 10000 && state.hold_failures == 1,
+       "the claim pushed the next probe");
+    store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "refuses the password", due + 60000,
+                         2);
     store_directory_held(s, fresh(), &held, &count);
     ok(count == 1 && held[0].hold_failures == 2 && held[0].hold_since == due &&
-           !strcmp(held[0].hold_reason, "refuses the password") && held[0].directory == IDA_DIR_CLOUD &&
-           !strcmp(held[0].tenant, "contoso"),
+           !strcmp(held[0].hold_reason, "refuses the password") &&
+           held[0].directory == IDA_DIR_CLOUD && !strcmp(held[0].tenant, "contoso"),
        "held on, since the same time");
     store_directory_alarm(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &raised);
     is_int(raised, 1, "the alarm is raised");
@@ -44,7 +48,8 @@ static void test_hold(void)
     store_directory_clear(s, fresh(), "contoso", IDA_DIR_CLOUD, 0, &cleared);
     is_int(cleared, 0, "said once");
     is_str(claimed(due + 5000), two->id, "and work goes on");
-    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK, "a directory never heard of");
+    is_int(store_directory_get(s, fresh(), "contoso", IDA_DIR_ON_PREMISES, &state), IDA_OK,
+           "a directory never heard of");
     ok(!state.hold_reason && !state.sync_requested_at, "is not held");
     test_now_ms = due;
 }
@@ -69,7 +74,8 @@ static void test_probe(void)
     }
     store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + 1, 1);
     crew_work(probe_once, members, 8, &probes, threads);
-    is_int(crew_join(members, 8, threads), 0, "eight workers at a directory to be probed: no failure");
+    is_int(crew_join(members, 8, threads), 0,
+           "eight workers at a directory to be probed: no failure");
     is_int(probes, 1, "one probe");
 }
 
@@ -77,21 +83,28 @@ static void test_probe(void)
 static void test_behind_a_hold(void)
 {
     drain();
-    const char *numbers = store_sqlite_path(dsn)
-                              ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
-                              : "WITH n(i) AS (SELECT generate_series(1, 10000))";
-    script(DB_REQUEST, apr_psprintf(pool,
-                                    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, "
-                                    "zone, due_at, next_at, created_at, username)"
-                                    " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, 'x' || i, '', "
-                                    "'', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n",
-                                    numbers, due, due));
+    const char *numbers =
+        store_sqlite_path(dsn)
+            ? "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)"
+            : "WITH n(i) AS (SELECT generate_series(1, 10000))";
+    script(DB_REQUEST,
+           apr_psprintf(pool,
+                        "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, "
+                        "wall_date, wall_time, "
+                        "zone, due_at, next_at, created_at, username)"
+                        " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' "
+                        "|| i, 'x' || i, '', "
+                        "'', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n",
+                        numbers, due, due));
     if (!store_sqlite_path(dsn)) {
         script(DB_REQUEST, "ANALYZE task");
     }
     store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR, 1);
-    ida_task *behind = add_task(s, "contoso", IDA_USER_UPDATE, "on.premises@corp.example", due + 1), *t;
-    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET directory = 'onPremises' WHERE id = '%s'", behind->id));
+    ida_task *behind = add_task(s, "contoso", IDA_USER_UPDATE, "on.premises@corp.example", due + 1),
+             *t;
+    script(DB_REQUEST,
+           apr_psprintf(pool, "UPDATE task SET directory = 'onPremises' WHERE id = '%s'",
+                        behind->id));
     ida_task *other = add_task(s, "fabrikam", IDA_USER_UPDATE, "other@corp.example", due + 2);
     int64_t start = ida_monotonic(&env);
     t = claim_at(s, "w", due + 10, NULL);
@@ -108,11 +121,12 @@ static void test_behind_a_hold(void)
     ok(took < 1500, "50 looks took %lld ms", (long long)took);
     script(
         DB_REQUEST,
-        apr_psprintf(
-            pool,
-            "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = 'contoso', state = 'queued', person = 'x1',"
-            " due_at = %" APR_INT64_T_FMT " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state",
-            due));
+        apr_psprintf(pool,
+                     "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = "
+                     "'contoso', state = 'queued', person = 'x1',"
+                     " due_at = %" APR_INT64_T_FMT
+                     " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state",
+                     due));
     start = ida_monotonic(&env);
     ok(claimed(due + 10) != NULL, "10,000 tasks of one person: the first goes");
     ok(claimed(due + 10) == NULL, "and no other");
@@ -127,7 +141,8 @@ static void test_brake(void)
     int braked, started = 0, held = 0;
     int64_t count = 0;
     for (int i = 0; i < 6; i++) {
-        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "leaver%d@corp.example", i), due + i);
+        add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "leaver%d@corp.example", i),
+                 due + i);
     }
     add_task(s, "contoso", IDA_USER_DELETE, "free@corp.example", due);
     for (ida_task *t; (t = claim_at(s, "w", due + 10, &braked)) != NULL;) {
@@ -138,18 +153,22 @@ static void test_brake(void)
         }
     }
     ida_ctx *c;
-    ok(started == 3 && held == 4, "two of six offboardings of the tenant begin, another tenant's too");
+    ok(started == 3 && held == 4,
+       "two of six offboardings of the tenant begin, another tenant's too");
     ida_task *t = get_task(s, stopped[0]);
     ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
        "the others wait for attention and say why");
-    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4, "each is audited");
+    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4,
+           "each is audited");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
     queue_task_disablings_started(s, fresh(), "brake", due + 20, &count);
     is_int(count, 2, "started within the hour");
     c = fresh();
-    is_int(queue_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN, "who asked cannot release");
+    is_int(queue_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN,
+           "who asked cannot release");
     says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
-    is_int(queue_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK, "another key can");
+    is_int(queue_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK,
+           "another key can");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && !strcmp(t->id, stopped[3]->id), "it goes");
     t = get_task(s, stopped[0]);
@@ -174,12 +193,14 @@ static void test_damaged(void)
     add_task(s, "damaged", IDA_USER_DELETE, "who@corp.example", due);
     ida_task *strange = add_task(s, "contoso", IDA_USER_UPDATE, "strange@corp.example", due);
     ida_task *good = add_task(s, "contoso", IDA_USER_DELETE, "good@corp.example", due + 1);
-    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET type = 'userTeleport' WHERE id = '%s'", strange->id));
+    script(DB_REQUEST, apr_psprintf(pool, "UPDATE task SET type = 'userTeleport' WHERE id = '%s'",
+                                    strange->id));
     ida_task *t = claim_at(s, "w", due + 1, &braked);
     ok(t && braked && strstr(t->error, "idadminctl tenant apply"),
        "a damaged tenant document stops its own offboarding and says what to do");
     t = claim_at(s, "w", due + 1, &braked);
-    is_str(t && !braked ? t->id : NULL, good->id, "work of other tenants goes on, past a task of an unknown type");
+    is_str(t && !braked ? t->id : NULL, good->id,
+           "work of other tenants goes on, past a task of an unknown type");
 }
 
 static void brake_claims(crew *m)

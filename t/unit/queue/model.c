@@ -1,8 +1,9 @@
-/* Seats, names, locks and fences over random lives of many tasks, against a model of a few lines: what the store says it holds is
- * what the model says it must hold, after every operation, and nothing at the end. */
+/* Seats, names, locks and fences over random lives of many tasks, against a model of a few lines:
+ * what the store says it holds is what the model says it must hold, after every operation, and
+ * nothing at the end. */
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
 
 #define TASKS 60
 #define OPERATIONS 600
@@ -11,8 +12,9 @@ typedef struct life {
     char id[40];
     ida_task_type type;
     ida_task_state state;
-    int seat, names, sent, made; /* sent: createSent is on disk; made: the step createAccount is done */
-    ida_task *run;               /* as claimed, while it runs */
+    int seat, names, sent,
+        made;      /* sent: createSent is on disk; made: the step createAccount is done */
+    ida_task *run; /* as claimed, while it runs */
 } life;
 
 static store *s;
@@ -66,7 +68,9 @@ static ida_kind enter(store *st, ida_ctx *c, void *baton)
     ida_task *t = baton;
     ida_kind kind = store_tenant_lock(st, c, t->tenant);
     kind = kind ? kind : queue_task_insert(st, c, t);
-    return kind || t->type != IDA_USER_CREATE ? kind : queue_address_reserve(st, c, t->tenant, t->upn, t->id);
+    return kind || t->type != IDA_USER_CREATE
+               ? kind
+               : queue_address_reserve(st, c, t->tenant, t->upn, t->id);
 }
 
 static void queue(void)
@@ -77,9 +81,11 @@ static void queue(void)
     life *l = &lives[count];
     ida_ctx *c = lasting();
     int creation = roll(3) > 0;
-    const char *upn =
-        apr_psprintf(long_pool, creation ? "new%d@corp.example" : "person%d@corp.example", creation ? count : roll(4));
-    ida_task *t = make_task(c, "contoso", creation ? IDA_USER_CREATE : IDA_USER_DELETE, upn, test_now_ms);
+    const char *upn = apr_psprintf(long_pool,
+                                   creation ? "new%d@corp.example" : "person%d@corp.example",
+                                   creation ? count : roll(4));
+    ida_task *t = make_task(c, "contoso", creation ? IDA_USER_CREATE : IDA_USER_DELETE, upn,
+                            test_now_ms);
     t->seat = creation;
     *l = (life){.type = t->type, .state = IDA_QUEUED, .seat = creation, .names = creation};
     strcpy(l->id, t->id);
@@ -94,7 +100,8 @@ static void claim(void)
     ida_kind kind = queue_claim(s, lasting(), "worker", test_now_ms, LEASE, 5000, &t, &braked);
     for (int i = 0; !kind && i < count; i++) {
         if (strcmp(lives[i].id, t->id) == 0) {
-            expect(lives[i].state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, IDA_OK, "claim", &lives[i]);
+            expect(lives[i].state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, IDA_OK, "claim",
+                   &lives[i]);
             lives[i].state = IDA_RUNNING;
             lives[i].run = t;
         }
@@ -105,7 +112,8 @@ static void cancel(void)
 {
     life *l = &lives[roll(count)];
     int may = l->state == IDA_QUEUED || l->state == IDA_FAILED || l->state == IDA_ATTENTION;
-    expect(queue_task_cancel(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "cancel", l);
+    expect(queue_task_cancel(s, fresh(), "contoso", l->id), may ? IDA_OK : IDA_CONFLICT, "cancel",
+           l);
     if (may) {
         l->state = IDA_CANCELLED;
         if (!possible(l)) {
@@ -129,7 +137,8 @@ static void retry(void)
 
 static void mark_sent(life *l, int sent)
 {
-    queue_task_change change = {.marker = l->id, .progress = sent ? "{\"createSent\":true}" : "{\"createSent\":false}"};
+    queue_task_change change = {
+        .marker = l->id, .progress = sent ? "{\"createSent\":true}" : "{\"createSent\":false}"};
     if (l->type == IDA_USER_CREATE && !l->made) {
         expect(queue_change(s, fresh(), l->run, &change), IDA_OK, "change", l);
         l->sent = sent;
@@ -150,7 +159,8 @@ static void finish(life *l)
 {
     int success = l->type == IDA_USER_DELETE || l->made;
     ida_task_state state = success && roll(2) ? IDA_DONE : roll(3) ? IDA_FAILED : IDA_ATTENTION;
-    expect(queue_finish(s, fresh(), l->run, state, state == IDA_DONE ? NULL : "why", NULL, NULL), IDA_OK, "finish", l);
+    expect(queue_finish(s, fresh(), l->run, state, state == IDA_DONE ? NULL : "why", NULL, NULL),
+           IDA_OK, "finish", l);
     l->state = state;
     if (state == IDA_DONE || (state == IDA_FAILED && !possible(l))) {
         freed(l);
@@ -172,7 +182,8 @@ static void take_over(life *l)
     queue_running(s, fresh(), TASKS, &rows, &found);
     for (int i = 0; i < found; i++) {
         if (strcmp(rows[i].task_id, l->id) == 0) {
-            expect(queue_take_over(s, lasting(), &rows[i], "other", test_now_ms, LEASE, &now), IDA_OK, "take over", l);
+            expect(queue_take_over(s, lasting(), &rows[i], "other", test_now_ms, LEASE, &now),
+                   IDA_OK, "take over", l);
         }
     }
     if (!now) {
@@ -182,10 +193,12 @@ static void take_over(life *l)
     l->run = now;
     ida_step step = {1, old->steps[0].name, IDA_STEP_DONE, "late", test_now_ms};
     queue_task_change change = {.progress = "{}"};
-    expect(queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT, "late heartbeat", l);
+    expect(queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT,
+           "late heartbeat", l);
     expect(queue_step(s, fresh(), old, &step, "{}", NULL), IDA_CONFLICT, "late step", l);
     expect(queue_change(s, fresh(), old, &change), IDA_CONFLICT, "late change", l);
-    expect(queue_account_made(s, fresh(), old, &step, "x", 0, NULL), IDA_CONFLICT, "late account", l);
+    expect(queue_account_made(s, fresh(), old, &step, "x", 0, NULL), IDA_CONFLICT, "late account",
+           l);
     expect(queue_finish(s, fresh(), old, IDA_DONE, NULL, NULL, NULL), IDA_CONFLICT, "late end", l);
     expect(queue_again(s, fresh(), old, test_now_ms, "late", 1, NULL), IDA_CONFLICT, "late try", l);
 }
@@ -193,7 +206,8 @@ static void take_over(life *l)
 static void move(void)
 {
     life *l = &lives[roll(count)];
-    expect(queue_task_move(s, fresh(), "contoso", l->id, "2026-11-21", "10:30", "Europe/Stockholm", test_now_ms, NULL),
+    expect(queue_task_move(s, fresh(), "contoso", l->id, "2026-11-21", "10:30", "Europe/Stockholm",
+                           test_now_ms, NULL),
            l->state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, "move", l);
 }
 
@@ -223,11 +237,13 @@ static void look(const char *after)
     int64_t got = ask("SELECT ((((SELECT seats_held FROM tenant WHERE id = 'contoso') * 1000"
                       " + (SELECT count(*) FROM task WHERE seat = 1)) * 1000"
                       " + (SELECT count(*) FROM reservation)) * 1000"
-                      " + (SELECT count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND t.person = l.person AND t.state ="
+                      " + (SELECT count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND "
+                      "t.person = l.person AND t.state ="
                       " 'running')) * 1000 + (SELECT count(*) FROM user_lock)");
     if (got != want && faults++ < 10) {
-        printf("# after %s: seats, tasks with one, names, running with a lock, locks are %lld, not %lld\n", after, (long long)got,
-               (long long)want);
+        printf("# after %s: seats, tasks with one, names, running with a lock, locks are %lld, not "
+               "%lld\n",
+               after, (long long)got, (long long)want);
     }
 }
 
@@ -243,7 +259,8 @@ static void end_all(void)
         }
     }
     int removed = 0;
-    is_int(queue_retain(s, fresh(), "contoso", test_now_ms + HOUR, 10 * TASKS, &removed), IDA_OK, "retention");
+    is_int(queue_retain(s, fresh(), "contoso", test_now_ms + HOUR, 10 * TASKS, &removed), IDA_OK,
+           "retention");
     is_int(removed, count, "takes them all away");
     is_int(ask("SELECT seats_held FROM tenant WHERE id = 'contoso'"), 0, "no seat is left behind");
     is_int(ask("SELECT count(*) FROM reservation") + ask("SELECT count(*) FROM user_lock") +
@@ -275,7 +292,8 @@ static void lives_of(unsigned seed)
         ran += lives[i].run != NULL;
         ended += lives[i].state == IDA_DONE || lives[i].state == IDA_FAILED;
     }
-    ok(count == TASKS && ran > TASKS / 3 && ended > TASKS / 10, "%d tasks were queued, %d ran, %d ended", count, ran, ended);
+    ok(count == TASKS && ran > TASKS / 3 && ended > TASKS / 10,
+       "%d tasks were queued, %d ran, %d ended", count, ran, ended);
     is_int(faults, 0, apr_psprintf(pool, "what is held is what must be held (seed %u)", seed));
     end_all();
 }

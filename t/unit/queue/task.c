@@ -1,7 +1,8 @@
-/* The queue as callers see it, on both engines: seats, names, listing, moving, cancelling, retrying; exact under concurrency. */
+/* The queue as callers see it, on both engines: seats, names, listing, moving, cancelling,
+ * retrying; exact under concurrency. */
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
 
 static store *s;
 static int64_t due;
@@ -26,12 +27,14 @@ static void test_seats(void)
     ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, "seat.one@corp.example", due);
     is_int(seats_used("contoso"), 2, "and a queued creation");
     cache_person("contoso", "u2", "Seat.One@corp.example", 1, 1);
-    is_int(seats_used("contoso"), 3, "an account of that name that is not the task's own is somebody else");
+    is_int(seats_used("contoso"), 3,
+           "an account of that name that is not the task's own is somebody else");
     ida_task *run = claim_at(s, "w", due, NULL);
     is_str(run ? run->id : NULL, t->id, "claimed");
     queue_task_change change = {.marker = "m1", .progress = "{\"createSent\":true}"};
     is_int(queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
-    is_int(seats_used("contoso"), 2, "from then on the account in the cache is its own: counted once");
+    is_int(seats_used("contoso"), 2,
+           "from then on the account in the cache is its own: counted once");
     ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", due};
     is_int(queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "account made");
     is_int(seats_used("contoso"), 2, "still once");
@@ -61,7 +64,8 @@ static void test_seat_at_the_end(void)
     ida_task *run = claim_at(s, "w", due, NULL);
     queue_task_change change = {.marker = "m2", .progress = "{\"createSent\":true}"};
     is_int(queue_change(s, fresh(), run, &change), IDA_OK, "another one, marker on disk");
-    is_int(queue_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK, "a name");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK,
+           "a name");
     is_int(held(), 1, "a seat is held");
     end_of_run e = {run, {1, "createAccount", IDA_STEP_DONE, "made", due}};
     is_int(store_transaction(s, fresh(), made_and_done, &e), IDA_OK, "account and end");
@@ -84,13 +88,18 @@ static void test_names(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_CREATE, "anna.berg@corp.example", due);
     is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "free");
-    is_int(queue_address_reserve(s, fresh(), "contoso", "Anna.Berg@corp.example", t->id), IDA_OK, "reserved");
-    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", t->id), IDA_OK, "again by the same task");
-    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", "other"), IDA_CONFLICT, "not by another");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "Anna.Berg@corp.example", t->id), IDA_OK,
+           "reserved");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", t->id), IDA_OK,
+           "again by the same task");
+    is_int(queue_address_reserve(s, fresh(), "contoso", "anna.berg@corp.example", "other"),
+           IDA_CONFLICT, "not by another");
     is_str(choose("anna.berg", NULL), "anna.berg2@Corp.example", "numbers begin at 2");
-    is_str(choose("anna.berg", t->id), "anna.berg@Corp.example", "one's own reservation does not count");
+    is_str(choose("anna.berg", t->id), "anna.berg@Corp.example",
+           "one's own reservation does not count");
     cache_person("contoso", "n2", "ANNA.BERG2@corp.example", 0, 0);
-    is_str(choose("anna.berg", NULL), "anna.berg3@Corp.example", "a disabled user's name is taken too");
+    is_str(choose("anna.berg", NULL), "anna.berg3@Corp.example",
+           "a disabled user's name is taken too");
     int taken = -1;
     queue_address_taken(s, fresh(), "contoso", "anna.Berg2@CORP.example", NULL, &taken);
     is_int(taken, 1, "taken in any case");
@@ -98,16 +107,21 @@ static void test_names(void)
     is_int(taken, 0, "free");
     queue_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
     is_int(taken, 0, "one's own");
-    const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', "
-                      "'bo.ek@corp.example', 'cloud', 'b1')";
+    const char *sql =
+        "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', "
+        "'bo.ek@corp.example', 'cloud', 'b1')";
     for (int n = 2; n <= 3000; n++) {
         if (n != 2345) {
             sql = n % 100
-                      ? apr_psprintf(pool, "%s, ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", sql, n, n)
-                      : (script(DB_SYNC, sql), apr_psprintf(pool,
-                                                            "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
-                                                            " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')",
-                                                            n, n));
+                      ? apr_psprintf(pool,
+                                     "%s, ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')", sql,
+                                     n, n)
+                      : (script(DB_SYNC, sql),
+                         apr_psprintf(
+                             pool,
+                             "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
+                             " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')",
+                             n, n));
         }
     }
     script(DB_SYNC, sql);
@@ -115,7 +129,8 @@ static void test_names(void)
     is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled");
     is_str(choose("anna.berg", NULL), "anna.berg@Corp.example", "the name is free again");
     char *other;
-    is_int(queue_address_choose(s, fresh(), "fabrikam", "bo.ek", "corp.example", NULL, &other), IDA_OK, "another tenant");
+    is_int(queue_address_choose(s, fresh(), "fabrikam", "bo.ek", "corp.example", NULL, &other),
+           IDA_OK, "another tenant");
     is_str(other, "bo.ek@corp.example", "is another world");
 }
 
@@ -128,13 +143,16 @@ static void test_reading(void)
                            apr_psprintf(pool, "p%d@corp.example", i / 2), due + i);
     }
     ida_task *t = get_task(s, made[1]);
-    ok(t && t->step_count == 4 && strcmp(t->steps[0].name, "disableAccount") == 0 && strcmp(t->steps[3].name, "verify") == 0,
+    ok(t && t->step_count == 4 && strcmp(t->steps[0].name, "disableAccount") == 0 &&
+           strcmp(t->steps[3].name, "verify") == 0,
        "steps in order");
     is_str(t->payload, made[1]->payload, "payload");
-    ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED && t->wall_fixed == 1 && !t->hold && !t->error,
+    ok(t->due_at == due + 1 && t->next_at == due + 1 && t->state == IDA_QUEUED &&
+           t->wall_fixed == 1 && !t->hold && !t->error,
        "as inserted");
     ida_ctx *c = fresh();
-    is_int(queue_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND, "another tenant does not see it");
+    is_int(queue_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND,
+           "another tenant does not see it");
     says(c, "and is told so", made[1]->id, NULL);
 
     queue_task_filter all = {.limit = 2};
@@ -142,9 +160,11 @@ static void test_reading(void)
     int count;
     int64_t total;
     is_int(queue_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total), IDA_OK, "list");
-    ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 && strcmp(list[1].id, made[3]->id) == 0,
+    ok(count == 2 && total == 5 && strcmp(list[0].id, made[4]->id) == 0 &&
+           strcmp(list[1].id, made[3]->id) == 0,
        "newest first, all counted");
-    ok(list[1].step_count == 4 && list[0].step_count == 4 && !list[0].payload, "with steps, without payload");
+    ok(list[1].step_count == 4 && list[0].step_count == 4 && !list[0].payload,
+       "with steps, without payload");
     all.before_id = list[1].id;
     queue_task_list(s, fresh(), "fabrikam", &all, &list, &count, &total);
     ok(count == 2 && total == 5 && strcmp(list[0].id, made[2]->id) == 0, "next page");
@@ -162,10 +182,11 @@ static void test_reading(void)
     queue_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
     ok(count == 0 && total == 0, "by state and type");
 
-    is_int(queue_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK, "the open offboarding");
+    is_int(queue_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK,
+           "the open offboarding");
     is_str(t->id, made[3]->id, "of that person");
-    is_int(queue_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t), IDA_NOT_FOUND,
-           "a cancelled one is not open");
+    is_int(queue_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t),
+           IDA_NOT_FOUND, "a cancelled one is not open");
     for (int i = 1; i < 5; i++) {
         queue_task_cancel(s, fresh(), "fabrikam", made[i]->id);
     }
@@ -187,34 +208,40 @@ static int64_t reserved(const ida_task *t)
 static void test_moving(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_DELETE, "move@corp.example", due), *now;
-    is_int(queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due + HOUR, "{\"new\":1}"),
+    is_int(queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm",
+                           due + HOUR, "{\"new\":1}"),
            IDA_OK, "moved");
     now = get_task(s, t);
-    ok(now->due_at == due + HOUR && now->next_at == due + HOUR && !strcmp(now->wall_date, "2027-01-02") &&
-           !strcmp(now->wall_time, "08:15"),
+    ok(now->due_at == due + HOUR && now->next_at == due + HOUR &&
+           !strcmp(now->wall_date, "2027-01-02") && !strcmp(now->wall_time, "08:15"),
        "as asked");
     is_str(now->payload, "{\"new\":1}", "with its new payload");
-    queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due, NULL);
+    queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due,
+                    NULL);
     is_str(get_task(s, t)->payload, "{\"new\":1}", "or the one it has");
     now = claim_at(s, "w", due, NULL);
     ida_ctx *c = fresh();
-    is_int(queue_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL), IDA_CONFLICT,
-           "too late while it runs");
+    is_int(queue_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL),
+           IDA_CONFLICT, "too late while it runs");
     says(c, "which is said", "running", NULL);
-    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor can it be cancelled");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT,
+           "nor can it be cancelled");
     is_int(queue_task_retry(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor tried again");
     is_int(queue_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "nor released");
     queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
-    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "nor cancelled when done");
-    is_int(queue_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due, NULL), IDA_NOT_FOUND,
-           "unknown task");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT,
+           "nor cancelled when done");
+    is_int(queue_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due,
+                           NULL),
+           IDA_NOT_FOUND, "unknown task");
 }
 
 static void test_cancel(void)
 {
     int64_t before = held();
     ida_task *t = running("cancel.a@corp.example");
-    is_int(queue_finish(s, fresh(), t, IDA_FAILED, "no", NULL, NULL), IDA_OK, "failed before anything was sent");
+    is_int(queue_finish(s, fresh(), t, IDA_FAILED, "no", NULL, NULL), IDA_OK,
+           "failed before anything was sent");
     ok(held() == before && reserved(t) == 0, "gives back seat and names");
     is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "and can be cancelled");
     is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT, "once");
@@ -223,7 +250,8 @@ static void test_cancel(void)
     queue_task_change sent = {.marker = "m", .progress = "{\"createSent\":true}"};
     queue_change(s, fresh(), t, &sent);
     queue_again(s, fresh(), t, due, "lost the answer", 1, NULL);
-    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK, "cancelled after the create call went out");
+    is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_OK,
+           "cancelled after the create call went out");
     ok(held() == before + 1 && reserved(t) == 1, "keeps seat and name: the account may exist");
     is_int(get_task(s, t)->attempts, 1, "the try counted");
 
@@ -236,10 +264,12 @@ static void test_cancel(void)
            !strcmp(now->warnings, "[\"look\"]"),
        "attention");
     ok(held() == before + 2 && reserved(t) == 1, "keeps both too");
-    is_int(queue_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT, "not the brake's: not to be released");
+    is_int(queue_task_release(s, fresh(), "contoso", t->id, NULL), IDA_CONFLICT,
+           "not the brake's: not to be released");
     is_int(queue_task_retry(s, fresh(), "contoso", t->id), IDA_OK, "but to be retried");
     now = get_task(s, t);
-    ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 && held() == before + 2,
+    ok(now->state == IDA_QUEUED && !now->attempts && !now->error && now->seat == 1 &&
+           held() == before + 2,
        "queued with the seat it kept");
     queue_task_cancel(s, fresh(), "contoso", t->id);
 
@@ -251,7 +281,8 @@ static void test_cancel(void)
     ok(held() == before + 2 && reserved(t) == 0, "refused and looked: given back");
     int removed;
     test_now_ms += HOUR;
-    is_int(queue_retain(s, fresh(), "contoso", test_now_ms, 1000, &removed), IDA_OK, "what is over is removed in time");
+    is_int(queue_retain(s, fresh(), "contoso", test_now_ms, 1000, &removed), IDA_OK,
+           "what is over is removed in time");
     ok(removed >= 4 && held() == before, "with the seats it still held");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "and the names");
     is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)") +
@@ -303,7 +334,8 @@ static ida_kind enter(store *own, ida_ctx *c, void *baton)
     char *upn;
     int64_t used;
     ida_kind kind = store_tenant_lock(own, c, "race");
-    kind = kind ? kind : queue_address_choose(own, c, "race", "anna.berg", "corp.example", NULL, &upn);
+    kind = kind ? kind
+                : queue_address_choose(own, c, "race", "anna.berg", "corp.example", NULL, &upn);
     kind = kind ? kind : queue_seats_used(own, c, "race", &used);
     if (!kind && used >= e->contest->limit) {
         kind = ida_fail(c, IDA_FORBIDDEN, "full");
@@ -340,15 +372,17 @@ typedef struct made {
 static ida_kind put_account(store *cache, ida_ctx *c, void *baton)
 {
     const made *m = baton;
-    return db_script(
-        cache->db, c,
-        apr_psprintf(
-            c->pool,
-            "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', "
-            "'%s');"
-            "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
-            "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = 'race' AND name = 'enabled_members'",
-            m->task->id, m->task->upn, m->task->person, m->task->person, m->task->id));
+    return db_script(cache->db, c,
+                     apr_psprintf(c->pool,
+                                  "INSERT INTO cache.directory_user (tenant_id, directory, id, "
+                                  "upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', "
+                                  "'%s');"
+                                  "INSERT INTO cache.address (tenant_id, address, directory, "
+                                  "owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
+                                  "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = "
+                                  "'race' AND name = 'enabled_members'",
+                                  m->task->id, m->task->upn, m->task->person, m->task->person,
+                                  m->task->id));
 }
 
 static int run_one(crew *m, store *cache)
@@ -380,8 +414,7 @@ static void run_many(crew *m)
     store *cache = store_make(m->pool, dsn, DB_SYNC);
     for (int done_once = 0; !done_once;) {
         done_once = __atomic_load_n(&race->makers_left, __ATOMIC_SEQ_CST) == 0;
-        while (run_one(m, cache)) {
-        }
+        while (run_one(m, cache)) {}
     }
 }
 
@@ -390,19 +423,24 @@ static void test_contest(void)
     contest race = {.limit = 15, .makers_left = MAKERS};
     crew makers[MAKERS], runners[RUNNERS];
     apr_thread_t *maker_threads[MAKERS], *runner_threads[RUNNERS];
-    script(DB_SYNC, "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('race', 'enabled_members', 5)");
+    script(
+        DB_SYNC,
+        "INSERT INTO cache.counter (tenant_id, name, value) VALUES ('race', 'enabled_members', 5)");
     crew_work(run_many, runners, RUNNERS, &race, runner_threads);
     crew_work(make_many, makers, MAKERS, &race, maker_threads);
-    is_int(crew_join(makers, MAKERS, maker_threads) + crew_join(runners, RUNNERS, runner_threads), 0,
-           "64 creations beside a busy worker: no failure");
+    is_int(crew_join(makers, MAKERS, maker_threads) + crew_join(runners, RUNNERS, runner_threads),
+           0, "64 creations beside a busy worker: no failure");
     is_int(race.accepted, 10, "exactly 10 accepted");
     is_int(race.refused, MAKERS * EACH - 10, "the others refused");
     is_int(race.overshoot, 0, "never more in use than there are");
     is_int(seats_used("race"), 15, "all seats in use in the end");
-    is_int(ask("SELECT seats_held FROM tenant WHERE id = 'race'"), 0, "none of them held by a task");
-    is_int(ask("SELECT count(DISTINCT upn) FROM task WHERE tenant_id = 'race' AND state = 'done'"), 10, "every name once");
-    is_int(ask("SELECT count(*) FROM user_lock") + ask("SELECT count(*) FROM reservation WHERE tenant_id = 'race'"), 0,
-           "no lock, no reservation left");
+    is_int(ask("SELECT seats_held FROM tenant WHERE id = 'race'"), 0,
+           "none of them held by a task");
+    is_int(ask("SELECT count(DISTINCT upn) FROM task WHERE tenant_id = 'race' AND state = 'done'"),
+           10, "every name once");
+    is_int(ask("SELECT count(*) FROM user_lock") +
+               ask("SELECT count(*) FROM reservation WHERE tenant_id = 'race'"),
+           0, "no lock, no reservation left");
 }
 
 int main(void)
@@ -418,7 +456,7 @@ int main(void)
         add_tenant("tight", "\"seatLimit\":1,");
         add_tenant("race", "\"seatLimit\":15,");
         test_seats();
-    test_seat_at_the_end();
+        test_seat_at_the_end();
         test_names();
         test_reading();
         test_moving();

@@ -1,4 +1,5 @@
-/* Mail as it is written, addresses it may go to; signatures of webhooks and addresses they may reach. */
+/* Mail as it is written, addresses it may go to; signatures of webhooks and addresses they may
+ * reach. */
 #include "t/unit/setup.h"
 
 #include <arpa/inet.h>
@@ -8,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "worker/send/mail.h"
 #include "worker/base/secret.h"
+#include "worker/send/mail.h"
 #include "worker/send/webhook.h"
 
 static const char *composed(const mail_message *m)
@@ -31,19 +32,35 @@ static void has(const char *text, const char *part, const char *name)
 
 static void mails(void)
 {
-    const mail_message plain = {.to = "eva.berg@contoso.example", .subject = "Hello", .body = "One\nTwo = 2 \n.\r\nlast", .id = "a.1", .at_ms = INT64_C(1795000000123)};
+    const mail_message plain = {.to = "eva.berg@contoso.example",
+                                .subject = "Hello",
+                                .body = "One\nTwo = 2 \n.\r\nlast",
+                                .id = "a.1",
+                                .at_ms = INT64_C(1795000000123)};
     const char *text = composed(&plain);
     has(text, "Date: Wed, 18 Nov 2026 11:06:40 +0000\r\n", "date");
-    has(text, "To: <eva.berg@contoso.example>\r\nMessage-ID: <a.1@contoso.example>\r\nAuto-Submitted: auto-generated\r\n", "headers");
-    has(text, "From: =?UTF-8?B?UsOka3Ntw7ZyZ8OlcyAiQUIi?= <identity@contoso.example>\r\n", "a name that is not ASCII");
-    has(text, "\r\nSubject: Hello\r\n\r\nOne\r\nTwo =3D 2=20\r\n.\r\nlast\r\n", "body, line ends made one");
+    has(text,
+        "To: <eva.berg@contoso.example>\r\nMessage-ID: <a.1@contoso.example>\r\nAuto-Submitted: "
+        "auto-generated\r\n",
+        "headers");
+    has(text, "From: =?UTF-8?B?UsOka3Ntw7ZyZ8OlcyAiQUIi?= <identity@contoso.example>\r\n",
+        "a name that is not ASCII");
+    has(text, "\r\nSubject: Hello\r\n\r\nOne\r\nTwo =3D 2=20\r\n.\r\nlast\r\n",
+        "body, line ends made one");
 
     char lengthy[2001];
     memset(lengthy, 'x', 2000);
     lengthy[2000] = '\0';
-    const mail_message hostile = {.to = "a@b.example", .subject = "Hi\r\nBcc: victim@x.example\r\n\r\nbody", .body = lengthy, .secret = "upn@x\npa=ss word.\n", .id = "a.2", .at_ms = 1000};
+    const mail_message hostile = {.to = "a@b.example",
+                                  .subject = "Hi\r\nBcc: victim@x.example\r\n\r\nbody",
+                                  .body = lengthy,
+                                  .secret = "upn@x\npa=ss word.\n",
+                                  .id = "a.2",
+                                  .at_ms = 1000};
     text = composed(&hostile);
-    ok(!strstr(text, "\nBcc:") && strstr(text, "\r\nSubject: Hi") && strstr(text, "Bcc: victim@x.example"), "a subject ends no header");
+    ok(!strstr(text, "\nBcc:") && strstr(text, "\r\nSubject: Hi") &&
+           strstr(text, "Bcc: victim@x.example"),
+       "a subject ends no header");
     has(text, "\r\n\r\nupn@x\r\npa=3Dss word.\r\n", "the secret is a paragraph of its own");
     int longest = 0;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
@@ -55,7 +72,11 @@ static void mails(void)
     }
     ok(longest <= 76, "no line is longer than 76 (%d)", longest);
 
-    const mail_message words = {.to = "a@b.example", .subject = "ÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäö x", .body = "\xF0\x9F\x98\x80", .id = "a.3", .at_ms = 1000};
+    const mail_message words = {.to = "a@b.example",
+                                .subject = "ÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäöÅÄÖåäö x",
+                                .body = "\xF0\x9F\x98\x80",
+                                .id = "a.3",
+                                .at_ms = 1000};
     text = composed(&words);
     has(text, "?=\r\n =?UTF-8?B?", "a long subject goes over lines");
     has(text, "\r\n\r\n=F0=9F=98=80\r\n", "a body in UTF-8");
@@ -63,23 +84,44 @@ static void mails(void)
     char *bare = mail_compose(pool, "identity@contoso.example", &words, &len, &room);
     has(bare, "\r\nFrom: <identity@contoso.example>\r\n", "a sender without a name");
     secret_unmap(bare, room);
-    const mail_message fake = {.to = "a@b.example", .subject = "=?UTF-8?B?eA==?=", .body = "", .id = "a.4", .at_ms = 1000};
-    ok(!strstr(composed(&fake), "Subject: =?UTF-8?B?eA==?="), "what looks like an encoded word is one only by our doing");
+    const mail_message fake = {
+        .to = "a@b.example", .subject = "=?UTF-8?B?eA==?=", .body = "", .id = "a.4", .at_ms = 1000};
+    ok(!strstr(composed(&fake), "Subject: =?UTF-8?B?eA==?="),
+       "what looks like an encoded word is one only by our doing");
 }
 
 static void addresses(void)
 {
-    static const char *const good[] = {"eva.berg@contoso.example", "o'neil+x@a-b.example", "a@localhost"};
-    static const char *const bad[] = {"", "eva", "@x.example", "eva@", "eva berg@x.example", "eva@x.example\r\nRCPT TO:<y@z>", "<eva@x.example>", "eva@x.example>", "å@x.example",
-                                      "eva@å.example", ".eva@x.example", "eva.@x.example", "-f@x.example", "eva@-x.example", "a,b@x.example", "\"a\"@x.example", "eva@x@y.example", "a\tb@x.example"};
+    static const char *const good[] = {"eva.berg@contoso.example", "o'neil+x@a-b.example",
+                                       "a@localhost"};
+    static const char *const bad[] = {"",
+                                      "eva",
+                                      "@x.example",
+                                      "eva@",
+                                      "eva berg@x.example",
+                                      "eva@x.example\r\nRCPT TO:<y@z>",
+                                      "<eva@x.example>",
+                                      "eva@x.example>",
+                                      "å@x.example",
+                                      "eva@å.example",
+                                      ".eva@x.example",
+                                      "eva.@x.example",
+                                      "-f@x.example",
+                                      "eva@-x.example",
+                                      "a,b@x.example",
+                                      "\"a\"@x.example",
+                                      "eva@x@y.example",
+                                      "a\tb@x.example"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         ok(!mail_address_fault(good[i]), "%s", good[i]);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(mail_address_fault(bad[i]) != NULL, "refused: number %d", (int)i);
     }
-    ok(!mail_sender_fault(pool, "Identity <a@b.example>") && !mail_sender_fault(pool, "a@b.example") && mail_sender_fault(pool, "Identity <a>") &&
-           mail_sender_fault(pool, "Identity a@b.example>") && mail_sender_fault(pool, "a@b.example <>"),
+    ok(!mail_sender_fault(pool, "Identity <a@b.example>") &&
+           !mail_sender_fault(pool, "a@b.example") && mail_sender_fault(pool, "Identity <a>") &&
+           mail_sender_fault(pool, "Identity a@b.example>") &&
+           mail_sender_fault(pool, "a@b.example <>"),
        "senders");
 }
 
@@ -91,8 +133,11 @@ typedef struct old_server {
 
 static void *serve(void *data)
 {
-    static const char *const answers[][2] = {{"EHLO", "502 5.5.1 unknown\r\n"}, {"HELO", "250 old\r\n"}, {"MAIL", "250 ok\r\n"},
-                                             {"RCPT", "250 ok\r\n"}, {"DATA", "354 go on\r\n"}};
+    static const char *const answers[][2] = {{"EHLO", "502 5.5.1 unknown\r\n"},
+                                             {"HELO", "250 old\r\n"},
+                                             {"MAIL", "250 ok\r\n"},
+                                             {"RCPT", "250 ok\r\n"},
+                                             {"DATA", "354 go on\r\n"}};
     old_server *s = data;
     int client = accept(s->fd, NULL, NULL);
     FILE *in = fdopen(client, "r");
@@ -117,15 +162,20 @@ static mail_outcome sent_to(const char *host, int *had_message)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;
     old_server s = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
-    if (!ok(bind(s.fd, (struct sockaddr *)&address, len) == 0 && listen(s.fd, 2) == 0
-                && getsockname(s.fd, (struct sockaddr *)&address, &len) == 0,
+    if (!ok(bind(s.fd, (struct sockaddr *)&address, len) == 0 && listen(s.fd, 2) == 0 &&
+                getsockname(s.fd, (struct sockaddr *)&address, &len) == 0,
             "a mail server of old")) {
         return MAIL_SENT;
     }
     pthread_create(&s.thread, NULL, serve, &s);
-    worker_config config = {.smtp_url = apr_psprintf(pool, "smtp://%s:%d", host, ntohs(address.sin_port)),
+    worker_config config = {.smtp_url = apr_psprintf(pool, "smtp://%s:%d", host,
+                                                     ntohs(address.sin_port)),
                             .smtp_from = "identity@contoso.example"};
-    const mail_message m = {.to = "eva.berg@contoso.example", .subject = "Hello", .body = "Hello", .id = "a.5", .at_ms = 1000};
+    const mail_message m = {.to = "eva.berg@contoso.example",
+                            .subject = "Hello",
+                            .body = "Hello",
+                            .id = "a.5",
+                            .at_ms = 1000};
     const char *detail;
     int silent, wake = socket(AF_INET, SOCK_STREAM, 0);
     mail_outcome outcome = mail_send(pool, &config, &m, &detail, &silent);
@@ -141,9 +191,11 @@ static mail_outcome sent_to(const char *host, int *had_message)
 static void old_servers(void)
 {
     int had_message;
-    is_int(sent_to("127.0.0.1", &had_message), MAIL_LOST, "it had the message when it went away, whatever it refused before");
+    is_int(sent_to("127.0.0.1", &had_message), MAIL_LOST,
+           "it had the message when it went away, whatever it refused before");
     mail_outcome outcome = sent_to("127.0.0.1.localhost", &had_message);
-    ok((outcome == MAIL_REFUSED || outcome == MAIL_LATER) && !had_message, "in clear to addresses of this machine, not to a name like one");
+    ok((outcome == MAIL_REFUSED || outcome == MAIL_LATER) && !had_message,
+       "in clear to addresses of this machine, not to a name like one");
 }
 
 static int is_private(const char *text)
@@ -162,14 +214,57 @@ static int is_private(const char *text)
 static void receivers(void)
 {
     static const char *const inside[] = {
-        "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.9", "169.254.169.254", "172.16.0.1", "172.31.255.255",
-        "192.0.0.8", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.7", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255",
-        "::", "::1", "::ffff:127.0.0.1", "::ffff:10.1.2.3", "::ffff:169.254.169.254", "::127.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::1", "2002:7f00:1::",
-        "2002:c0a8:101::1", "2001::1", "2001:db8::1", "100::1", "fc00::1", "fd12:3456::1", "fe80::1", "febf::1", "fec0::1", "ff02::1", "5f00::1", "3fff::1",
+        "0.0.0.0",
+        "0.1.2.3",
+        "10.0.0.1",
+        "10.255.255.255",
+        "100.64.0.1",
+        "100.127.255.255",
+        "127.0.0.1",
+        "127.255.0.9",
+        "169.254.169.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.8",
+        "192.0.2.1",
+        "192.168.0.1",
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.7",
+        "203.0.113.7",
+        "224.0.0.1",
+        "239.255.255.250",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.1.2.3",
+        "::ffff:169.254.169.254",
+        "::127.0.0.1",
+        "::ffff:0:10.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b:1::1",
+        "2002:7f00:1::",
+        "2002:c0a8:101::1",
+        "2001::1",
+        "2001:db8::1",
+        "100::1",
+        "fc00::1",
+        "fd12:3456::1",
+        "fe80::1",
+        "febf::1",
+        "fec0::1",
+        "ff02::1",
+        "5f00::1",
+        "3fff::1",
     };
     static const char *const outside[] = {
-        "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.1", "169.253.255.255", "172.15.255.255", "172.32.0.0",
-        "192.0.1.1", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8",
+        "1.1.1.1",          "8.8.8.8",         "9.255.255.255",   "11.0.0.0",
+        "100.63.255.255",   "100.128.0.0",     "126.255.255.255", "128.0.0.1",
+        "169.253.255.255",  "172.15.255.255",  "172.32.0.0",      "192.0.1.1",
+        "192.167.255.255",  "192.169.0.0",     "198.17.255.255",  "198.20.0.0",
+        "223.255.255.255",  "2606:4700::1111", "2a00:1450::1",    "::ffff:8.8.8.8",
         "64:ff9b::8.8.8.8", "2002:808:808::1", "2620:fe::fe",
     };
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
@@ -185,11 +280,21 @@ static void receivers(void)
 static void signatures(void)
 {
     static const char id[] = "msg_p5jXN8AQM9LWM0D4loKWxJek", body[] = "{\"test\": 2432232314}";
-    const char *fault, *first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", *made = webhook_signature(pool, first, id, 1614265330, body, &fault);
-    is_str(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "the signature, as another implementation reckons it");
-    const char *two = webhook_signature(pool, apr_pstrcat(pool, " ", first, "\n", first, "\n", NULL), id, 1614265330, body, &fault);
+    const char *fault, *first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                       *made = webhook_signature(pool, first, id, 1614265330, body, &fault);
+    is_str(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+           "the signature, as another implementation reckons it");
+    const char *two = webhook_signature(pool,
+                                        apr_pstrcat(pool, " ", first, "\n", first, "\n", NULL), id,
+                                        1614265330, body, &fault);
     is_str(two, apr_pstrcat(pool, made, " ", made, NULL), "two secrets while one is replaced");
-    static const char *const bad[] = {"", " \n", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_", "whsec_MfKQ9r8GKYqrTwjU", "whsec_!!!!", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw x",
+    static const char *const bad[] = {"",
+                                      " \n",
+                                      "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                                      "whsec_",
+                                      "whsec_MfKQ9r8GKYqrTwjU",
+                                      "whsec_!!!!",
+                                      "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw x",
                                       "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwwhsec_"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(!webhook_signature(pool, bad[i], id, 1, body, &fault) && fault, "refused: %s", bad[i]);

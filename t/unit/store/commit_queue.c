@@ -1,5 +1,5 @@
-/* Many threads write through one connection: every answer is its caller's own, what was refused is undone alone, and a fault of one
- * is not its neighbours'. */
+/* Many threads write through one connection: every answer is its caller's own, what was refused is
+ * undone alone, and a fault of one is not its neighbours'. */
 #include <apr_thread_proc.h>
 #include <stdatomic.h>
 
@@ -46,18 +46,21 @@ static void *run_writer(apr_thread_t *thread, void *data)
     writer *w = data;
     (void)thread;
     atomic_fetch_add(w->begun, 1);
-    while (atomic_load(w->begun) < THREADS) {
-    }
+    while (atomic_load(w->begun) < THREADS) {}
     for (int i = 0; i < ROUNDS; i++) {
         ida_ctx *c = ida_ctx_make(&env, w->pool);
         int faulty = w->number == 3 && i % 20 == 7;
-        job j = {apr_psprintf(w->pool, "%d-%d", w->number, i), faulty ? FAULTY : (w->number + i) % 3 ? GOOD : REFUSED};
+        job j = {apr_psprintf(w->pool, "%d-%d", w->number, i), faulty                ? FAULTY
+                                                               : (w->number + i) % 3 ? GOOD
+                                                                                     : REFUSED};
         ida_kind kind = store_transaction(store_group_door(w->group), c, write_one, &j);
-        int own_words = j.sort != REFUSED || (c->message && strstr(c->message, j.name) == c->message);
+        int own_words = j.sort != REFUSED ||
+                        (c->message && strstr(c->message, j.name) == c->message);
         w->answers[j.sort] += kind == wanted[j.sort];
         if (kind != wanted[j.sort] || !own_words || (kind == IDA_OK && c->message)) {
             w->wrong++;
-            w->said = apr_psprintf(w->pool, "%s: %s, not %s (%s)", j.name, ida_kind_code(kind), ida_kind_code(wanted[j.sort]),
+            w->said = apr_psprintf(w->pool, "%s: %s, not %s (%s)", j.name, ida_kind_code(kind),
+                                   ida_kind_code(wanted[j.sort]),
                                    c->message ? c->message : "no message");
         }
     }
@@ -77,7 +80,8 @@ static int64_t rows(const char *dsn)
     for (int t = 0; t < THREADS; t++) {
         for (int i = 0; i < ROUNDS; i++) {
             const char *name = apr_psprintf(pool, "%d-%d", t, i);
-            found += store_read(s, fresh(), STMT_setting_get, DB_ARGS(DB_T(name)), &r) == IDA_OK && r.rows == 1;
+            found += store_read(s, fresh(), STMT_setting_get, DB_ARGS(DB_T(name)), &r) == IDA_OK &&
+                     r.rows == 1;
         }
     }
     return found;
@@ -123,7 +127,8 @@ static void test_statements(void)
     const char *engine, *dsn = store_upgraded(0, &engine);
     store *door = store_group_door(store_group_make(pool, dsn, DB_REQUEST));
     db_result r;
-    is_int(store_write(door, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL), IDA_OK, "a single statement");
+    is_int(store_write(door, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL),
+           IDA_OK, "a single statement");
     is_int(store_read(door, fresh(), STMT_setting_get, DB_ARGS(DB_T("one")), &r), IDA_OK, "a read");
     is_str(db_text(&r, 0, 0), "1", "sees it");
 }
@@ -140,7 +145,8 @@ static void test_door_inside(void)
 {
     const char *engine, *dsn = store_upgraded(0, &engine);
     store *door = store_group_door(store_group_make(pool, dsn, DB_REQUEST));
-    is_int(store_transaction(door, fresh(), write_and_look, door), IDA_OK, "the door inside a work joins its transaction");
+    is_int(store_transaction(door, fresh(), write_and_look, door), IDA_OK,
+           "the door inside a work joins its transaction");
 }
 
 static ida_kind write_and_look_alone(store *s, ida_ctx *c, void *baton)
@@ -148,7 +154,9 @@ static ida_kind write_and_look_alone(store *s, ida_ctx *c, void *baton)
     db_result r;
     ida_kind kind = store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("three"), DB_T("3")), NULL);
     kind = kind ? kind : store_read(baton, c, STMT_setting_get, DB_ARGS(DB_T("three")), &r);
-    return kind ? kind : r.rows == 1 ? ida_fail(c, IDA_FORBIDDEN, "seen, and undone") : ida_fail(c, IDA_NOT_FOUND, "not seen");
+    return kind          ? kind
+           : r.rows == 1 ? ida_fail(c, IDA_FORBIDDEN, "seen, and undone")
+                         : ida_fail(c, IDA_NOT_FOUND, "not seen");
 }
 
 static void test_joined(void)
@@ -157,10 +165,14 @@ static void test_joined(void)
     store *joined = store_make(pool, dsn, DB_REQUEST);
     db_result r;
     store_group_join(store_group_make(pool, dsn, DB_REQUEST), joined);
-    is_int(store_write(joined, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL), IDA_OK, "a handle that joined writes");
-    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("one")), &r) || r.rows != 1, 0, "its own connection reads what is committed");
-    is_int(store_transaction(joined, fresh(), write_and_look_alone, joined), IDA_FORBIDDEN, "inside a work it sees what the work wrote");
-    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("three")), &r) || r.rows != 0, 0, "which is undone with the work");
+    is_int(store_write(joined, fresh(), STMT_setting_add, DB_ARGS(DB_T("one"), DB_T("1")), NULL),
+           IDA_OK, "a handle that joined writes");
+    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("one")), &r) || r.rows != 1,
+           0, "its own connection reads what is committed");
+    is_int(store_transaction(joined, fresh(), write_and_look_alone, joined), IDA_FORBIDDEN,
+           "inside a work it sees what the work wrote");
+    is_int(store_read(joined, fresh(), STMT_setting_get, DB_ARGS(DB_T("three")), &r) || r.rows != 0,
+           0, "which is undone with the work");
 }
 
 static void test_store_away(void)
@@ -174,7 +186,8 @@ static void test_store_away(void)
     is_int(good, 0, "without a store nothing is said to be written");
     ida_ctx *c = fresh();
     job j = {"late", GOOD};
-    is_int(store_transaction(store_group_door(writers[0].group), c, write_one, &j), IDA_SERVICE_UNAVAILABLE, "503");
+    is_int(store_transaction(store_group_door(writers[0].group), c, write_one, &j),
+           IDA_SERVICE_UNAVAILABLE, "503");
     ok(c->message && c->retry_after > 0, "with a reason and a time");
 }
 
@@ -182,7 +195,8 @@ int main(void)
 {
     setup();
     env.log = quiet;
-    ok(store_group_make(pool, "pgsql:dbname=x", DB_REQUEST) == NULL, "PostgreSQL has many writers and needs no group");
+    ok(store_group_make(pool, "pgsql:dbname=x", DB_REQUEST) == NULL,
+       "PostgreSQL has many writers and needs no group");
     test_statements();
     test_door_inside();
     test_joined();

@@ -24,7 +24,8 @@ static void *draw(void *to)
 int main(void)
 {
     setup();
-    unsigned char *all = mmap(NULL, 8 * EACH * 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    unsigned char *all = mmap(NULL, 8 * EACH * 16, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     unsigned char warm[16], large[600] = {0}, zero[600] = {0};
     pthread_t threads[4];
     test_true_random(NULL, warm, sizeof warm); /* a stock that children would inherit */
@@ -48,6 +49,7 @@ int main(void)
     }
     is_int(same, 0, "16,000 numbers of four threads and four children: none twice");
     test_true_random(NULL, large, sizeof large);
-    ok(memcmp(large, zero, sizeof large) != 0 && memcmp(large + 300, zero, 300) != 0, "more than the stock holds");
+    ok(memcmp(large, zero, sizeof large) != 0 && memcmp(large + 300, zero, 300) != 0,
+       "more than the stock holds");
     return done();
 }

@@ -1,17 +1,27 @@
-/* Every operation that reads, run over a connection on which the database itself refuses to write: SQLite with query_only, PostgreSQL
- * with transactions that are read-only. None of them notices. An operation that writes does, so the refusal is real. */
+/* Every operation that reads, run over a connection on which the database itself refuses to write:
+ * SQLite with query_only, PostgreSQL with transactions that are read-only. None of them notices. An
+ * operation that writes does, so the refusal is real. */
 #include "core/base/json.h"
+#include "core/cache/sync.h"
 #include "core/face/mcp_cut.h"
 #include "core/operation/op.h"
-#include "core/cache/sync.h"
 #include "core/zone/zone.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
 static const char *const company = "contoso";
-static const ida_tenant tenant = {.id = "contoso", .time_zone = "Europe/Stockholm", .public_api = 1, .access_governance = 1, .stale_after_days = 90, .seat_limit = -1,
-                                  .task_history_days = 365, .audit_days = 730,
-                                  .username_format = "{firstname}.{surname}", .email_format = "{firstname}.{surname}", .display_name_format = "{firstname} {surname}", .upn_domain = "contoso.example",
+static const ida_tenant tenant = {.id = "contoso",
+                                  .time_zone = "Europe/Stockholm",
+                                  .public_api = 1,
+                                  .access_governance = 1,
+                                  .stale_after_days = 90,
+                                  .seat_limit = -1,
+                                  .task_history_days = 365,
+                                  .audit_days = 730,
+                                  .username_format = "{firstname}.{surname}",
+                                  .email_format = "{firstname}.{surname}",
+                                  .display_name_format = "{firstname} {surname}",
+                                  .upn_domain = "contoso.example",
                                   .email_domain = "contoso.example"};
 
 static void fill(const char *dsn)
@@ -19,7 +29,13 @@ static void fill(const char *dsn)
     store *s = store_make(pool, dsn, DB_SYNC);
     char id[16], upn[64], name[32];
     for (int i = 0; i < 9; i++) {
-        cache_user u = {.id = id, .upn = upn, .display_name = name, .department = "Sales", .enabled = i != 3, .guest = i == 4, .created_at = 1000};
+        cache_user u = {.id = id,
+                        .upn = upn,
+                        .display_name = name,
+                        .department = "Sales",
+                        .enabled = i != 3,
+                        .guest = i == 4,
+                        .created_at = 1000};
         apr_snprintf(id, sizeof id, "u-%d", i);
         apr_snprintf(upn, sizeof upn, "person%d@contoso.example", i);
         apr_snprintf(name, sizeof name, "Person %d", i);
@@ -31,7 +47,10 @@ static void fill(const char *dsn)
 static store *reader_of(const char *dsn)
 {
     int lite = store_sqlite_path(dsn) != NULL;
-    store *s = store_make(pool, lite ? dsn : apr_pstrcat(pool, dsn, " options='-c default_transaction_read_only=on'", NULL), DB_REQUEST);
+    store *s = store_make(
+        pool,
+        lite ? dsn : apr_pstrcat(pool, dsn, " options='-c default_transaction_read_only=on'", NULL),
+        DB_REQUEST);
     ok(store_connect(s, fresh()) == IDA_OK, "connected");
     if (lite) {
         ok(db_script(s->db, fresh(), "PRAGMA query_only=ON") == IDA_OK, "for reading alone");
@@ -41,8 +60,10 @@ static store *reader_of(const char *dsn)
 
 static ida_call *make_call(store *s, const ida_operation *op, ida_face face, const char *arguments)
 {
-    static const ida_principal reads = {.company = "contoso", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
-    static const ida_principal writes = {.company = "contoso", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    static const ida_principal reads = {
+        .company = "contoso", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
+    static const ida_principal writes = {
+        .company = "contoso", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_call *call = apr_pcalloc(pool, sizeof *call);
     call->c = fresh();
     call->store = s;
@@ -59,16 +80,31 @@ static ida_call *make_call(store *s, const ida_operation *op, ida_face face, con
 /* What each argument may be, by its name; {} where none is needed. */
 static json_t *arguments_of(const ida_operation *op, int all)
 {
-    static const struct { const char *name, *value; } values[] = {
-        {"user", "\"person1@contoso.example\""}, {"userPrincipalName", "\"person1@contoso.example\""}, {"resource", "\"All staff\""}, {"roleTemplate", "\"Sales\""},
-        {"workflow", "\"Joiner\""}, {"id", "\"none\""}, {"query", "\"per\""}, {"department", "\"Sales\""}, {"lastSignInBefore", "\"2026-01-01\""}, {"from", "\"2026-01-01\""},
-        {"to", "\"2026-12-01\""}, {"limit", "2"}, {"staleDays", "30"}, {"actor", "\"ai\""},
+    static const struct {
+        const char *name, *value;
+    } values[] = {
+        {"user", "\"person1@contoso.example\""},
+        {"userPrincipalName", "\"person1@contoso.example\""},
+        {"resource", "\"All staff\""},
+        {"roleTemplate", "\"Sales\""},
+        {"workflow", "\"Joiner\""},
+        {"id", "\"none\""},
+        {"query", "\"per\""},
+        {"department", "\"Sales\""},
+        {"lastSignInBefore", "\"2026-01-01\""},
+        {"from", "\"2026-01-01\""},
+        {"to", "\"2026-12-01\""},
+        {"limit", "2"},
+        {"staleDays", "30"},
+        {"actor", "\"ai\""},
     };
     json_t *out = json_object();
     for (const ida_param *p = op->params; p->name; p++) {
-        for (size_t i = 0; i < sizeof values / sizeof *values && (all || (p->flags & IDA_PARAM_REQUIRED)); i++) {
+        for (size_t i = 0;
+             i < sizeof values / sizeof *values && (all || (p->flags & IDA_PARAM_REQUIRED)); i++) {
             if (strcmp(values[i].name, p->name) == 0) {
-                json_object_set_new(out, p->name, json_loads(values[i].value, JSON_DECODE_ANY, NULL));
+                json_object_set_new(out, p->name,
+                                    json_loads(values[i].value, JSON_DECODE_ANY, NULL));
             }
         }
     }
@@ -116,8 +152,10 @@ static void test_engine(const char *dsn)
     is_int(tools, 11, "eleven of them are tools");
     ok(reads > tools, "%d operations read", reads);
 
-    ida_call *call = make_call(s, &ida_op_user_create, IDA_FACE_REST, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}");
-    ok(ida_operation_run(call) != IDA_OK, "a write is refused by the database: %s", call->c->message ? call->c->message : "");
+    ida_call *call = make_call(s, &ida_op_user_create, IDA_FACE_REST,
+                               "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}");
+    ok(ida_operation_run(call) != IDA_OK, "a write is refused by the database: %s",
+       call->c->message ? call->c->message : "");
 }
 
 int main(void)
@@ -125,7 +163,8 @@ int main(void)
     setup();
     zone_init(pool);
     for (int i = 0; ida_operations[i]; i++) {
-        ok(!ida_operations[i]->tool || ida_operations[i]->scope == IDA_SCOPE_READ, "%s: a tool reads", ida_operations[i]->name);
+        ok(!ida_operations[i]->tool || ida_operations[i]->scope == IDA_SCOPE_READ,
+           "%s: a tool reads", ida_operations[i]->name);
     }
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_engine(i, &name);

@@ -1,14 +1,16 @@
 /* Tenants with the rows that follow from their documents, and API users, on both engines. */
+#include "core/store/tenant.h"
 #include "core/base/json.h"
 #include "core/store/key.h"
-#include "core/store/tenant.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
-#define ON_PREMISES \
-    "\"directories\":{\"onPremises\":{\"urls\":[\"ldaps://dc1.contoso.example\"],\"dialect\":\"openLdap\",\"upnAttribute\":\"mail\"," \
-    "\"bindDn\":\"cn=x\"," \
-    "\"bindPasswordFile\":\"/etc/x\",\"userBase\":\"ou=p\",\"groupBase\":\"ou=g\",\"createIn\":\"ou=p\"," \
+#define ON_PREMISES                                                              \
+    "\"directories\":{\"onPremises\":{\"urls\":[\"ldaps://"                      \
+    "dc1.contoso.example\"],\"dialect\":\"openLdap\",\"upnAttribute\":\"mail\"," \
+    "\"bindDn\":\"cn=x\","                                                       \
+    "\"bindPasswordFile\":\"/etc/"                                               \
+    "x\",\"userBase\":\"ou=p\",\"groupBase\":\"ou=g\",\"createIn\":\"ou=p\","    \
     "\"placeholderMember\":\"cn=none\"}}"
 
 static ida_kind apply(store *s, const char *text)
@@ -18,9 +20,14 @@ static ida_kind apply(store *s, const char *text)
     ida_ctx *c = fresh();
     ida_stored_tenant before;
     ida_kind kind = store_tenant_document(s, c, "contoso", &before);
-    kind = kind && kind != IDA_NOT_FOUND ? kind : ida_tenant_apply(c, text, strlen(text), before.document, &tenant, &canonical);
+    kind = kind && kind != IDA_NOT_FOUND
+               ? kind
+               : ida_tenant_apply(c, text, strlen(text), before.document, &tenant, &canonical);
     int same = !kind && before.document && strcmp(before.document, canonical) == 0;
-    kind = kind ? kind : store_tenant_put(s, c, tenant, &(ida_stored_tenant){canonical, "seal", before.revision + !same});
+    kind = kind
+               ? kind
+               : store_tenant_put(s, c, tenant,
+                                  &(ida_stored_tenant){canonical, "seal", before.revision + !same});
     if (kind) {
         printf("# %s\n", c->message);
     }
@@ -42,8 +49,12 @@ static ida_kind run_sql(store *s, ida_ctx *c, void *text)
 
 static void script_replace(store *s, const char *old, const char *new)
 {
-    store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET document = replace(document, '\"companyId\":\"%s\"', "
-                                                            "'\"companyId\":\"%s\"')", old, new));
+    store_transaction(
+        s, fresh(), run_sql,
+        ida_printf(pool,
+                   "UPDATE tenant SET document = replace(document, '\"companyId\":\"%s\"', "
+                   "'\"companyId\":\"%s\"')",
+                   old, new));
 }
 
 static const char *template_id(store *s, const char *name)
@@ -67,20 +78,24 @@ static void test_tenant(store *s)
     ida_stored_tenant stored;
     int64_t revision;
     ida_ctx *c = fresh();
-    is_int(store_tenant_get(s, c, "contoso", &tenant, &seal, &revision), IDA_NOT_FOUND, "no tenant yet");
+    is_int(store_tenant_get(s, c, "contoso", &tenant, &seal, &revision), IDA_NOT_FOUND,
+           "no tenant yet");
     says(c, "said in words", "contoso", NULL);
     is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_NOT_FOUND, "nothing to lock");
 
-    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7,"
-                 ON_PREMISES ","
-                    "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales "
-                    "team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
-                    "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\","
-                    "\"group\":\"All\"}]},"
-                    "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[]}],"
-                    "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM "
-                    "admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
-           IDA_OK, "a tenant");
+    is_int(
+        apply(s,
+              "{\"companyId\":\"contoso\",\"name\":\"Contoso "
+              "AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7," ON_PREMISES ","
+              "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales "
+              "team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
+              "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{"
+              "\"type\":\"addToGroup\","
+              "\"group\":\"All\"}]},"
+              "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[]}],"
+              "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM "
+              "admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
+        IDA_OK, "a tenant");
     is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "is found");
     is_str(tenant->name, "Contoso AB", "parsed");
     is_int(tenant->seat_limit, 7, "with its seats");
@@ -88,29 +103,39 @@ static void test_tenant(store *s)
     is_int(revision, 1, "revision 1");
     is_int(store_tenant_document(s, fresh(), "contoso", &stored), IDA_OK, "its document");
     ok(strstr(stored.document, "Contoso AB") != NULL, "is the stored one");
-    const char *sales = apr_pstrdup(pool, template_id(s, "Sales")), *it = apr_pstrdup(pool, template_id(s, "IT"));
+    const char *sales = apr_pstrdup(pool, template_id(s, "Sales")),
+               *it = apr_pstrdup(pool, template_id(s, "IT"));
     ok(*sales && *it, "two role templates");
-    is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool,
-               "INSERT INTO role_assignment (tenant_id, template_id, person, upn, assigned_at, assigned_by) VALUES ('contoso', '%s', "
-               "'p', 'P', 1, 'x'),"
-               "('contoso', '%s', 'p', 'P', 1, 'x')", sales, it)), IDA_OK, "both assigned");
+    is_int(
+        store_transaction(s, fresh(), run_sql,
+                          ida_printf(pool,
+                                     "INSERT INTO role_assignment (tenant_id, template_id, person, "
+                                     "upn, assigned_at, assigned_by) VALUES ('contoso', '%s', "
+                                     "'p', 'P', 1, 'x'),"
+                                     "('contoso', '%s', 'p', 'P', 1, 'x')",
+                                     sales, it)),
+        IDA_OK, "both assigned");
     const char *without = "{\"companyId\":\"contoso\",\"name\":\"Contoso "
-                          "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},{\"name\":\"HR\"}],"
-                          "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}";
+                          "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},"
+                          "{\"name\":\"HR\"}],"
+                          "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\","
+                          "\"actions\":[]}],\"accessCatalog\":null}";
     is_int(apply(s, without), IDA_CONFLICT, "a template that somebody has cannot go");
     is_str(template_id(s, "IT"), it, "nothing was done");
-    is_int(store_transaction(s, fresh(), run_sql, ida_printf(pool, "DELETE FROM role_assignment WHERE template_id = '%s'", it)), IDA_OK,
-           "taken from them");
+    is_int(store_transaction(
+               s, fresh(), run_sql,
+               ida_printf(pool, "DELETE FROM role_assignment WHERE template_id = '%s'", it)),
+           IDA_OK, "taken from them");
 
-    is_int(apply(s, without),
-           IDA_OK, "applied again");
+    is_int(apply(s, without), IDA_OK, "applied again");
     is_str(template_id(s, "Sales"), sales, "a template that stays keeps its ID");
     ok(template_id(s, "IT") == NULL && template_id(s, "HR") != NULL, "one went, one came");
     is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "again");
     is_int(revision, 2, "revision 2");
     is_str(tenant->name, "Contoso Group", "new name");
     is_int(tenant->seat_limit, 7, "what was absent stays");
-    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\"}"), IDA_OK, "the same once more");
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso Group\"}"), IDA_OK,
+           "the same once more");
     store_tenant_get(s, fresh(), "contoso", &tenant, NULL, &revision);
     is_int(revision, 2, "is no new revision");
 
@@ -118,26 +143,37 @@ static void test_tenant(store *s)
     for (int i = 0; i < 2; i++) {
         script_replace(s, swaps[i], swaps[i + 1]);
         c = fresh();
-        is_int(store_tenant_get(s, c, "contoso", &tenant, NULL, NULL), i ? IDA_OK : IDA_INTERNAL_ERROR, i ? "its own document" : "another tenant's document");
-        ok(i || says(c, "is not taken for its own", "contoso", "fabrikam", "tenant apply", NULL), "told");
+        is_int(store_tenant_get(s, c, "contoso", &tenant, NULL, NULL),
+               i ? IDA_OK : IDA_INTERNAL_ERROR,
+               i ? "its own document" : "another tenant's document");
+        ok(i || says(c, "is not taken for its own", "contoso", "fabrikam", "tenant apply", NULL),
+           "told");
     }
 
     /* Rows of other tables, counted through a column that the list shows. */
-    static const struct { const char *table; int rows; } left[] = {{"workflow", 1}, {"role_assignment", 1},
-        {"access_service", 0}};
+    static const struct {
+        const char *table;
+        int rows;
+    } left[] = {{"workflow", 1}, {"role_assignment", 1}, {"access_service", 0}};
     json_t *list;
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
-        store_transaction(s, fresh(), run_sql, ida_printf(pool, "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE "
-                                                                "tenant_id = 'contoso')",
-                                                          left[i].table));
+        store_transaction(
+            s, fresh(), run_sql,
+            ida_printf(pool,
+                       "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE "
+                       "tenant_id = 'contoso')",
+                       left[i].table));
         is_int(store_tenant_list(s, fresh(), &list), IDA_OK, "tenant list");
-        is_int(json_integer_value(json_object_get(json_array_get(list, 0), "seatsHeld")), left[i].rows, left[i].table);
+        is_int(json_integer_value(json_object_get(json_array_get(list, 0), "seatsHeld")),
+               left[i].rows, left[i].table);
     }
     const json_t *item = json_array_get(list, 0);
     is_str(ida_json_string(item, "companyId"), "contoso", "its ID");
-    is_str(ida_json_text(pool, json_object_get(item, "directories")), "[\"onPremises\"]", "its directories");
+    is_str(ida_json_text(pool, json_object_get(item, "directories")), "[\"onPremises\"]",
+           "its directories");
     is_int(json_integer_value(json_object_get(item, "seatLimit")), 7, "its seats");
-    ok(json_is_null(json_object_get(item, "enabledMembers")), "never synchronised: no members to tell");
+    ok(json_is_null(json_object_get(item, "enabledMembers")),
+       "never synchronised: no members to tell");
     const store_tenant_id *ids;
     int count;
     is_int(store_tenant_ids(s, fresh(), &ids, &count), IDA_OK, "IDs");
@@ -150,9 +186,15 @@ static void test_tenant(store *s)
 static void test_key(store *s)
 {
     store_key key;
-    ida_principal p = {.company = "contoso", .username = "hr", .label = "HR", .access = IDA_ACCESS_FULL, .rate = {6000, 60, 0},
-                       .expires_at = 1900000000000, .from = "192.0.2.0/24"};
-    is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK, "an unknown user is no failure");
+    ida_principal p = {.company = "contoso",
+                       .username = "hr",
+                       .label = "HR",
+                       .access = IDA_ACCESS_FULL,
+                       .rate = {6000, 60, 0},
+                       .expires_at = 1900000000000,
+                       .from = "192.0.2.0/24"};
+    is_int(store_key_find(s, fresh(), "contoso", "hr", &key), IDA_OK,
+           "an unknown user is no failure");
     ok(key.key_hash == NULL, "but has no hash");
     is_int(store_key_create(s, fresh(), &p, "hash1"), IDA_OK, "create");
     ida_ctx *c = fresh();
@@ -181,13 +223,16 @@ static void test_key(store *s)
     is_int(store_key_set_disabled(s, fresh(), "contoso", "hr", 1), IDA_OK, "disable");
     store_key_find(s, fresh(), "contoso", "hr", &key);
     is_int(key.disabled, 1, "disabled");
-    is_int(store_key_set_disabled(s, fresh(), "contoso", "nobody", 1), IDA_NOT_FOUND, "disable nobody");
+    is_int(store_key_set_disabled(s, fresh(), "contoso", "nobody", 1), IDA_NOT_FOUND,
+           "disable nobody");
     json_t *list;
     is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
     is_str(ida_json_sorted(pool, json_array_get(list, 0)),
-           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,\"expiresAt\":\"2030-03-17T17:46:40Z\","
+           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,"
+           "\"expiresAt\":\"2030-03-17T17:46:40Z\","
            "\"from\":\"192.0.2.0/24\",\"label\":\"HR\",\"lastUsedAt\":null,"
-           "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}", "without hashes");
+           "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}",
+           "without hashes");
     is_int((int64_t)json_array_size(list), 2, "both");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_NOT_FOUND, "twice");
@@ -196,7 +241,8 @@ static void test_key(store *s)
 
     store_transaction(s, fresh(), run_sql, (void *)"UPDATE api_key SET rate_limit = 'many'");
     is_int(complaints, 0, "nothing to complain about until now");
-    is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_INTERNAL_ERROR, "a damaged row admits nobody");
+    is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_INTERNAL_ERROR,
+           "a damaged row admits nobody");
     ok(key.key_hash == NULL, "and shows no hash");
     is_int(complaints, 1, "but is logged");
     complaints = 0;

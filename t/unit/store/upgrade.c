@@ -1,4 +1,5 @@
-/* A store as version 1 of the schema made it, upgraded: what was in it is as before, and what is new says what it should of old rows. */
+/* A store as version 1 of the schema made it, upgraded: what was in it is as before, and what is
+ * new says what it should of old rows. */
 #include <string.h>
 
 #include "core/db/db.h"
@@ -8,14 +9,21 @@
 #include "t/unit/store_setup.h"
 
 static const char old_rows[] =
-    "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', '', 1, 0, 0);"
-    "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('t', 'hr', 'x', 'full', 1);"
-    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES "
-    "('1', 't', 'userDelete', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('2', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
-    "('3', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('4', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
+    "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', "
+    "'', 1, 0, 0);"
+    "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) VALUES ('t', "
+    "'hr', 'x', 'full', 1);"
+    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, "
+    "zone, due_at, next_at, created_at, username) VALUES "
+    "('1', 't', 'userDelete', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('2', 't', "
+    "'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
+    "('3', 't', 'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'), ('4', 't', "
+    "'userUpdate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr'),"
     "('5', 't', 'userCreate', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr');"
-    "INSERT INTO task_payload (task_id, payload) VALUES ('1', '{}'), ('2', '{\"accountEnabled\":false}'), ('3', '{\"accountEnabled\":true}'),"
-    "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', '{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');";
+    "INSERT INTO task_payload (task_id, payload) VALUES ('1', '{}'), ('2', "
+    "'{\"accountEnabled\":false}'), ('3', '{\"accountEnabled\":true}'),"
+    "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', "
+    "'{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');";
 
 /* The first migration of each file, as the first version ran it. */
 static ida_kind make_old(const char *dsn)
@@ -60,9 +68,13 @@ int main(void)
         int64_t count = 0;
         queue_coming *coming;
         int open = 0;
-        is_int(queue_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody", ida_now(&env), &count), IDA_OK, "asked");
-        is_int(queue_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK, "asked");
-        ok(open == 1 && strcmp(coming[0].task_id, "5") == 0, "an open creation is found by its employeeId");
+        is_int(queue_task_disablings_expected(s, ida_ctx_make(&env, pool), "t", "nobody",
+                                              ida_now(&env), &count),
+               IDA_OK, "asked");
+        is_int(queue_rehire_coming(s, ida_ctx_make(&env, pool), "t", "E-5", &coming, &open), IDA_OK,
+               "asked");
+        ok(open == 1 && strcmp(coming[0].task_id, "5") == 0,
+           "an open creation is found by its employeeId");
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();

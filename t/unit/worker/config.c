@@ -1,4 +1,5 @@
-/* idadmin.conf: every setting's rule, the order file < environment < options, and what a bad line is told. */
+/* idadmin.conf: every setting's rule, the order file < environment < options, and what a bad line
+ * is told. */
 #include "t/unit/setup.h"
 
 #include <stdio.h>
@@ -31,7 +32,8 @@ static ida_kind with_file(const char *text, const worker_option *options, worker
 static void good_files(void)
 {
     worker_config config;
-    is_int(with_file("# comment\n\n store = sqlite3:/srv/x/store.db \nthreads=7\nstop_timeout = 2m\nseal_key=/etc/seal\nsmtp_url "
+    is_int(with_file("# comment\n\n store = sqlite3:/srv/x/store.db \nthreads=7\nstop_timeout = "
+                     "2m\nseal_key=/etc/seal\nsmtp_url "
                      "= smtps://mail:465\n"
                      "smtp_from = Idadmin <a@b.example>\nlog_level = debug\nspool = /srv/spool",
                      NULL, &config),
@@ -61,9 +63,11 @@ static void good_files(void)
 static void precedence(void)
 {
     worker_config config;
-    worker_option second = {"store", "sqlite3:/option/b.db", NULL}, first = {"seal-key", "/option/key", &second};
+    worker_option second = {"store", "sqlite3:/option/b.db", NULL},
+                  first = {"seal-key", "/option/key", &second};
     setenv("IDADMIN_STORE", "sqlite3:/environment/a.db", 1);
-    is_int(with_file("store = sqlite3:/file/c.db\n", NULL, &config), IDA_OK, "file and environment");
+    is_int(with_file("store = sqlite3:/file/c.db\n", NULL, &config), IDA_OK,
+           "file and environment");
     is_str(config.store, "sqlite3:/environment/a.db", "the environment goes before the file");
     is_int(with_file("store = sqlite3:/file/c.db\n", &first, &config), IDA_OK, "and options");
     is_str(config.store, "sqlite3:/option/b.db", "an option goes before both");
@@ -76,23 +80,27 @@ static void precedence(void)
 
 static void bad_files(void)
 {
-    static const struct { const char *text, *says;
+    static const struct {
+        const char *text, *says;
     } cases[] = {
-        {"threads = 0\n", "threads"},         {"threads = 65\n", "threads"},          {"threads = 4x\n", "threads"},
-        {"threads =\n", "must not be empty"}, {"stop_timeout = 0\n", "stop_timeout"}, {"stop_timeout = 2h\n", "stop_timeout"},
-        {"spool = relative\n", "spool"},      {"seal_key = x\n", "seal_key"},         {"smtp_url = http://x\n", "smtp_url"},
-        {"log_level = loud\n", "log_level"},  {"store = /plain/path\n", "store"},     {"thread = 4\n", "thread"},
-        {"threads 4\n", "name = value"},      {"threads = 4 \xff\n", "name = value"},
+        {"threads = 0\n", "threads"},           {"threads = 65\n", "threads"},
+        {"threads = 4x\n", "threads"},          {"threads =\n", "must not be empty"},
+        {"stop_timeout = 0\n", "stop_timeout"}, {"stop_timeout = 2h\n", "stop_timeout"},
+        {"spool = relative\n", "spool"},        {"seal_key = x\n", "seal_key"},
+        {"smtp_url = http://x\n", "smtp_url"},  {"log_level = loud\n", "log_level"},
+        {"store = /plain/path\n", "store"},     {"thread = 4\n", "thread"},
+        {"threads 4\n", "name = value"},        {"threads = 4 \xff\n", "name = value"},
     };
     worker_config config;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *text = apr_pstrcat(pool, "\n", cases[i].text, NULL);
-        ok(with_file(text, NULL, &config) == IDA_BAD_REQUEST, "refused: %.*s", (int)strcspn(cases[i].text, "\n\xff"),
-           cases[i].text);
+        ok(with_file(text, NULL, &config) == IDA_BAD_REQUEST, "refused: %.*s",
+           (int)strcspn(cases[i].text, "\n\xff"), cases[i].text);
         says(last, "the message names line and setting", "line 2", cases[i].says, NULL);
     }
     last = fresh();
-    ok(worker_config_read(last, pool, "/nonexistent/idadmin.conf", NULL, &config) == IDA_BAD_REQUEST,
+    ok(worker_config_read(last, pool, "/nonexistent/idadmin.conf", NULL, &config) ==
+           IDA_BAD_REQUEST,
        "a named file that is missing is refused");
     char *longest = apr_palloc(pool, 5002);
     memset(longest, 'x', 5001);
@@ -102,7 +110,9 @@ static void bad_files(void)
 
 static void durations(void)
 {
-    static const struct { const char *text; int64_t ms;
+    static const struct {
+        const char *text;
+        int64_t ms;
     } cases[] = {
         {"1", 1000},     {"1s", 1000},
         {"250ms", 250},  {"2m", 120000},
@@ -114,34 +124,46 @@ static void durations(void)
         {"400d", -1},    {"365d", 31536000000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        is_int(worker_duration_parse(cases[i].text), cases[i].ms, apr_pstrcat(pool, "duration '", cases[i].text, "'", NULL));
+        is_int(worker_duration_parse(cases[i].text), cases[i].ms,
+               apr_pstrcat(pool, "duration '", cases[i].text, "'", NULL));
     }
 }
 
 /* A password of the database where others can read it is refused, with the way out. */
 static void passwords(void)
 {
-    static const char *const bad[] = {"pgsql:host=db password=secret", "pgsql:postgresql://idadmin:secret@db/idadmin", "pgsql:host=db sslpassword=x",
+    static const char *const bad[] = {"pgsql:host=db password=secret",
+                                      "pgsql:postgresql://idadmin:secret@db/idadmin",
+                                      "pgsql:host=db sslpassword=x",
                                       "pgsql:host=db idadmin_pooler=1 password=secret"};
-    static const char *const good[] = {"pgsql:host=db passfile=/etc/idadmin/pgpass", "pgsql:postgresql://idadmin@db/idadmin", "pgsql:host=db password=''",
-                                       "sqlite3:/x/password=1.db"};
+    static const char *const good[] = {"pgsql:host=db passfile=/etc/idadmin/pgpass",
+                                       "pgsql:postgresql://idadmin@db/idadmin",
+                                       "pgsql:host=db password=''", "sqlite3:/x/password=1.db"};
     worker_config config;
     for (size_t i = 0; i < sizeof bad / sizeof *bad + sizeof good / sizeof *good; i++) {
         int is_bad = i < sizeof bad / sizeof *bad;
         const char *dsn = is_bad ? bad[i] : good[i - sizeof bad / sizeof *bad];
         worker_option option = {"store", dsn, NULL};
         ida_ctx *c = fresh();
-        is_int(worker_config_read(c, pool, "/dev/null", &option, &config), is_bad ? IDA_BAD_REQUEST : IDA_OK, dsn);
-        ok(!is_bad || (strstr(c->message, "passfile=PATH") && !strstr(c->message, "secret")), "on a command line");
+        is_int(worker_config_read(c, pool, "/dev/null", &option, &config),
+               is_bad ? IDA_BAD_REQUEST : IDA_OK, dsn);
+        ok(!is_bad || (strstr(c->message, "passfile=PATH") && !strstr(c->message, "secret")),
+           "on a command line");
         for (int mode = 0600; mode <= 0644; mode += 044) {
-            is_int(chmod(file_with(ida_printf(pool, "store = %s\n", dsn)), (mode_t)mode), 0, "a file");
+            is_int(chmod(file_with(ida_printf(pool, "store = %s\n", dsn)), (mode_t)mode), 0,
+                   "a file");
             c = fresh();
-            is_int(worker_config_read(c, pool, path, NULL, &config), is_bad && mode == 0644 ? IDA_BAD_REQUEST : IDA_OK, "in it");
-            ok(!is_bad || mode == 0600 || (strstr(c->message, "chmod o=") && strstr(c->message, path) && !strstr(c->message, "secret")), "says so");
+            is_int(worker_config_read(c, pool, path, NULL, &config),
+                   is_bad && mode == 0644 ? IDA_BAD_REQUEST : IDA_OK, "in it");
+            ok(!is_bad || mode == 0600 ||
+                   (strstr(c->message, "chmod o=") && strstr(c->message, path) &&
+                    !strstr(c->message, "secret")),
+               "says so");
         }
     }
     setenv("IDADMIN_STORE", bad[0], 1);
-    is_int(worker_config_read(fresh(), pool, "/dev/null", NULL, &config), IDA_OK, "the environment is the user's own");
+    is_int(worker_config_read(fresh(), pool, "/dev/null", NULL, &config), IDA_OK,
+           "the environment is the user's own");
     unsetenv("IDADMIN_STORE");
     unlink(path);
 }

@@ -1,5 +1,5 @@
-/* The spool under the hands of somebody who runs as httpd: locks held, segments without end. Ingestion goes on, or it is told, and the
- * telling has a bound. Clocks are set by hand. */
+/* The spool under the hands of somebody who runs as httpd: locks held, segments without end.
+ * Ingestion goes on, or it is told, and the telling has a bound. Clocks are set by hand. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -54,7 +54,8 @@ static const char *honest(int ago)
     record->outcome = "ok";
     audit_spool_writer *writer = audit_spool_writer_make(pool, spool);
     const char *text = audit_encode(pool, record, AUDIT_SPOOL_JSON_MAX);
-    is_int(audit_spool_append(writer, test_now_ms - ago * 60000, text, strlen(text)), 0, "a record");
+    is_int(audit_spool_append(writer, test_now_ms - ago * 60000, text, strlen(text)), 0,
+           "a record");
     audit_spool_close_old(writer, test_now_ms + 60000);
     audit_spool_name(test_now_ms - ago * 60000, name);
     return apr_pstrcat(pool, spool, "/", name, NULL);
@@ -79,7 +80,8 @@ static int hold(const char *path, mode_t mode)
 static void reader_lock(void)
 {
     struct stat st;
-    const char *path = apr_pstrcat(pool, spool, "/" AUDIT_SPOOL_READER_LOCK, NULL), *other = apr_pstrcat(pool, spool, "/other", NULL);
+    const char *path = apr_pstrcat(pool, spool, "/" AUDIT_SPOOL_READER_LOCK, NULL),
+               *other = apr_pstrcat(pool, spool, "/other", NULL);
     static const mode_t open_to[] = {0660, 0640, 0604};
     for (size_t i = 0; i < sizeof open_to / sizeof open_to[0]; i++) {
         unlink(path);
@@ -103,8 +105,11 @@ static void reader_lock(void)
     rmdir(path);
     if (geteuid() == 0) {
         ok(chown(spool, 33, 33) == 0 && pass(1) == 0, "made by root");
-        ok(stat(path, &st) == 0 && st.st_uid == 33 && (st.st_mode & 07777) == 0600, "it is the owner's of the spool");
-        ok(chown(path, 34, 33) == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0 && flock(fd, LOCK_EX) == 0 && pass(1) == 0, "a stranger's is replaced");
+        ok(stat(path, &st) == 0 && st.st_uid == 33 && (st.st_mode & 07777) == 0600,
+           "it is the owner's of the spool");
+        ok(chown(path, 34, 33) == 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0 &&
+               flock(fd, LOCK_EX) == 0 && pass(1) == 0,
+           "a stranger's is replaced");
         close(fd);
         ok(chown(spool, 0, 0) == 0, "given back");
         unlink(path);
@@ -167,7 +172,8 @@ static void endless(void)
     pass(1);
     ok(access(later, F_OK) != 0, "the segment behind it is taken in the same pass");
     int64_t left = waiting();
-    ok(left > 0 && left < 64 * MB, "before all of it was read: %" APR_INT64_T_FMT " bytes are left", left);
+    ok(left > 0 && left < 64 * MB, "before all of it was read: %" APR_INT64_T_FMT " bytes are left",
+       left);
     is_int(torn, 1, "one line for all that is torn in a pass");
     for (int i = 0; i < 20 && access(path, F_OK) == 0; i++) {
         pass(1);

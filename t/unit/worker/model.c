@@ -1,12 +1,14 @@
-/* Model check: random sequences of creations, rehires, updates, offboardings, cancelled, moved and retried tasks over REST, run by the
- * worker's own engine against a directory in memory, with lost answers, outages and deaths of either process at any moment. After
- * every life seats, names, tasks and directory agree with each other and with what was promised.
- * IDADMIN_MODEL_ROUNDS: operations an engine (default 300). IDADMIN_MODEL_SEED: first seed; everything random comes of it, task IDs
- * and waits too, so the same seed makes the same lives. IDADMIN_ENGINE=sqlite or postgresql: that one alone. */
+/* Model check: random sequences of creations, rehires, updates, offboardings, cancelled, moved and
+ * retried tasks over REST, run by the worker's own engine against a directory in memory, with lost
+ * answers, outages and deaths of either process at any moment. After every life seats, names, tasks
+ * and directory agree with each other and with what was promised. IDADMIN_MODEL_ROUNDS: operations
+ * an engine (default 300). IDADMIN_MODEL_SEED: first seed; everything random comes of it, task IDs
+ * and waits too, so the same seed makes the same lives. IDADMIN_ENGINE=sqlite or postgresql: that
+ * one alone. */
+#include "t/unit/model_directory.h"
+#include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "t/unit/queue_setup.h"
-#include "t/unit/model_directory.h"
 
 const char *__asan_default_options(void);
 
@@ -16,10 +18,10 @@ const char *__asan_default_options(void)
     return "detect_leaks=0";
 }
 
+#include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "core/face/rest.h"
 #include "core/zone/schedule.h"
-#include "core/cache/sync.h"
-#include "core/cache/person.h"
 #include "core/zone/zone.h"
 #include "worker/run/run.h"
 
@@ -32,13 +34,13 @@ const char *__asan_default_options(void)
 typedef struct promise {
     char id[40], employee[20], title[40];
     ida_task_type type;
-    int enabled;     /* -1: as it is */
-    unsigned groups; /* of a restore: given back */
+    int enabled;          /* -1: as it is */
+    unsigned groups;      /* of a restore: given back */
     int seen_done, whose; /* whose: account, once done */
 } promise;
 
-/* What each account must be, by what was done to it, and when that was (ms UTC): a task may be done long after it took effect, when
- * another that was later has ended before it. */
+/* What each account must be, by what was done to it, and when that was (ms UTC): a task may be done
+ * long after it took effect, when another that was later has ended before it. */
 typedef struct person {
     int known, enabled, fuzzy; /* fuzzy: a task of theirs stopped in the middle for good */
     unsigned groups;
@@ -102,7 +104,8 @@ static void silent(void *baton, ida_level level, const char *id, const char *mes
 /* A process begins: connections, sessions, leases. */
 static void start_process(void)
 {
-    worker_config config = {.store = dsn, .spool = "/nonexistent", .seal_key = "/nonexistent", .threads = 1};
+    worker_config config = {
+        .store = dsn, .spool = "/nonexistent", .seal_key = "/nonexistent", .threads = 1};
     store_disconnect(main_store);
     store_disconnect(cache_store);
     worker_init(&w, &env, &config, life_pool);
@@ -153,15 +156,19 @@ static void came_true(const ida_task *t)
     promise *p = promise_of(t->id);
     account *a = t->object_id ? by_id(t->object_id) : NULL;
     if (!p || !a) {
-        complain("task %s is done, but %s", t->id, p ? "there is no account" : "nobody asked for it");
+        complain("task %s is done, but %s", t->id,
+                 p ? "there is no account" : "nobody asked for it");
         return;
     }
     person *who = &people[a - accounts];
     p->seen_done = 1;
     p->whose = (int)(a - accounts);
-    for (promise *later = p + 1; p->type == IDA_USER_UPDATE && p->enabled == 1 && later < promises + promise_count; later++) {
+    for (promise *later = p + 1;
+         p->type == IDA_USER_UPDATE && p->enabled == 1 && later < promises + promise_count;
+         later++) {
         if (later->seen_done && later->whose == p->whose && later->type == IDA_USER_DELETE) {
-            complain("task %s enabled %s, whose offboarding %s was asked for after it and is done", p->id, a->upn, later->id);
+            complain("task %s enabled %s, whose offboarding %s was asked for after it and is done",
+                     p->id, a->upn, later->id);
         }
     }
     int64_t at = took_effect(t, a);
@@ -200,7 +207,8 @@ static int run_one(ida_task *t)
     if (setjmp(death)) {
         start_process();
         look_at(id);
-        /* What kills a worker may keep the next one from the directory: then people decide before anybody has looked. */
+        /* What kills a worker may keep the next one from the directory: then people decide before
+         * anybody has looked. */
         outage_rounds = roll(2) ? 2 + roll(12) : 0;
         return 0;
     }
@@ -268,11 +276,13 @@ static void look_at_seats(void)
         complain("%lld of %d seats are in use", (long long)used, SEATS);
     }
     if (enabled_in_directory() > SEATS) {
-        complain("the directory has %d enabled accounts for %d seats", enabled_in_directory(), SEATS);
+        complain("the directory has %d enabled accounts for %d seats", enabled_in_directory(),
+                 SEATS);
     }
 }
 
-/* An account that only the directory knows (its maker died, or heard no answer) has its seat and its name all the same. */
+/* An account that only the directory knows (its maker died, or heard no answer) has its seat and
+ * its name all the same. */
 static void look_at_unseen(void)
 {
     int64_t used = 0;
@@ -281,14 +291,17 @@ static void look_at_unseen(void)
         const char *upn = ida_fold_address(round_pool, accounts[i].upn);
         int taken = 0, counted = 0;
         if (!queue_address_taken(main_store, ctx(), company, upn, NULL, &taken) && !taken) {
-            complain("%s stands in the directory and its name is free, made by task %s", upn, accounts[i].marker);
+            complain("%s stands in the directory and its name is free, made by task %s", upn,
+                     accounts[i].marker);
         }
-        if (accounts[i].enabled && !queue_seat_of_person(main_store, ctx(), company, upn, NULL, &counted) && !counted) {
+        if (accounts[i].enabled &&
+            !queue_seat_of_person(main_store, ctx(), company, upn, NULL, &counted) && !counted) {
             complain("%s is enabled in the directory and has no seat", upn);
         }
     }
     if (!queue_seats_used(main_store, ctx(), company, &used) && used < enabled) {
-        complain("%lld seats are counted for %d enabled accounts in the directory", (long long)used, enabled);
+        complain("%lld seats are counted for %d enabled accounts in the directory", (long long)used,
+                 enabled);
     }
 }
 
@@ -307,8 +320,11 @@ static void synchronise(void)
         kind = cache_sync_user(all, c, &user);
     }
     for (int g = 0; !kind && g < GROUPS; g++) {
-        cache_group group = {.id = apr_psprintf(round_pool, "group-%d", g), .name = apr_psprintf(round_pool, "Group %d", g), .kind = "security"};
-        cache_member *members = apr_pcalloc(round_pool, sizeof *members * (apr_size_t)(account_count + 1));
+        cache_group group = {.id = apr_psprintf(round_pool, "group-%d", g),
+                             .name = apr_psprintf(round_pool, "Group %d", g),
+                             .kind = "security"};
+        cache_member *members = apr_pcalloc(round_pool,
+                                            sizeof *members * (apr_size_t)(account_count + 1));
         int count = 0;
         for (int i = 0; i < account_count; i++) {
             if (accounts[i].groups & (1u << g)) {
@@ -338,7 +354,8 @@ static void end_of_life(void)
     }
     int fuzzy = find_fuzzy();
     if (fuzzy * 2 > account_count + 4) {
-        complain("%d of %d accounts cannot be told: the faults are too many to show anything", fuzzy, account_count);
+        complain("%d of %d accounts cannot be told: the faults are too many to show anything",
+                 fuzzy, account_count);
     }
     compare_cache(0);
     compare_people();
@@ -349,22 +366,30 @@ static void end_of_life(void)
         complain("a person is still locked");
     }
     if (count_of("SELECT count(*) FROM task WHERE tenant_id = ", "") != promise_count) {
-        complain("%lld tasks for %d promises", (long long)count_of("SELECT count(*) FROM task WHERE tenant_id = ", ""), promise_count);
+        complain("%lld tasks for %d promises",
+                 (long long)count_of("SELECT count(*) FROM task WHERE tenant_id = ", ""),
+                 promise_count);
     }
-    if (count_of("SELECT count(*) FROM task WHERE tenant_id = ", " AND seat = 1") != count_of("SELECT seats_held FROM tenant WHERE id = ", "")) {
+    if (count_of("SELECT count(*) FROM task WHERE tenant_id = ", " AND seat = 1") !=
+        count_of("SELECT seats_held FROM tenant WHERE id = ", "")) {
         complain("the count of seats held is wrong");
     }
     /* Seats and names are kept only where an account may have come of it. */
-    if (count_of("SELECT count(*) FROM task t WHERE tenant_id = ", " AND state IN ('done', 'queued', 'running')"
-                 " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
+    if (count_of(
+            "SELECT count(*) FROM task t WHERE tenant_id = ",
+            " AND state IN ('done', 'queued', 'running')"
+            " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
         complain("a task that is over holds a seat or a name");
     }
-    if (count_of("SELECT count(*) FROM task t WHERE tenant_id = ", " AND state IN ('failed', 'cancelled') AND started_at = 0"
-                 " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
+    if (count_of(
+            "SELECT count(*) FROM task t WHERE tenant_id = ",
+            " AND state IN ('failed', 'cancelled') AND started_at = 0"
+            " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
         complain("a task that never began holds a seat or a name");
     }
     if (counted() != enabled_in_directory()) {
-        complain("%lld seats are counted for %d enabled accounts", (long long)counted(), enabled_in_directory());
+        complain("%lld seats are counted for %d enabled accounts", (long long)counted(),
+                 enabled_in_directory());
     }
 }
 
@@ -376,7 +401,10 @@ static void begin_life(void)
     snprintf(company, sizeof company, "life%d", ++life_number);
     add_tenant(company, apr_psprintf(round_pool, "\"seatLimit\":%d,", SEATS));
     /* Nobody is on the premises: read once, and empty. */
-    ok(script(DB_SYNC, apr_psprintf(round_pool, "INSERT INTO cache.sync_state (tenant_id, directory, full_at) VALUES ('%s', 'onPremises', 1)", company)),
+    ok(script(DB_SYNC, apr_psprintf(round_pool,
+                                    "INSERT INTO cache.sync_state (tenant_id, directory, full_at) "
+                                    "VALUES ('%s', 'onPremises', 1)",
+                                    company)),
        "%s: the premises' directory of %s", engine, company);
     start_process();
     synchronise();
@@ -386,7 +414,8 @@ static void begin_life(void)
 
 static const char *asked(const char *method, const char *body, ida_task_type type, int enabled)
 {
-    answer a = request_once(method, "/v1/api/user", NULL, body, apr_psprintf(round_pool, "key-%d", ++keys));
+    answer a = request_once(method, "/v1/api/user", NULL, body,
+                            apr_psprintf(round_pool, "key-%d", ++keys));
     promise *p = a.status == 200 ? promised(&a, type, enabled, NULL, NULL) : NULL;
     ok(p != NULL, "%s %s%s%s", method, body, p ? "" : ": ", p ? "" : a.message);
     return p ? p->id : "";
@@ -394,7 +423,8 @@ static const char *asked(const char *method, const char *body, ida_task_type typ
 
 static int cancelled(const char *id)
 {
-    return request_once("DELETE", "/v1/api/task", apr_psprintf(round_pool, "id=%s", id), NULL, NULL).status == 200;
+    return request_once("DELETE", "/v1/api/task", apr_psprintf(round_pool, "id=%s", id), NULL, NULL)
+               .status == 200;
 }
 
 /* What was enabled is not known here: the worker died, and the next one cannot look. */
@@ -406,23 +436,30 @@ static void enable_unheard(void)
     take_over();
     int64_t used = 0;
     queue_seats_used(main_store, ctx(), company, &used);
-    ok(accounts[0].enabled && tasks_in("running") == 0 && used == 1, "%s: enabled, its worker is dead, the next one hears nothing; one seat is in use", engine);
+    ok(accounts[0].enabled && tasks_in("running") == 0 && used == 1,
+       "%s: enabled, its worker is dead, the next one hears nothing; one seat is in use", engine);
 }
 
 static int has_seat(void)
 {
     int counted = 0;
-    return !queue_seat_of_person(main_store, ctx(), company, ida_fold_address(round_pool, accounts[0].upn), NULL, &counted) && counted;
+    return !queue_seat_of_person(main_store, ctx(), company,
+                                 ida_fold_address(round_pool, accounts[0].upn), NULL, &counted) &&
+           counted;
 }
 
 static void seat_of_the_unheard(void)
 {
-    static const char *const enable = "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":true,\"time\":null}",
-                      *const disable = "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":false,\"time\":null}",
-                      *const later = "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":true,"
-                                     "\"date\":\"2032-01-01\",\"time\":\"08:00\"}";
+    static const char *const
+        enable =
+            "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":true,\"time\":null}",
+        *const disable = "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":false,"
+                         "\"time\":null}",
+        *const later = "{\"userPrincipalName\":\"eva.ek@corp.example\",\"accountEnabled\":true,"
+                       "\"date\":\"2032-01-01\",\"time\":\"08:00\"}";
     begin_life();
-    asked("POST", "{\"firstname\":\"Eva\",\"surname\":\"Ek\",\"jobTitle\":\"Clerk\",\"time\":null}", IDA_USER_CREATE, 1);
+    asked("POST", "{\"firstname\":\"Eva\",\"surname\":\"Ek\",\"jobTitle\":\"Clerk\",\"time\":null}",
+          IDA_USER_CREATE, 1);
     work_through();
     asked("PATCH", disable, IDA_USER_UPDATE, 0);
     work_through();
@@ -430,7 +467,8 @@ static void seat_of_the_unheard(void)
     const char *one = asked("PATCH", later, IDA_USER_UPDATE, 1);
     asked("PATCH", enable, IDA_USER_UPDATE, 1);
     enable_unheard();
-    ok(cancelled(one) && has_seat(), "%s: who cancels another task that was to enable the person does not free the seat", engine);
+    ok(cancelled(one) && has_seat(),
+       "%s: who cancels another task that was to enable the person does not free the seat", engine);
 
     outage_rounds = 0;
     test_now_ms += 60 * MINUTE;
@@ -446,7 +484,8 @@ static void seat_of_the_unheard(void)
     test_now_ms += 60 * MINUTE;
     asked("PATCH", enable, IDA_USER_UPDATE, 1);
     work_through();
-    ok(tasks_in("done") == 5 && has_seat() && !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
+    ok(tasks_in("done") == 5 && has_seat() &&
+           !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
        "%s: once the cache counts the person nobody else does", engine);
 
     asked("PATCH", disable, IDA_USER_UPDATE, 0);
@@ -456,16 +495,20 @@ static void seat_of_the_unheard(void)
     ok(cancelled(one) && has_seat(), "%s: a cancelled one keeps it", engine);
     outage_rounds = 0;
     test_now_ms += 60 * MINUTE;
-    asked("DELETE", "{\"userPrincipalName\":\"eva.ek@corp.example\",\"time\":\"00:00\"}", IDA_USER_DELETE, 0);
+    asked("DELETE", "{\"userPrincipalName\":\"eva.ek@corp.example\",\"time\":\"00:00\"}",
+          IDA_USER_DELETE, 0);
     work_through();
-    ok(tasks_in("done") == 7 && !accounts[0].enabled && !has_seat() && !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
+    ok(tasks_in("done") == 7 && !accounts[0].enabled && !has_seat() &&
+           !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
        "%s: until the person is offboarded", engine);
 }
 
 static void life(int rounds)
 {
-    static void (*const operations[])(void) = {create, create, create, offboard, offboard, update, update, update, cancel, reschedule,
-                                               retry, join, join, dry_run, time_passes, time_passes, time_passes, time_passes, take_over};
+    static void (*const operations[])(
+        void) = {create,      create,      create,      offboard,    offboard, update, update,
+                 update,      cancel,      reschedule,  retry,       join,     join,   dry_run,
+                 time_passes, time_passes, time_passes, time_passes, take_over};
     begin_life();
     faulty = 1;
     for (int i = 0; i < rounds; i++) {
@@ -485,7 +528,8 @@ static void life(int rounds)
 
 int main(void)
 {
-    const char *rounds_wanted = getenv("IDADMIN_MODEL_ROUNDS"), *seed = getenv("IDADMIN_MODEL_SEED");
+    const char *rounds_wanted = getenv("IDADMIN_MODEL_ROUNDS"),
+               *seed = getenv("IDADMIN_MODEL_SEED");
     const char *wanted = getenv("IDADMIN_ENGINE");
     int rounds = rounds_wanted ? atoi(rounds_wanted) : 300;
     setenv("TMPDIR", "/dev/shm", 0);
@@ -516,10 +560,13 @@ int main(void)
         for (int done_rounds = 0; done_rounds < rounds; done_rounds += ROUNDS_A_LIFE) {
             life(rounds - done_rounds < ROUNDS_A_LIFE ? rounds - done_rounds : ROUNDS_A_LIFE);
         }
-        ok(wrong == 0, "%s: after %d rounds seats, names, tasks and directory agree", engine, rounds);
-        ok(accepted > rounds / 5 && ran > rounds / 5 && deaths > rounds / 50 && faults_made > rounds / 50,
-           "%ld writes accepted, %ld refused; %ld runs, %ld directory calls, %ld faults, %ld deaths (%ld of them in a request)", accepted,
-           refused_count, ran, calls, faults_made, deaths, crashes_of_requests);
+        ok(wrong == 0, "%s: after %d rounds seats, names, tasks and directory agree", engine,
+           rounds);
+        ok(accepted > rounds / 5 && ran > rounds / 5 && deaths > rounds / 50 &&
+               faults_made > rounds / 50,
+           "%ld writes accepted, %ld refused; %ld runs, %ld directory calls, %ld faults, %ld "
+           "deaths (%ld of them in a request)",
+           accepted, refused_count, ran, calls, faults_made, deaths, crashes_of_requests);
         store_disconnect(main_store);
         store_disconnect(cache_store);
     }

@@ -1,4 +1,5 @@
-/* What age takes away, on both engines, with the clock set by hand: a little at a time, nothing young, the audit chain whole. */
+/* What age takes away, on both engines, with the clock set by hand: a little at a time, nothing
+ * young, the audit chain whole. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -31,28 +32,41 @@ static const char *finished_sql = "";
 static void add_finished(const char *upn, int64_t finished, const char *state)
 {
     ida_task *t = add_task(s, "kept", IDA_USER_UPDATE, upn, finished);
-    finished_sql = apr_pstrcat(pool, finished_sql, apr_psprintf(pool,
-                                    "UPDATE task SET state = '%s', finished_at = %" APR_INT64_T_FMT " WHERE id = '%s';"
-                                    "INSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, started_at, status) VALUES ('r%s', 'kept',"
-                                    " 'Changed', 'userUpdate', '%s', '%s', 1, 'done');"
-                                    "INSERT INTO workflow_run_action (run_id, position, type, status) VALUES ('r%s', 1, 'sendEmail', 'done');",
-                                    state, finished, t->id, t->id, t->id, upn, t->id), NULL);
+    finished_sql = apr_pstrcat(
+        pool, finished_sql,
+        apr_psprintf(pool,
+                     "UPDATE task SET state = '%s', finished_at = %" APR_INT64_T_FMT
+                     " WHERE id = '%s';"
+                     "INSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, "
+                     "started_at, status) VALUES ('r%s', 'kept',"
+                     " 'Changed', 'userUpdate', '%s', '%s', 1, 'done');"
+                     "INSERT INTO workflow_run_action (run_id, position, type, status) VALUES "
+                     "('r%s', 1, 'sendEmail', 'done');",
+                     state, finished, t->id, t->id, t->id, upn, t->id),
+        NULL);
 }
 
 static void add_key(const char *key, int64_t at)
 {
-    script(DB_REQUEST, apr_psprintf(pool,
-                                    "INSERT INTO idempotency (tenant_id, username, method, path, key, request_hash, answer, created_at)"
-                                    " VALUES ('kept', 'hr', 'POST', '/v1/api/user', '%s', 'x', '{}', %" APR_INT64_T_FMT ")",
-                                    key, at));
+    script(DB_REQUEST,
+           apr_psprintf(
+               pool,
+               "INSERT INTO idempotency (tenant_id, username, method, path, key, request_hash, "
+               "answer, created_at)"
+               " VALUES ('kept', 'hr', 'POST', '/v1/api/user', '%s', 'x', '{}', %" APR_INT64_T_FMT
+               ")",
+               key, at));
 }
 
 static void add_request(const char *id, const char *state, int64_t decided, int64_t ended)
 {
-    script(DB_REQUEST, apr_psprintf(pool,
-                                    "INSERT INTO access_request (tenant_id, id, service, group_name, person, upn, state, requested_at, decided_at, ended_at)"
-                                    " VALUES ('kept', '%s', 'CRM', 'CRM', 'p', 'P', '%s', 1, %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ")",
-                                    id, state, decided, ended));
+    script(DB_REQUEST,
+           apr_psprintf(pool,
+                        "INSERT INTO access_request (tenant_id, id, service, group_name, person, "
+                        "upn, state, requested_at, decided_at, ended_at)"
+                        " VALUES ('kept', '%s', 'CRM', 'CRM', 'p', 'P', '%s', 1, %" APR_INT64_T_FMT
+                        ", %" APR_INT64_T_FMT ")",
+                        id, state, decided, ended));
 }
 
 static void add_records(int64_t at, int count)
@@ -65,7 +79,8 @@ static void add_records(int64_t at, int count)
         records[i]->action = "user.get";
         records[i]->outcome = "ok";
     }
-    ok(!store_audit_spool_batch(audit, fresh(), "node", "s", at, 0, records, count), "%d records", count);
+    ok(!store_audit_spool_batch(audit, fresh(), "node", "s", at, 0, records, count), "%d records",
+       count);
 }
 
 static int64_t verified(void)
@@ -93,7 +108,10 @@ static void test_engine(int engine_number)
     audit = store_make(pool, dsn, DB_INGEST);
     add_tenant("kept", "\"retention\":{\"taskHistoryDays\":30,\"auditDays\":60},");
     for (int i = 0; i < OLD_TASKS; i++) {
-        add_finished(apr_psprintf(pool, "old%d@corp.example", i), history - 1 - i, i % 3 ? "done" : i % 2 ? "failed" : "cancelled");
+        add_finished(apr_psprintf(pool, "old%d@corp.example", i), history - 1 - i,
+                     i % 3   ? "done"
+                     : i % 2 ? "failed"
+                             : "cancelled");
     }
     add_finished("edge@corp.example", history, "done");
     add_finished("young@corp.example", now, "done");
@@ -115,13 +133,17 @@ static void test_engine(int engine_number)
     retention *t = retention_make(&w, pool);
     hurry = 1;
     int steps = rounds(t);
-    ok(steps > 5 && steps < 100, "%s: without time little is done at once, but something (%d steps)", engine, steps);
-    is_int(ask("SELECT count(*) FROM task"), 3, "old tasks are gone: at the edge, young and waiting ones stay");
-    is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)"), 0, "with their steps");
+    ok(steps > 5 && steps < 100,
+       "%s: without time little is done at once, but something (%d steps)", engine, steps);
+    is_int(ask("SELECT count(*) FROM task"), 3,
+           "old tasks are gone: at the edge, young and waiting ones stay");
+    is_int(ask("SELECT count(*) FROM task_step WHERE task_id NOT IN (SELECT id FROM task)"), 0,
+           "with their steps");
     is_int(ask("SELECT count(*) FROM workflow_run"), 2, "and runs");
     is_int(ask("SELECT count(*) FROM workflow_run_action"), 2, "and actions");
     is_int(ask("SELECT count(*) FROM idempotency"), 1, "keys of requests: kept for a day");
-    is_int(ask("SELECT count(*) FROM access_request"), 3, "requests: what is open, granted or young stays");
+    is_int(ask("SELECT count(*) FROM access_request"), 3,
+           "requests: what is open, granted or young stays");
     is_int(verified(), 15, "old records are gone, what is left is a whole chain");
     hurry = 0;
     is_int(rounds(t), 1, "nothing to do: one step");

@@ -1,4 +1,5 @@
-/* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard cases by hand; damaged files.
+/* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard
+ * cases by hand; damaged files.
  */
 #include "core/zone/zone.h"
 
@@ -25,13 +26,15 @@ static int system_offset(int64_t at)
 
 static int64_t wall_number(const zone_wall *w)
 {
-    return ida_days_from_civil(w->year, w->month, w->day) * DAY + w->hour * 3600 + w->minute * 60 + w->second;
+    return ida_days_from_civil(w->year, w->month, w->day) * DAY + w->hour * 3600 + w->minute * 60 +
+           w->second;
 }
 
 /* What design 4 asks of to_utc, from the system's offsets alone. */
 static int64_t expected_instant(int64_t naive, int64_t transition)
 {
-    int64_t before = naive - system_offset(transition - 1), after = naive - system_offset(transition);
+    int64_t before = naive - system_offset(transition - 1),
+            after = naive - system_offset(transition);
     if (before < transition) {
         return before;
     }
@@ -65,22 +68,29 @@ static int compare_walls(const zone_info *zone, const char *name, int64_t at)
         int year, month, day;
         int64_t days = (naive >= 0 ? naive : naive - (DAY - 1)) / DAY, rest = naive - days * DAY;
         ida_civil_from_days(days, &year, &month, &day);
-        wall = (zone_wall){year, month, day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60)};
+        wall = (zone_wall){
+            year, month, day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60)};
         int64_t got = zone_to_utc(zone, &wall), want = expected_instant(naive, at);
         if (got != want) {
-            ok(0, "%s wall %lld at change %lld: ours %lld, wanted %lld", name, (long long)naive, (long long)at, (long long)got,
-               (long long)want);
+            ok(0, "%s wall %lld at change %lld: ours %lld, wanted %lld", name, (long long)naive,
+               (long long)at, (long long)got, (long long)want);
             good = 0;
         }
     }
     /* Two days off nothing is ambiguous: mktime must agree. */
     zone_wall wall;
     zone_to_wall(zone, at + 2 * DAY, &wall);
-    struct tm tm = {.tm_year = wall.year - 1900, .tm_mon = wall.month - 1, .tm_mday = wall.day, .tm_hour = wall.hour,
-                    .tm_min = wall.minute, .tm_sec = wall.second, .tm_isdst = -1};
+    struct tm tm = {.tm_year = wall.year - 1900,
+                    .tm_mon = wall.month - 1,
+                    .tm_mday = wall.day,
+                    .tm_hour = wall.hour,
+                    .tm_min = wall.minute,
+                    .tm_sec = wall.second,
+                    .tm_isdst = -1};
     int64_t theirs = (int64_t)mktime(&tm), ours = zone_to_utc(zone, &wall);
     if (theirs != ours || ours != at + 2 * DAY) {
-        ok(0, "%s near %lld: ours %lld, mktime %lld", name, (long long)at, (long long)ours, (long long)theirs);
+        ok(0, "%s near %lld: ours %lld, mktime %lld", name, (long long)at, (long long)ours,
+           (long long)theirs);
         good = 0;
     }
     return good;
@@ -98,8 +108,8 @@ static int compare_zone(const char *name, long *points)
     int good = 1;
     int64_t at = FROM;
     while (good && zone_next(zone, at, &at) && at < TO) {
-        good = compare_point(zone, name, at - 1) && compare_point(zone, name, at) && compare_point(zone, name, at + 1) &&
-               compare_walls(zone, name, at);
+        good = compare_point(zone, name, at - 1) && compare_point(zone, name, at) &&
+               compare_point(zone, name, at + 1) && compare_walls(zone, name, at);
         *points += 3;
     }
     /* A change that we do not know of would show here. */
@@ -185,7 +195,8 @@ static void stockholm(void)
     ok(zone_to_utc(zone, &wall) > 0, "the last year does not break");
     const zone_info *apia = zone_of("Pacific/Apia");
     wall = (zone_wall){2011, 12, 30, 12, 0, 0};
-    is_int(zone_to_utc(apia, &wall), 1325239200, "a skipped day (Apia, 2011-12-30) is the first instant of the next");
+    is_int(zone_to_utc(apia, &wall), 1325239200,
+           "a skipped day (Apia, 2011-12-30) is the first instant of the next");
 }
 
 static void calendar(void)
@@ -197,8 +208,8 @@ static void calendar(void)
     for (int64_t days = ida_days_from_civil(1600, 1, 1); good && days < 200000; days++) {
         int y2, m2, d2;
         ida_civil_from_days(days, &y2, &m2, &d2);
-        int next =
-            (d2 == d + 1 && m2 == m && y2 == y) || (d2 == 1 && ((m2 == m + 1 && y2 == y) || (m == 12 && m2 == 1 && y2 == y + 1)));
+        int next = (d2 == d + 1 && m2 == m && y2 == y) ||
+                   (d2 == 1 && ((m2 == m + 1 && y2 == y) || (m == 12 && m2 == 1 && y2 == y + 1)));
         good = next && ida_days_from_civil(y2, m2, d2) == days;
         y = y2, m = m2, d = d2;
     }
@@ -216,11 +227,29 @@ static void rules(void)
                                        "AAA-5:30:15BBB-6,J60/-167,365/167",
                                        "XXX24",
                                        "ABC-24:59:59"};
-    static const char *const bad[] = {"", "C", "CET", "CET-25", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
-                                      "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.0.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0",
-                                      "CET-1CEST,J0,J5", "CET-1CEST,J366,J5", "CET-1CEST,366,5", "CET-1CEST,M3.5.0/168,M10.5.0",
-                                      "CET-1CEST,M3.5.0,M10.5.0,", "<+03-3", "<+>3", "CET-1:60", "CET-1:00:60", "CET-0001",
-                                      "CET-1CEST,M3.5.0/2:,M10.5.0", "CET-1 CEST,M3.5.0,M10.5.0", "CET--1"};
+    static const char *const bad[] = {"",
+                                      "C",
+                                      "CET",
+                                      "CET-25",
+                                      "CET-1CEST",
+                                      "CET-1CEST,M3.5.0",
+                                      "CET-1CEST,M13.5.0,M10.5.0",
+                                      "CET-1CEST,M3.6.0,M10.5.0",
+                                      "CET-1CEST,M3.0.0,M10.5.0",
+                                      "CET-1CEST,M3.5.7,M10.5.0",
+                                      "CET-1CEST,J0,J5",
+                                      "CET-1CEST,J366,J5",
+                                      "CET-1CEST,366,5",
+                                      "CET-1CEST,M3.5.0/168,M10.5.0",
+                                      "CET-1CEST,M3.5.0,M10.5.0,",
+                                      "<+03-3",
+                                      "<+>3",
+                                      "CET-1:60",
+                                      "CET-1:00:60",
+                                      "CET-0001",
+                                      "CET-1CEST,M3.5.0/2:,M10.5.0",
+                                      "CET-1 CEST,M3.5.0,M10.5.0",
+                                      "CET--1"};
     zone_rule rule;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         char *copy = exact(good[i], strlen(good[i]));
@@ -250,8 +279,8 @@ static void rules(void)
         for (int64_t at = 0; same && at < TO; at += 3 * 3600 + 17) {
             same = zone_rule_offset(&rule, at) == system_offset(at);
             if (!same) {
-                printf("# %s at %lld: ours %d, the system's %d\n", beside[i], (long long)at, zone_rule_offset(&rule, at),
-                       system_offset(at));
+                printf("# %s at %lld: ours %d, the system's %d\n", beside[i], (long long)at,
+                       zone_rule_offset(&rule, at), system_offset(at));
             }
             at += at > 12 * 365 * (int64_t)DAY ? 5 * 3600 : 0;
         }
@@ -269,14 +298,27 @@ static void rules(void)
 
 static void names_refused(void)
 {
-    static const char *const bad[] = {
-        "",      "/etc/passwd",        "../zoneinfo/UTC", "Europe/../UTC",  "Europe/Stockholm/", "Europe//Stockholm",
-        "./UTC", "zone1970.tab",       "Europe",          "Europe/Nowhere", "Europe/Stock holm", "tzdata\n",
-        "%s%n",  "Europe/Stockholm/x", "\xC3\x85land",    "leapseconds"};
+    static const char *const bad[] = {"",
+                                      "/etc/passwd",
+                                      "../zoneinfo/UTC",
+                                      "Europe/../UTC",
+                                      "Europe/Stockholm/",
+                                      "Europe//Stockholm",
+                                      "./UTC",
+                                      "zone1970.tab",
+                                      "Europe",
+                                      "Europe/Nowhere",
+                                      "Europe/Stock holm",
+                                      "tzdata\n",
+                                      "%s%n",
+                                      "Europe/Stockholm/x",
+                                      "\xC3\x85land",
+                                      "leapseconds"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ida_ctx *c = fresh();
         const zone_info *zone = (const zone_info *)&bad;
-        ok(zone_read(c, pool, bad[i], &zone) == IDA_BAD_REQUEST && !zone, "no zone (%d): %s", (int)i, c->message);
+        ok(zone_read(c, pool, bad[i], &zone) == IDA_BAD_REQUEST && !zone, "no zone (%d): %s",
+           (int)i, c->message);
     }
     char *long_name = apr_pcalloc(pool, 102);
     memset(long_name, 'a', 101);
@@ -364,14 +406,16 @@ static void count_warnings(void *baton, ida_level level, const char *id, const c
 static void kept_zones(void)
 {
     const zone_info *zone, *same;
-    is_int(zone_get(fresh(), "Europe/Stockholm", &zone), IDA_INTERNAL_ERROR, "get before init is an error");
+    is_int(zone_get(fresh(), "Europe/Stockholm", &zone), IDA_INTERNAL_ERROR,
+           "get before init is an error");
     char dir[] = "/tmp/ida-zone-XXXXXX";
     if (!mkdtemp(dir)) {
         ok(0, "a temporary directory");
         return;
     }
     size_t winter_len, utc_len;
-    char *stockholm_file = slurp(SYSTEM "/Europe/Stockholm", &winter_len), *utc_file = slurp(SYSTEM "/UTC", &utc_len);
+    char *stockholm_file = slurp(SYSTEM "/Europe/Stockholm", &winter_len),
+         *utc_file = slurp(SYSTEM "/UTC", &utc_len);
     char *path = apr_pstrcat(pool, dir, "/Zone", NULL);
     write_file(path, stockholm_file, winter_len);
     setenv("TZDIR", dir, 1);
@@ -414,7 +458,8 @@ static void kept_zones(void)
     rmdir(dir);
     unsetenv("TZDIR");
     apr_pool_destroy(process);
-    is_int(zone_get(fresh(), "UTC", &zone), IDA_INTERNAL_ERROR, "after the process pool nothing is kept");
+    is_int(zone_get(fresh(), "UTC", &zone), IDA_INTERNAL_ERROR,
+           "after the process pool nothing is kept");
 }
 
 int main(void)
