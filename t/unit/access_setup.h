@@ -11,6 +11,7 @@
 #include "core/operation/op.h"
 #include "core/store/tenant.h"
 #include "core/tenant/tenant.h"
+#include "t/unit/store_setup.h"
 
 #define COMPANY "contoso"
 

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
+#include "t/unit/setup.h"
 #include "worker/directory/directory.h"
 
 #define ACCOUNTS_MAX 400

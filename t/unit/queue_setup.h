@@ -3,13 +3,17 @@
 #ifndef T_UNIT_QUEUE_SETUP_H
 #define T_UNIT_QUEUE_SETUP_H
 
+#include <apr_strings.h>
 #include <apr_thread_proc.h>
+#include <libpq-fe.h>
 #include <sqlite3.h>
+#include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/queue/claim.h"
 #include "core/store/tenant.h"
+#include "t/unit/store_setup.h"
 
 #define HOUR INT64_C(3600000)
 #define LEASE 60000

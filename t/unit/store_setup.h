@@ -6,13 +6,16 @@
 #ifndef T_UNIT_STORE_SETUP_H
 #define T_UNIT_STORE_SETUP_H
 
+#include <apr_strings.h>
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/store/store.h"
+#include "t/unit/setup.h"
 
 static struct {
     char dir[64], server[256],
